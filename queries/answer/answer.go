@@ -1,18 +1,18 @@
-// Package answer finds the words that answer a question in the passages that a search
-// found, with a confidence. It reads nothing but what it is given: no index, no store,
-// no statistics of other documents, so an answer can reveal nothing beyond the passages
-// that the caller may read.
+// Package answer extracts the answer to a question from the passages that a search
+// found, and estimates the probability that it is right. It uses no index, no store and
+// no statistics of other documents, so an answer reveals only passages that the caller
+// may read.
 //
-// A question is cut into terms (question.go), the passages into sentences, table rows,
-// list items and code (units.go). A conditional logit ranks these units by what they
-// share with the question (rank.go, measure.go), another one the word spans inside the
-// likeliest (span.go); the answer is the shortest window that probably holds the right
-// span (window.go). A logistic regression turns what was seen into the probability that
-// the answer is right (confidence.go). All weights (weights.go) are fitted by `go test
-// ./queries/answer -run TestFit -fit`, which also judges them on articles that the fit
-// has not seen.
+// A question is parsed into terms (question.go), and each passage is cut into units:
+// sentences, table rows, list items and code blocks (units.go). A conditional logit model
+// ranks the units by what they share with the question (rank.go, measure.go). A second
+// one ranks the spans of words in the best units (span.go). The answer is the shortest
+// span that probably contains the right words (window.go). A logistic regression
+// estimates the probability that the answer is right (confidence.go). All weights
+// (weights.go) are fitted by `go test ./queries/answer -run TestFit -fit`, which also
+// evaluates them on articles that the fit has not seen.
 //
-// The package may import libraries only.
+// It imports events/prose and libraries.
 package answer
 
 import (
@@ -20,32 +20,32 @@ import (
 	"unicode/utf8"
 )
 
-// Passage is what the search found, best first.
+// Passage is a passage that the search found.
 type Passage struct {
 	Document string   // its title
 	Section  string   // innermost section title, or ""
-	Path     []string // titles of the sections above, outermost first
+	Path     []string // titles of the enclosing sections, outermost first
 	Folder   string   // path of the document's folder, or ""
-	Owner    string   // name of who owns that, or ""
-	Pages    [2]int   // start, end; 0 if none
+	Owner    string   // name of the folder's owner, or ""
+	Pages    [2]int   // first and last; 0 if none
 	Text     string   // Markdown, about 100-250 words
-	Score    float64  // of the search: BM25-like, comparable within one query only
+	Score    float64  // search score, similar to BM25; comparable only within one query
 }
 
-// Answer is extractive: Text is quoted word for word from the passages, with runs of
-// white space made one space. A table row is written "Header: value; …".
+// Answer is the result of Find. Text quotes the passages word for word, with white space
+// collapsed. A table row is written as "Header: value; …".
 type Answer struct {
-	Text       string  // what answers; or, when Found is false, a sentence saying that the documents hold no answer
-	Reasoning  string  // the section, document, page, folder and owner it rests on, and why, in plain words
-	Confidence float64 // 0..1, calibrated: of the answers given at 0.8, about 80 % are right
-	Found      bool    // false if it abstained: Confidence is below AbstainBelow
-	Used       []int   // indexes of the passages it rests on
+	Text       string  // the answer, or a sentence that says that there is none
+	Reasoning  string  // in plain words: where the answer was found, and which words of the question are there
+	Confidence float64 // 0..1, calibrated: about 80 % of the answers with 0.8 are right
+	Found      bool    // false if Find abstained, because Confidence is below 0.3
+	Used       []int   // indexes of the passages that Text quotes
 }
 
-// AbstainBelow is the confidence under which Find gives no answer.
-const AbstainBelow = 0.3
+// abstainBelow is the confidence below which Find returns no answer.
+const abstainBelow = 0.3
 
-// Limits of the input; the rest is ignored, to keep Find fast on any input.
+// Limits of the input. Find ignores the rest, so that it is fast on any input.
 const (
 	maxQuestion = 2000 // bytes
 	maxTerms    = 40
@@ -54,10 +54,10 @@ const (
 	maxTitle    = 500     // bytes
 )
 
-// Find answers the question from the passages, best first, and from nothing
-// else. It is a pure function: same input, same answer.
+// Find answers a question from passages, which are ordered best first. It is a pure
+// function of its arguments.
 func Find(question string, passages []Passage) Answer {
-	f := look(question, passages)
+	f := newFinding(question, passages)
 	if f.question.empty() {
 		return Answer{Text: "The question names nothing to look for.", Reasoning: "The question holds no word that could be looked for in the documents."}
 	}
@@ -66,7 +66,7 @@ func Find(question string, passages []Passage) Answer {
 	}
 	f.rank()
 	confidence := f.confidence()
-	if confidence < AbstainBelow {
+	if confidence < abstainBelow {
 		return Answer{Text: notFound, Reasoning: f.whyNot(), Confidence: confidence}
 	}
 	return Answer{
@@ -82,16 +82,16 @@ type finding struct {
 	question question
 	passages []passage
 	units    []unit
-	chances  []float64 // of each unit, that it answers; they sum to 1
+	chances  []float64 // probability of each unit to be the answer; they sum to 1
 	best     int       // index of the unit with the highest chance
-	window   span      // the words of the best unit to answer with
-	mass     float64   // what the span model makes of the best unit in all
-	also     int       // index of a second unit to answer with, or -1
-	sure     float64   // chance of the best span among those of the best unit
+	window   span      // the words of the best unit that are the answer
+	mass     float64   // score of the best unit by the span model, see closeMass
+	also     int       // index of a second unit in the answer, or -1
+	sure     float64   // highest chance of a span of the best unit
 }
 
-// look reads question and passages, within the limits.
-func look(text string, passages []Passage) *finding {
+// newFinding parses a question and passages.
+func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: ask(cut(text, maxQuestion))}
 	for i, p := range passages[:min(len(passages), maxPassages)] {
 		read := newPassage(&f.question, p)
@@ -102,8 +102,8 @@ func look(text string, passages []Passage) *finding {
 	return f
 }
 
-// text returns the answer: words of the best unit, what it introduces, or a
-// second unit if that is nearly as likely.
+// text returns the answer: words of the best unit, followed by the list, table or code
+// that it introduces, or by a second unit.
 func (f *finding) text() string {
 	best := f.wording(f.best, f.window)
 	if strings.HasSuffix(best, ":") {
@@ -120,12 +120,12 @@ func (f *finding) text() string {
 	return best + " " + other
 }
 
-// introduced returns the code, list items or rows that follow the best unit.
+// introduced returns the code blocks, list items or table rows after the best unit.
 func (f *finding) introduced() string {
-	const most = 12
+	const limit = 12
 	var b strings.Builder
 	kind := sentence
-	for i := f.best + 1; i < min(f.best+1+most, len(f.units)); i++ {
+	for i := f.best + 1; i < min(f.best+1+limit, len(f.units)); i++ {
 		u := &f.units[i]
 		if u.passage != f.units[f.best].passage || u.kind == sentence || kind != sentence && u.kind != kind {
 			break
@@ -136,7 +136,7 @@ func (f *finding) introduced() string {
 	return b.String()
 }
 
-// wording returns the words of a window of a unit.
+// wording returns the text of a span of a unit. Rows and code are always whole.
 func (f *finding) wording(i int, w span) string {
 	u := &f.units[i]
 	p := &f.passages[u.passage]
@@ -158,8 +158,8 @@ func (f *finding) used() []int {
 	return used
 }
 
-// cut returns the first n bytes of s, less if they end inside a character,
-// and always valid UTF-8.
+// cut truncates s to at most n bytes, at the boundary of a character, and makes it valid
+// UTF-8.
 func cut(s string, n int) string {
 	if len(s) > n {
 		for n > 0 && !utf8.RuneStart(s[n]) {

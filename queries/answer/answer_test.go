@@ -9,7 +9,7 @@ import (
 	"testing/quick"
 )
 
-// library is what a search might find: prose, a table, a list, code.
+// library has passages of each form: prose, a table, a list and code.
 var library = []Passage{
 	{Document: "Bridges of Norland", Section: "The Harbour Bridge", Path: []string{"Bridges of Norland"}, Pages: [2]int{12, 13}, Score: 9, Text: "The Harbour Bridge was designed by Ingrid Solheim and built by the Vestre company. " +
 		"It was opened on 14 June 1931, after six years of work. About 4,200 workers took part in its construction. " +
@@ -39,7 +39,7 @@ func TestAnswersByQuestionType(t *testing.T) {
 	}
 }
 
-func TestPronounNeedsSentenceBefore(t *testing.T) {
+func TestPronounRefersToSentenceBefore(t *testing.T) {
 	passages := []Passage{{Document: "Lives", Section: "Ada Brun", Score: 5, Text: "Ada Brun was a chemist from Skane. She discovered brunite in 1902. Her brother Karl painted ships."}}
 	got := Find("When did Ada Brun discover brunite?", passages)
 	if !strings.Contains(got.Text, "1902") {
@@ -64,13 +64,13 @@ func TestAbstains(t *testing.T) {
 		"What is the melting point of tungsten?", "Who won the chess championship in Reykjavik?", "How do plants turn light into sugar?",
 	} {
 		got := Find(q, library)
-		if got.Found || got.Confidence >= AbstainBelow || got.Text != notFound || got.Used != nil || got.Reasoning == "" {
+		if got.Found || got.Confidence >= abstainBelow || got.Text != notFound || got.Used != nil || got.Reasoning == "" {
 			t.Errorf("Find(%q): got %+v, want an abstention with its reason", q, got)
 		}
 	}
 }
 
-func TestNothingToReadOrToAsk(t *testing.T) {
+func TestEmptyOrInvalidInput(t *testing.T) {
 	for _, c := range []struct {
 		question string
 		passages []Passage
@@ -86,7 +86,7 @@ func TestNothingToReadOrToAsk(t *testing.T) {
 	}
 }
 
-func TestOtherLanguagesWorkByOverlap(t *testing.T) {
+func TestOtherLanguages(t *testing.T) {
 	passages := []Passage{
 		{Document: "Brücken", Score: 3, Text: "Die Hafenbrücke wurde 1931 eröffnet. Der Entwurf der Hafenbrücke stammt von Ingrid Solheim."},
 		{Document: "橋", Score: 2, Text: "港の橋は一九三一年に開通した。設計者は田中である。"},
@@ -99,14 +99,14 @@ func TestOtherLanguagesWorkByOverlap(t *testing.T) {
 	}
 }
 
-func TestAccentsMayBeLeftOut(t *testing.T) {
+func TestAccentsAreIgnored(t *testing.T) {
 	passages := []Passage{{Document: "Lives", Text: "Zoë Müller-Ångström founded the observatory in Tromsø in 1911. Others came later.", Score: 2}}
 	if got := Find("When did Zoe Muller-Angstrom found the observatory?", passages); !got.Found || !strings.Contains(got.Text, "1911") {
 		t.Errorf("got %+v, want 1911", got)
 	}
 }
 
-func TestSameInputGivesSameAnswer(t *testing.T) {
+func TestFindIsDeterministic(t *testing.T) {
 	first := Find("When was the Harbour Bridge opened?", library)
 	for range 20 {
 		if again := Find("When was the Harbour Bridge opened?", library); !reflect.DeepEqual(first, again) {
@@ -115,7 +115,7 @@ func TestSameInputGivesSameAnswer(t *testing.T) {
 	}
 }
 
-// verbatim says what of an answer does not stand in its passages.
+// verbatim returns an error if a word of an answer is not in its passages.
 func verbatim(a Answer, passages []Passage) error {
 	if !a.Found {
 		return nil
@@ -128,15 +128,15 @@ func verbatim(a Answer, passages []Passage) error {
 	if strings.Contains(text, a.Text) || strings.Contains(text, strings.Join(strings.Fields(a.Text), " ")) {
 		return nil
 	}
-	for _, w := range strings.Fields(a.Text) { // table rows and pairs of sentences: word by word
+	for _, w := range strings.Fields(a.Text) { // rows and pairs of sentences are not contiguous
 		if !strings.Contains(text, strings.TrimRight(w, ":;")) {
-			return fmt.Errorf("%q of %q does not stand in the passages", w, a.Text)
+			return fmt.Errorf("%q of the answer %q is not in the passages", w, a.Text)
 		}
 	}
 	return nil
 }
 
-func TestAnswersStandInThePassages(t *testing.T) {
+func TestAnswersQuotePassages(t *testing.T) {
 	words := strings.Fields("Who When Harbour Bridge toll lorry painting The a of 1931 \n \n\n | |---| - ``` # . ? ! “ ” ( ) , ; : ** Solheim opened designed by in Dr. e.g. ")
 	pick := func(picks []uint8) string {
 		var b strings.Builder
@@ -153,14 +153,14 @@ func TestAnswersStandInThePassages(t *testing.T) {
 			t.Log(err)
 			return false
 		}
-		return a.Found == (a.Confidence >= AbstainBelow)
+		return a.Found == (a.Confidence >= abstainBelow)
 	}, &quick.Config{MaxCount: 3000})
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-func TestCorpusAnswersStandInThePassages(t *testing.T) {
+func TestCorpusAnswersQuotePassages(t *testing.T) {
 	qs := corpus(t)
 	for i := 0; i < len(qs); i += 7 {
 		if err := verbatim(Find(qs[i].Question, qs[i].passages), qs[i].passages); err != nil {
@@ -184,8 +184,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// wide is a question's worth of passages: ten of 250 words.
-func wide() []Passage {
+// tenPassages returns ten passages of about 250 words.
+func tenPassages() []Passage {
 	var passages []Passage
 	for i := range 10 {
 		var b strings.Builder
@@ -197,24 +197,24 @@ func wide() []Passage {
 	return passages
 }
 
-func TestHugeInputIsBounded(t *testing.T) {
+func TestInputIsBounded(t *testing.T) {
 	text := strings.Repeat("the bridge of bridges was opened ", 100_000)
 	passages := make([]Passage, 200)
 	for i := range passages {
 		passages[i] = Passage{Document: text, Section: text, Path: []string{text}, Text: text, Score: 1}
 	}
-	f := look(text, passages)
+	f := newFinding(text, passages)
 	if len(f.passages) != maxPassages || len(f.passages[0].text) > maxPassage || len(f.question.terms) > maxTerms {
-		t.Errorf("read %d passages of %d bytes and %d terms", len(f.passages), len(f.passages[0].text), len(f.question.terms))
+		t.Errorf("newFinding kept %d passages of %d bytes and %d terms", len(f.passages), len(f.passages[0].text), len(f.question.terms))
 	}
 	if a := Find(text, passages); a.Text == "" || len(a.Reasoning) > 4000 {
 		t.Errorf("got an answer of %d bytes with a reasoning of %d", len(a.Text), len(a.Reasoning))
 	}
 }
 
-// The budget is 2 ms a question.
+// The budget is 2 ms per question.
 func BenchmarkFind(b *testing.B) {
-	passages := wide()
+	passages := tenPassages()
 	b.ReportAllocs()
 	for b.Loop() {
 		Find("How many ships did the harbour office count when Captain Holm wrote about timber in 1905?", passages)

@@ -2,33 +2,34 @@ package answer
 
 import "math"
 
-// Features of a finding, from which the probability that it is right is estimated.
+// Features of an answer, from which its confidence is computed. The unit is the best one,
+// and the passage the one that contains it.
 const (
 	sureBias     = iota
-	sureCovered  // share of the question's weight that the best unit has
-	sureContext  // share that unit, titles, lead-ins and the unit before have
-	surePassage  // share that its passage has
-	sureAnywhere // share that any passage has
-	sureMissing  // weight of the heaviest term that its passage lacks
-	sureNoName   // a name of the question is not in its passage
-	sureNoNameAt // a name of the question is in no passage
-	sureNoNumber // a number of the question is not in its passage
-	surePairs    // share of the question's neighbouring words that are close there
-	sureFits     // the unit has an answer of the sort that is sought
-	sureMisfits  // a sort is sought, and the unit has none
-	sureChance   // logarithm of the chance of the answer among all units
-	sureSpan     // logarithm of the best span's chance among those of the unit
-	sureDenied   // the question denies and the unit does not, or the other way round
+	sureCovered  // share of the question's weight found in the unit
+	sureContext  // share found in the unit, its titles and lead-in, or the unit before it
+	surePassage  // share found in the passage
+	sureAnywhere // share found in any passage
+	sureMissing  // weight of the heaviest term that the passage lacks
+	sureNoName   // the passage lacks a name in the question
+	sureNoNameAt // all passages lack a name in the question
+	sureNoNumber // the passage lacks a number in the question
+	surePairs    // share of the question's consecutive terms that are close together in the unit
+	sureFits     // the unit has a word of the expected kind
+	sureMisfits  // the unit has no word of the expected kind
+	sureChance   // logarithm of the chance of the answer's units
+	sureSpan     // logarithm of the chance of the unit's best span
+	sureDenied   // either the question or the unit is negated, but not both
 	sureOpposite // the unit has the opposite of a word of the question
 	sureTerms    // logarithm of the number of terms in the question
-	sureGap      // how far the second passage's score is behind the first's
-	sureRank     // 1 over the rank of its passage
-	sureFocus    // the noun after "which" is in the passage
-	sureLogit    // the unit's score before it was set against the others
-	sureMass     // what the span model makes of the unit in all
-	surePhrases  // share of the question's neighbouring words that are neighbours there
-	sureDense    // share of the question's weight within twelve words
-	sureMatched  // logarithm of the number of terms that its passage has
+	sureGap      // difference between the scores of the first two passages
+	sureRank     // 1 over the rank of the passage
+	sureFocus    // the passage has the noun after "which"
+	sureLogit    // score of the unit by the ranking model, not normalized
+	sureMass     // score of the unit by the span model
+	surePhrases  // share of the question's adjacent words that are adjacent in the unit
+	sureDense    // share of the question's weight found within twelve words of the unit
+	sureMatched  // logarithm of the number of terms that the passage has
 	sureWhole    // square of surePassage
 	sureAlso     // the answer has a second unit
 	sureFeatures
@@ -36,13 +37,13 @@ const (
 
 type sureVector [sureFeatures]float64
 
-// confidence returns the probability that the best unit answers.
+// confidence returns the probability that the answer is right.
 func (f *finding) confidence() float64 {
 	v := f.sureVector()
 	return 1 / (1 + math.Exp(-dot(sureWeights[:], v[:])))
 }
 
-// sureVector measures the finding after ranking.
+// sureVector computes the features of the answer. Call rank first.
 func (f *finding) sureVector() sureVector {
 	var v sureVector
 	q, u := &f.question, &f.units[f.best]
@@ -102,8 +103,8 @@ func (f *finding) sureVector() sureVector {
 	return v
 }
 
-// contradicts reports whether a unit denies what the question does not, and whether it
-// has the opposite of one of its words.
+// contradicts returns 1 as denied if either the question or the unit is negated, but not
+// both, and 1 as opposite if the unit has the opposite of a word of the question.
 func (q *question) contradicts(tokens []token) (denied, opposite float64) {
 	words := make(map[string]bool, len(tokens))
 	not := false

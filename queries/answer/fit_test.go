@@ -10,15 +10,15 @@ import (
 
 var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and print them")
 
-// choice is one question for a conditional logit: candidates, some right.
+// choice is an observation for a conditional logit: candidates, of which some are right.
 type choice struct {
 	vectors [][]float64
 	right   []bool
 	fold    int
 }
 
-// fitChoice maximises the likelihood of the right candidates, with an L2
-// penalty, by full-batch Adam.
+// fitChoice maximises the likelihood of the right candidates, with an L2 penalty, by Adam
+// over all choices except those of the fold skip.
 func fitChoice(choices []choice, n int, skip int, l2 float64, steps int) []float64 {
 	w := make([]float64, n)
 	a := newAdam(n)
@@ -36,17 +36,17 @@ func fitChoice(choices []choice, n int, skip int, l2 float64, steps int) []float
 				p = append(p, dot(w, v))
 			}
 			softmax(p)
-			good := 0.0
+			right := 0.0
 			for i, ok := range c.right {
 				if ok {
-					good += p[i]
+					right += p[i]
 				}
 			}
-			good = max(good, 1e-12)
+			right = max(right, 1e-12)
 			for i, v := range c.vectors {
 				d := -p[i]
 				if c.right[i] {
-					d += p[i] / good
+					d += p[i] / right
 				}
 				if math.Abs(d) < 1e-6 {
 					continue
@@ -64,6 +64,7 @@ func fitChoice(choices []choice, n int, skip int, l2 float64, steps int) []float
 	return w
 }
 
+// example is an observation for a logistic regression.
 type example struct {
 	vector []float64
 	right  bool
@@ -71,7 +72,7 @@ type example struct {
 	fold   int
 }
 
-// fitLogistic fits a logistic regression the same way.
+// fitLogistic fits a logistic regression in the same way. It does not penalize the bias.
 func fitLogistic(examples []example, n, skip int, l2 float64, steps int) []float64 {
 	w := make([]float64, n)
 	a := newAdam(n)
@@ -102,6 +103,7 @@ func fitLogistic(examples []example, n, skip int, l2 float64, steps int) []float
 	return w
 }
 
+// adam is the state of the Adam optimizer.
 type adam struct {
 	m, v []float64
 	t    float64
@@ -119,43 +121,45 @@ func (a *adam) step(w, g []float64) {
 	}
 }
 
-func rankChoices(qs []asked) []choice {
+// rankChoices returns the units of each answerable question, for rankWeights.
+func rankChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
 		q := &qs[i]
 		if !q.Answerable {
 			continue
 		}
-		f := look(q.Question, q.passages)
+		f := newFinding(q.Question, q.passages)
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
 		f.rank()
 		c := choice{fold: q.fold()}
-		any := false
+		found := false
 		for k := range f.units {
 			u := &f.units[k]
 			v := f.rankVector(k)
 			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
-			any = any || ok
+			found = found || ok
 			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
 			c.right = append(c.right, ok)
 		}
-		if any {
+		if found {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-func spanChoices(qs []asked) []choice {
+// spanChoices returns the spans of the best unit of each question, for spanWeights.
+func spanChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
 		q := &qs[i]
 		if !q.Answerable {
 			continue
 		}
-		f := look(q.Question, q.passages)
+		f := newFinding(q.Question, q.passages)
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
@@ -187,46 +191,46 @@ func spanChoices(qs []asked) []choice {
 	return out
 }
 
-// closeChoices lists the units that are read closely, under the weights of now.
-func closeChoices(qs []asked) []choice {
+// closeChoices returns the best units by the current weights, for closeWeights.
+func closeChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
 		q := &qs[i]
 		if !q.Answerable {
 			continue
 		}
-		f := look(q.Question, q.passages)
+		f := newFinding(q.Question, q.passages)
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
 		f.rankUnits()
 		c := choice{fold: q.fold()}
-		any := false
-		for k, i := range f.likeliest(readClosely) {
+		found := false
+		for k, i := range f.likeliest(reranked) {
 			u := &f.units[i]
 			v := f.closeVector(k, i, f.read(u))
 			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
-			any = any || ok
+			found = found || ok
 			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
 			c.right = append(c.right, ok)
 		}
-		if any {
+		if found {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// sureExamples returns an example for each question of a fold, or of all for -1,
-// that has something to rank.
-func sureExamples(qs []asked, fold int) []example {
+// sureExamples returns an example for each question of a fold that has units to rank. A
+// fold of -1 means all questions.
+func sureExamples(qs []sample, fold int) []example {
 	var out []example
 	for i := range qs {
 		q := &qs[i]
 		if fold >= 0 && q.fold() != fold {
 			continue
 		}
-		f := look(q.Question, q.passages)
+		f := newFinding(q.Question, q.passages)
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
@@ -241,26 +245,28 @@ func sureExamples(qs []asked, fold int) []example {
 	return out
 }
 
-// adversarialWeight is what a question that was made to mislead counts in the
-// fit: such questions are rare in use.
+// adversarialWeight is the weight of a question that was written to mislead. Such
+// questions are rare in use.
 const adversarialWeight = 0.15
 
 const folds = 5
 
-// TestFit fits the weights, judges them by articles that the fit has not
-// seen, and prints those fitted to all articles.
+// TestFit cross-validates the weights by article, and prints weights fitted to all
+// articles.
 func TestFit(t *testing.T) {
 	if !*fitWeights {
 		t.Skip("-fit is not given")
 	}
 	qs := corpus(t)
-	was := struct {
+	before := struct {
 		rank rankVector
 		span spanVector
 		near closeVector
 		sure sureVector
 	}{rankWeights, spanWeights, closeWeights, sureWeights}
-	defer func() { rankWeights, spanWeights, closeWeights, sureWeights = was.rank, was.span, was.near, was.sure }()
+	defer func() {
+		rankWeights, spanWeights, closeWeights, sureWeights = before.rank, before.span, before.near, before.sure
+	}()
 	ranks := rankChoices(qs)
 	var rankBy, spanBy, closeBy [folds + 1][]float64
 	for k := range folds + 1 {
@@ -276,8 +282,8 @@ func TestFit(t *testing.T) {
 		copy(spanWeights[:], spanBy[k])
 		closeBy[k] = fitChoice(closeChoices(qs), closeFeatures, foldOf(k), 0.002, 150)
 	}
-	// The features of confidence come from weights that have not seen the
-	// question, as they will in use.
+	// Compute the features of each question with weights that were fitted without it,
+	// because questions in use are new, too.
 	var examples []example
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])
@@ -297,7 +303,7 @@ func TestFit(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("on articles not seen: %v", tally(qs, answers))
+	t.Logf("cross-validated: %v", tally(qs, answers))
 	copy(rankWeights[:], rankBy[folds])
 	copy(spanWeights[:], spanBy[folds])
 	copy(closeWeights[:], closeBy[folds])
@@ -308,6 +314,7 @@ func TestFit(t *testing.T) {
 	fmt.Println(source("sureWeights", "sureFeatures", sureWeights[:]))
 }
 
+// foldOf returns the fold to leave out in run k, -1 for none.
 func foldOf(k int) int {
 	if k == folds {
 		return -1
@@ -315,6 +322,7 @@ func foldOf(k int) int {
 	return k
 }
 
+// source returns weights as Go source code.
 func source(name, size string, w []float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "var %s = [%s]float64{", name, size)

@@ -2,7 +2,8 @@ package answer
 
 import "annals/events/prose"
 
-// refersBack reports whether a sentence leans on the one before it.
+// refersBack reports whether a sentence begins with a word such as "he" or "this", which
+// refers to the sentence before.
 func refersBack(tokens []token) bool {
 	for i := range tokens[:min(len(tokens), 2)] {
 		switch tokens[i].lower {
@@ -13,8 +14,8 @@ func refersBack(tokens []token) bool {
 	return false
 }
 
-// pairs returns which share of the question's neighbouring terms stand at
-// most four words apart in tokens.
+// pairs returns the share of the question's pairs of consecutive terms that are at most
+// four words apart in tokens.
 func (q *question) pairs(tokens []token) float64 {
 	var all, near float64
 	last := -1
@@ -38,7 +39,7 @@ func (q *question) pairs(tokens []token) float64 {
 	return near / all
 }
 
-// nearby reports whether two terms stand at most four words apart.
+// nearby reports whether two terms are at most four words apart.
 func nearby(tokens []token, a, b int) bool {
 	at := -10
 	bt := -10
@@ -58,21 +59,21 @@ func nearby(tokens []token, a, b int) bool {
 	return false
 }
 
-// holds reports whether the tokens have something of the sort that is sought and that
-// the question did not say itself.
-func holds(tokens []token, s sought) bool {
+// hasAnswer reports whether the tokens have a word of the expected kind that is not in
+// the question.
+func hasAnswer(tokens []token, k answerKind) bool {
 	for i := range tokens {
-		if tokens[i].term < 0 && fits(tokens, i, s) {
+		if tokens[i].term < 0 && fits(tokens, i, k) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether tokens[i] may belong to an answer of that sort.
-func fits(tokens []token, i int, s sought) bool {
+// fits reports whether tokens[i] may be part of an answer of the expected kind.
+func fits(tokens []token, i int, k answerKind) bool {
 	t := &tokens[i]
-	switch s {
+	switch k {
 	case aTime:
 		return t.digit && len(t.lower) >= 2 || calendar[t.lower]
 	case aNumber:
@@ -89,11 +90,11 @@ var (
 	namingCues = set("called known termed named dubbed referred titled nicknamed")
 )
 
-// cued reports whether a unit has such a word.
+// cued reports whether a unit has a word that often introduces the expected answer.
 func (q *question) cued(tokens []token) bool {
 	var cues map[string]bool
 	switch {
-	case q.sought == aReason:
+	case q.expected == aReason:
 		cues = reasonCues
 	case q.naming:
 		cues = namingCues
@@ -108,8 +109,8 @@ func (q *question) cued(tokens []token) bool {
 	return false
 }
 
-// dense returns the highest share of the question's weight that any twelve
-// neighbouring words have.
+// dense returns the highest share of the question's weight in any twelve consecutive
+// words.
 func (q *question) dense(tokens []token) float64 {
 	const window = 12
 	best := 0.0
@@ -131,10 +132,10 @@ func (q *question) dense(tokens []token) float64 {
 	return best / q.total
 }
 
-// phrases returns the share of the question's pairs of neighbouring words, one
-// of them a term, that stand side by side in tokens.
+// phrases returns the share of the question's pairs of adjacent words that are adjacent
+// in tokens, too. It counts pairs with at least one term.
 func (q *question) phrases(tokens []token) float64 {
-	var all, have float64
+	var all, found float64
 	for i := 1; i < len(q.tokens); i++ {
 		a, b := &q.tokens[i-1], &q.tokens[i]
 		w := 0.0
@@ -149,7 +150,7 @@ func (q *question) phrases(tokens []token) float64 {
 		all += w
 		for k := 1; k < len(tokens); k++ {
 			if same(a, &tokens[k-1]) && same(b, &tokens[k]) {
-				have += w
+				found += w
 				break
 			}
 		}
@@ -157,10 +158,10 @@ func (q *question) phrases(tokens []token) float64 {
 	if all == 0 {
 		return 0
 	}
-	return have / all
+	return found / all
 }
 
-// same reports whether a passage's token is the question's.
+// same reports whether a token of a passage matches one of the question.
 func same(asked, t *token) bool {
 	if asked.term >= 0 {
 		return asked.term == t.term

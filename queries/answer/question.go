@@ -8,52 +8,52 @@ import (
 	"annals/events/prose"
 )
 
-// sought is the sort of answer that a question asks for.
-type sought uint8
+// answerKind is the kind of answer that a question asks for.
+type answerKind uint8
 
 const (
-	anything sought = iota
+	anything answerKind = iota
 	aPerson
 	aTime
 	aPlace
 	aNumber
 	aReason
-	sorts = 6
+	answerKinds = 6
 )
 
-var soughtNames = [sorts]string{"", "a person or a group", "a time", "a place", "a number or an amount", "a reason or a manner"}
+var kindNames = [answerKinds]string{"", "a person or a group", "a time", "a place", "a number or an amount", "a reason or a manner"}
 
-// term is a word of the question that is worth looking for.
+// term is a word of the question to search for.
 type term struct {
-	word   string // as asked, in lower case
-	asked  string // as asked
+	word   string // in lower case
+	asked  string // as in the question
 	stem   string
-	rarity float64 // of the word in general, and shape of the word
-	weight float64 // rarity, lessened by how many of the units have it
+	rarity float64 // see rarity
+	weight float64 // rarity, reduced if many units have the term
 	name   bool    // a proper name
 	number bool
 }
 
-// variant is a stem that counts as a term.
+// variant is a stem that matches a term.
 type variant struct {
 	stem   string
-	term   int
-	credit float64
+	term   int     // index
+	credit float64 // 1 for the term itself, less for a synonym
 }
 
 // question is a parsed question.
 type question struct {
 	tokens      []token
 	terms       []term
-	known       map[string]variant // passages' words that were matched before
+	known       map[string]variant // cache of match, by word
 	variants    [256][]variant     // by first byte of the stem
-	sought      sought
-	focus       int     // index of the term that names what is asked for ("which river"), or -1
-	denied      bool    // it says "not", "never" or the like
+	expected    answerKind
+	focus       int     // index of the noun after the question word ("which river"), or -1
+	denied      bool    // it is negated, by "not", "never" and the like
 	naming      bool    // it asks what something is called
-	subject     bool    // its question word is the subject: "who built", "which river flows"
-	preposition string  // that it starts or ends with: "named after", "in what"
-	bare        bool    // all its words are function words
+	subject     bool    // the question word is the subject: "who built", "which river flows"
+	preposition string  // at its start or end: "in what", "named after"
+	bare        bool    // it has only function words, which are used as terms
 	total       float64 // sum of the terms' weights
 }
 
@@ -83,7 +83,7 @@ func ask(text string) question {
 		t.term = len(q.terms)
 		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i)})
 	}
-	if len(q.terms) == 0 { // nothing but function words: search for those
+	if len(q.terms) == 0 {
 		q.bare = true
 		for i := range q.tokens[:min(len(q.tokens), maxTerms)] {
 			t := &q.tokens[i]
@@ -92,7 +92,7 @@ func ask(text string) question {
 		}
 	}
 	if at := q.questionWord(); at >= 0 {
-		q.sought = q.classify(at)
+		q.expected = q.classify(at)
 		q.findFocus(at)
 		q.parse(at)
 	}
@@ -106,7 +106,8 @@ func negative(word string) bool {
 	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
 }
 
-// rarity estimates from a word's form how informative a match of it is.
+// rarity estimates how informative a match of a word is: little for a common word, more
+// for a number or a name. at is the index of the word.
 func rarity(t *token, at int) float64 {
 	switch {
 	case common[t.lower]:
@@ -119,6 +120,7 @@ func rarity(t *token, at int) float64 {
 	return 0.7 + 0.05*math.Min(float64(len(t.lower)), 8)
 }
 
+// addVariants adds the stems of a term and of its synonyms.
 func (q *question) addVariants(i int) {
 	t := &q.terms[i]
 	add := func(stem string, credit float64) {
@@ -134,7 +136,7 @@ func (q *question) addVariants(i int) {
 	}
 }
 
-// match marks a passage's token with the term that it stands for.
+// match sets the term that a passage's token matches, and the credit of the match.
 func (q *question) match(t *token) {
 	if t.lower == "" || t.class != prose.Content && !q.bare {
 		return
@@ -143,23 +145,23 @@ func (q *question) match(t *token) {
 	if !slices.ContainsFunc(vs, func(v variant) bool {
 		return len(t.lower) < 2 || len(v.stem) < 2 || t.lower[1] == v.stem[1]
 	}) {
-		return // avoids stemming: stems keep the first two letters
+		return // a stem keeps the first two letters: none can match
 	}
 	m, known := q.known[t.lower]
 	if !known {
-		m = likeness(vs, stem(t.lower))
+		m = nearest(vs, stem(t.lower))
 		q.known[t.lower] = m
 	}
 	t.term, t.credit = m.term, m.credit
 }
 
-// likeness returns the variant that a stem comes nearest to, with its credit
-// lessened by how near that is; term -1 if it is like none.
-func likeness(vs []variant, stem string) variant {
+// nearest returns the variant that is most similar to a stem, with its credit multiplied
+// by the similarity. Its term is -1 if none is similar.
+func nearest(vs []variant, stem string) variant {
 	best := variant{term: -1}
 	for _, v := range vs {
 		c := similarity(stem, v.stem)
-		if c < 1 && v.credit < 1 { // not like a synonym: too far from the question
+		if c < 1 && v.credit < 1 { // a word similar to a synonym is too far from the question
 			continue
 		}
 		if c *= v.credit; c > best.credit {
@@ -169,7 +171,7 @@ func likeness(vs []variant, stem string) variant {
 	return best
 }
 
-// Nouns that say what sort of answer is sought.
+// Words by which the expected kind of answer is recognized.
 var (
 	timeNouns   = set("year years date day month decade century time period era age season")
 	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
@@ -179,8 +181,8 @@ var (
 	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
 )
 
-// questionWord returns the index of the word that asks, or -1. A "when" or "where" that
-// no auxiliary follows introduces a circumstance, if another word asks.
+// questionWord returns the index of the question word, or -1. It prefers other words to
+// a "when" or "where" without an auxiliary after it, which may begin a subordinate clause.
 func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
@@ -198,8 +200,8 @@ func (q *question) questionWord() int {
 	return first
 }
 
-// classify finds the sort of answer that the question word at i seeks.
-func (q *question) classify(i int) sought {
+// classify returns the kind of answer to the question word at index i.
+func (q *question) classify(i int) answerKind {
 	switch q.tokens[i].lower {
 	case "who", "whom", "whose":
 		return aPerson
@@ -218,8 +220,8 @@ func (q *question) classify(i int) sought {
 	return q.ofNoun(i + 1)
 }
 
-// ofNoun judges "what" and "which" by the noun that follows.
-func (q *question) ofNoun(i int) sought {
+// ofNoun classifies "what" and "which" by the noun that follows.
+func (q *question) ofNoun(i int) answerKind {
 	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
 		t := q.tokens[i]
 		if t.class == prose.Auxiliary && n == 0 {
@@ -242,9 +244,9 @@ func (q *question) ofNoun(i int) sought {
 	return anything
 }
 
-// findFocus finds the noun after the question word at, skipping "type of". A
-// run of content words that ends without an auxiliary or "of" is taken to end
-// with the verb ("which river flows there").
+// findFocus sets the focus to the noun after the question word at index at, skipping
+// "type of". If no auxiliary or "of" follows a run of content words, its last word is
+// assumed to be the verb ("which river flows there").
 func (q *question) findFocus(at int) {
 	switch q.tokens[at].lower {
 	case "what", "which", "how", "whose":
@@ -276,7 +278,7 @@ func (q *question) findFocus(at int) {
 	}
 }
 
-// parse finds what part the question word at plays in its sentence.
+// parse sets preposition and subject. at is the index of the question word.
 func (q *question) parse(at int) {
 	n := len(q.tokens)
 	for _, i := range [3]int{0, n - 1, max(0, at-1)} {
@@ -292,8 +294,8 @@ func (q *question) parse(at int) {
 	}
 }
 
-// weigh lowers the weight of terms that many of the units have: they say little about
-// which one answers.
+// weigh sets the weights of the terms. A term that many units have gets a low one,
+// because it hardly tells them apart.
 func (q *question) weigh(units []unit, passages []passage) {
 	n := float64(len(units))
 	counts := make([]float64, len(q.terms))

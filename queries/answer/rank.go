@@ -9,41 +9,41 @@ import (
 
 // Features of a unit, by which units are ranked.
 const (
-	rankCovered  = iota // share of the question's weight that the unit has
-	rankContext         // share that only its titles and lead-ins have
-	rankBefore          // share that only the unit before it has
-	rankAfterRef        // the same, if the unit starts by referring back ("He", "This")
-	rankPassage         // share that its whole passage has
-	rankPairs           // share of neighbouring question words that are close here too
-	rankRarest          // it has the question's rarest term
+	rankCovered  = iota // share of the question's weight found in the unit
+	rankContext         // share found only in its titles and lead-in
+	rankBefore          // share found only in the unit before it
+	rankAfterRef        // the same, if the unit refers to the one before ("He", "This")
+	rankPassage         // share found in its passage
+	rankPairs           // share of the question's consecutive terms that are close together
+	rankRarest          // it has the heaviest term
 	rankFocus           // it has the noun after "which"
-	rankFits            // it has an answer of the sort that is sought
-	rankMisfits         // a sort is sought, and it has none
+	rankFits            // it has a word of the expected kind
+	rankMisfits         // it has no word of the expected kind
 	rankScore           // score of its passage, as a share of the best
 	rankFirst           // 1 over the rank of its passage
 	rankLong            // logarithm of its length
 	rankShort           // it has fewer than five words
-	rankNames           // share of the question's names that are in unit or context
-	rankNew             // share of its words that are not the question's
-	rankDense           // share of the question's weight within twelve words
-	rankPhrases         // share of the question's neighbouring words that are neighbours here, function words too
+	rankNames           // share of the question's names found in the unit or its context
+	rankNew             // share of its words that are not in the question
+	rankDense           // share of the question's weight found within twelve words
+	rankPhrases         // share of the question's adjacent words that are adjacent
 	rankSquare          // square of rankCovered
-	rankMissing         // share of the heaviest term that neither passage nor titles have
-	rankStart           // it starts its passage
-	rankStem            // share of matched weight that matched by a whole stem
-	rankCue             // it has a word that often introduces the sort of answer that is sought
+	rankMissing         // weight of the heaviest term that its passage lacks
+	rankStart           // it is the first unit of its passage
+	rankStem            // share of the question's weight matched by the term's own stem
+	rankCue             // it has a word that often introduces the expected answer
 	rankFeatures
 )
 
 type rankVector [rankFeatures]float64
 
-// rank gives every unit its chance, and finds and narrows the best one.
+// rank computes the chances of all units, and chooses the best one and its words.
 func (f *finding) rank() {
 	f.rankUnits()
 	f.readBest()
 }
 
-// rankUnits gives every unit its chance by the words that it shares with the
+// rankUnits computes the chances of all units from the words that they share with the
 // question.
 func (f *finding) rankUnits() {
 	top := 0.0
@@ -67,24 +67,24 @@ func (f *finding) rankUnits() {
 	softmax(f.chances)
 }
 
-// readClosely is how many of the likeliest units are read word by word.
-const readClosely = 6
+// reranked is the number of best units that the span model reads to rank them again.
+const reranked = 6
 
-// Features of a unit that was read word by word.
+// Features by which the best units are ranked again.
 const (
-	closeChance = iota // logarithm of its chance so far
-	closeMass          // what the span model makes of it in all, less what its length gives
-	closeTop           // and of its best span
-	closeFirst         // it was the likeliest so far
+	closeChance = iota // logarithm of the chance by rankUnits
+	closeMass          // logarithm of the mean of its spans' exponentiated scores
+	closeTop           // score of its best span
+	closeFirst         // it is the best unit by rankUnits
 	closeFeatures
 )
 
 type closeVector [closeFeatures]float64
 
-// readBest reads the likeliest units word by word, ranks them again, and narrows the
+// readBest ranks the best units again, by their spans, and chooses the words of the
 // best one.
 func (f *finding) readBest() {
-	order := f.likeliest(readClosely)
+	order := f.likeliest(reranked)
 	readings := make([]reading, len(order))
 	again := make([]float64, len(order))
 	kept := 0.0
@@ -110,8 +110,8 @@ func (f *finding) readBest() {
 	f.also = f.second(order)
 }
 
-// A second sentence of the same document joins the answer if the chance of the best one
-// is below doubtful and the second's is at least nearly of it.
+// A second sentence of the same document is added to the answer if the chance of the best
+// sentence is below doubtful, and that of the second is at least the share nearly of it.
 const doubtful, nearly = 0.65, 0.3
 
 // second returns the sentence to add to the best one, or -1.
@@ -133,6 +133,7 @@ func (f *finding) second(order []int) int {
 	return second
 }
 
+// closeVector computes the features of unit i, which rankUnits ranks at k.
 func (f *finding) closeVector(k, i int, r reading) closeVector {
 	var v closeVector
 	v[closeChance] = math.Log(max(f.chances[i], 1e-6))
@@ -146,7 +147,7 @@ func (f *finding) closeVector(k, i int, r reading) closeVector {
 	return v
 }
 
-// likeliest returns the indexes of the n likeliest units, best first.
+// likeliest returns the indexes of the n units with the highest chances, best first.
 func (f *finding) likeliest(n int) []int {
 	order := make([]int, 0, n+1)
 	for i, c := range f.chances {
@@ -166,7 +167,7 @@ func (f *finding) sameDocument(a, b int) bool {
 	return f.passages[f.units[a].passage].source.Document == f.passages[f.units[b].passage].source.Document
 }
 
-// rankVector measures one unit.
+// rankVector computes the features of unit i.
 func (f *finding) rankVector(i int) rankVector {
 	var v rankVector
 	q, u := &f.question, &f.units[i]
@@ -215,8 +216,8 @@ func (f *finding) rankVector(i int) rankVector {
 	if q.focus >= 0 {
 		v[rankFocus] = u.credits[q.focus]
 	}
-	if q.sought == aPerson || q.sought == aTime || q.sought == aNumber || q.sought == aPlace {
-		if holds(tokens, q.sought) {
+	if q.expected == aPerson || q.expected == aTime || q.expected == aNumber || q.expected == aPlace {
+		if hasAnswer(tokens, q.expected) {
 			v[rankFits] = 1
 		} else {
 			v[rankMisfits] = 1

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// why says what the answer rests on.
+// why describes the source of the answer, and which words of the question it has.
 func (f *finding) why() string {
 	u := &f.units[f.best]
 	p := &f.passages[u.passage]
@@ -23,7 +23,7 @@ func (f *finding) why() string {
 		other := &f.passages[f.units[f.also].passage]
 		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.where())
 	}
-	if s := soughtNames[f.question.sought]; s != "" {
+	if s := kindNames[f.question.expected]; s != "" {
 		fmt.Fprintf(&b, "The question asks for %s. ", s)
 	}
 	if len(missing) > 0 {
@@ -32,7 +32,7 @@ func (f *finding) why() string {
 	return strings.TrimSpace(b.String())
 }
 
-// whyNot says why nothing was answered.
+// whyNot describes why there is no answer.
 func (f *finding) whyNot() string {
 	u := &f.units[f.best]
 	p := &f.passages[u.passage]
@@ -49,7 +49,8 @@ func (f *finding) whyNot() string {
 
 var formNames = [...]string{sentence: "sentence", item: "list item", row: "table row", code: "code block"}
 
-// found sorts the question's terms: in the unit, elsewhere in its passage, missing.
+// found groups the question's terms: those in the unit, those elsewhere in its passage,
+// and those that are missing. It leaves out very long terms.
 func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
 	for i, t := range f.question.terms {
 		switch {
@@ -65,7 +66,7 @@ func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
 	return here, near, missing
 }
 
-// where names section, document, pages and folder of a passage.
+// where names the section, document, pages and folder of a passage.
 func (p *passage) where() string { return p.part() + p.pages() + p.folder() }
 
 func (p *passage) part() string {
@@ -95,8 +96,8 @@ func (p *passage) pages() string {
 	return ""
 }
 
-// folder names the folder and whose it is, by which a reader judges whether to
-// believe the document.
+// folder names the folder and its owner, so that readers can judge whether to trust the
+// document.
 func (p *passage) folder() string {
 	folder, owner := cut(p.source.Folder, maxTitle), cut(p.source.Owner, maxTitle)
 	switch {
@@ -108,7 +109,7 @@ func (p *passage) folder() string {
 	return fmt.Sprintf(", in folder “%s” of %s", folder, owner)
 }
 
-// list joins quoted words, at most eight of them.
+// list quotes and joins words, at most eight.
 func list(words []string) string {
 	quoted := make([]string, 0, len(words))
 	for _, w := range words[:min(len(words), 8)] {
@@ -123,6 +124,7 @@ func list(words []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }
 
+// verb chooses the form of a verb whose subject is a list of words.
 func verb(words []string, one, many string) string {
 	if len(words) == 1 {
 		return one

@@ -6,21 +6,22 @@ import (
 	"annals/events/prose"
 )
 
-// span is a run of a unit's words: from is the first, to the one after the
-// last, counted in the tokens of the passage.
+// span is the run of words [from, to), as indexes of the passage's tokens.
 type span struct{ from, to int }
 
-// maxSpan is how many words a short answer has at most.
+// maxSpan is the maximum number of words of a span that is ranked.
 const maxSpan = 12
 
-// maxUnit is how many words a unit has at most to be narrowed.
+// maxUnit is the maximum number of words of a unit whose spans are ranked. An answer from
+// a longer unit is the whole unit.
 const maxUnit = 120
 
-// Features of a span, by which the spans of a unit are ranked.
+// Features of a span, by which the spans of a unit are ranked. After, Before, Starts and
+// Ends refer to the kind of word next to it, or at its edge.
 const (
 	spanLong       = iota // logarithm of its length
 	spanLength            // its length
-	spanAfterPause        // it follows the unit's start or a punctuation mark
+	spanAfterPause        // it follows the unit's start or punctuation
 	spanAfterDeterminer
 	spanAfterPreposition
 	spanAfterAuxiliary
@@ -37,26 +38,26 @@ const (
 	spanStartsPreposition
 	spanStartsOther // it starts with another function word
 	spanEndsFunction
-	spanPause      // it has a punctuation mark inside
-	spanTerms      // weight of the question's terms inside, as a share of the span
-	spanOnlyTerms  // it says nothing that the question did not
-	spanFits       // it has what is sought
-	spanFitsShare  // share of its words that are of that sort
-	spanMisfits    // a sort is sought, and it has none
-	spanNames      // share of its words that are capitalised, if no sort is sought
-	spanNumbers    // it has a number, if none is sought
-	spanNear       // weight of the question's terms around it, by distance
+	spanPause      // it has punctuation inside
+	spanTerms      // share of its words that are terms of the question
+	spanOnlyTerms  // all its content words are in the question
+	spanFits       // it has a word of the expected kind
+	spanFitsShare  // share of its words that are of the expected kind
+	spanMisfits    // it has no word of the expected kind
+	spanNames      // share of its words that are capitalised, if no kind is expected
+	spanNumbers    // it has a number, if no kind is expected
+	spanNear       // nearness of the question's terms around it
 	spanFocus      // nearness of the noun after "which"
 	spanSplitsName // it starts or ends inside a run of capitalised words
 	spanSplitsNumber
-	spanLongReason   // logarithm of its length, if a reason or manner is sought
+	spanLongReason   // logarithm of its length, if a reason or manner is expected
 	spanContent      // share of content words
-	spanEnd          // it ends the unit
-	spanLeftOfVerb   // the question's terms are to its right, if the question word is the subject ("who built")
-	spanLeftOfObject // the same if it is not ("what did he build")
-	spanAsked        // it follows the preposition that the question starts or ends with ("named after")
-	spanPlaced       // it follows a preposition of place, if a place is sought
-	spanCounts       // it stands before the noun after "which" or "how many"
+	spanEnd          // it is at the end of the unit
+	spanLeftOfVerb   // share of spanNear that is on its right, if the question word is the subject ("who built")
+	spanLeftOfObject // share of spanNear that is on its right, if the question word is not the subject ("what did he build")
+	spanAsked        // it follows the preposition at the start or end of the question ("named after")
+	spanPlaced       // it follows a preposition of place, if a place is expected
+	spanCounts       // it is followed by the noun after "which" or "how many"
 	spanFeatures
 )
 
@@ -70,7 +71,7 @@ type reading struct {
 	top     float64 // highest score
 }
 
-// read ranks the spans of a unit. Rows, code and units longer than maxUnit have none.
+// read ranks the spans of a unit. The result is empty for rows, code and long units.
 func (f *finding) read(u *unit) reading {
 	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
 		return reading{}
@@ -95,7 +96,7 @@ func (f *finding) read(u *unit) reading {
 	return r
 }
 
-// spans lists the candidates of a unit, by start and length.
+// spans returns the spans of a unit to rank, ordered by start and length.
 func spans(tokens []token, u *unit) []span {
 	out := make([]span, 0, (u.to-u.from)*maxSpan)
 	for i := u.from; i < u.to; i++ {
@@ -112,7 +113,7 @@ func spans(tokens []token, u *unit) []span {
 	return out
 }
 
-// spanVector measures one span of a unit.
+// spanVector computes the features of a span of a unit.
 func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	var v spanVector
 	q := &f.question
@@ -131,7 +132,7 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 			if t.term == q.focus {
 				focus = 1
 			}
-		} else if fits(tokens[u.from:u.to], i-u.from, q.sought) {
+		} else if fits(tokens[u.from:u.to], i-u.from, q.expected) {
 			fit++
 		}
 		if t.class == prose.Content {
@@ -149,13 +150,13 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 		v[spanOnlyTerms] = 1
 	}
 	v[spanContent] = words / n
-	switch q.sought {
+	switch q.expected {
 	case anything, aReason:
 		v[spanNames] = names / n
 		if numbers > 0 {
 			v[spanNumbers] = 1
 		}
-		if q.sought == aReason {
+		if q.expected == aReason {
 			v[spanLongReason] = math.Log(n)
 		}
 	default:
@@ -184,7 +185,7 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 			if before.lower == q.preposition {
 				v[spanAsked] = 1
 			}
-			if q.sought == aPlace && places[before.lower] {
+			if q.expected == aPlace && places[before.lower] {
 				v[spanPlaced] = 1
 			}
 		}
@@ -196,9 +197,10 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	return v
 }
 
+// places are prepositions of place.
 var places = set("in at from to near into within across around on")
 
-// edges measures where a span starts and ends.
+// edges computes the features of the start and end of a span.
 func edges(v *spanVector, tokens []token, s span, u *unit) {
 	first, last := &tokens[s.from], &tokens[s.to-1]
 	if s.from == u.from || first.pause {
@@ -269,11 +271,13 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 
 func number(t *token) bool { return t.digit || numerals[t.lower] }
 
-// nearness holds, for each word of a unit, the weight of the question's terms
-// to its left and to its right, less for each word and punctuation mark
-// between, as a share of the question's weight; and the same for its focus.
+// nearness tells for each position between the words of a unit how near the question's
+// terms are on its left and right. It is the sum of their shares of the question's weight,
+// each reduced by its distance; punctuation counts as three words. focusLeft and
+// focusRight are the same for the question's focus.
 type nearness struct{ left, right, focusLeft, focusRight []float64 }
 
+// nearness computes the nearness of the question's terms in a unit.
 func (q *question) nearness(tokens []token) nearness {
 	n := len(tokens)
 	flat := make([]float64, 4*(n+1))
@@ -291,13 +295,13 @@ func (q *question) nearness(tokens []token) nearness {
 				focus[at] = max(focus[at], t.credit*nearer)
 			}
 		}
-		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // spans that start at at
+		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // it is on the left of spans that start here
 			if tokens[at].pause {
 				d += 3
 			}
 			add(s.left, s.focusLeft, at, d)
 		}
-		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // spans that end before at
+		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // it is on the right of spans that end here
 			if tokens[at].pause {
 				d += 3
 			}

@@ -7,7 +7,7 @@ import (
 	"annals/events/prose"
 )
 
-// form is the kind of a unit.
+// form is the form of a unit of text.
 type form uint8
 
 const (
@@ -21,23 +21,23 @@ const (
 type unit struct {
 	passage    int
 	kind       form
-	start, end int    // bytes of the passage's text
-	from, to   int    // tokens of the passage
-	leads      [2]int // tokens of the lead-in: a table's header, a list's introduction, a heading
-	header     [2]int // bytes of the table's header
-	previous   int    // index of the unit before it in the passage, or -1
-	credits    []float64
-	context    []float64 // credits of its lead-in and titles
+	start, end int       // range of bytes in the passage's text
+	from, to   int       // range of tokens of the passage
+	leads      [2]int    // range of tokens of the lead-in: a table's header, the sentence before a list, or a heading
+	header     [2]int    // range of bytes of the table's header
+	previous   int       // index of the unit before it in the passage, or -1
+	credits    []float64 // best credit of each term in the unit
+	context    []float64 // best credit of each term in the lead-in and titles
 }
 
-// passage is a passage as read.
+// passage is a parsed Passage.
 type passage struct {
 	text     string
 	source   Passage
 	tokens   []token
-	credits  []float64 // best credit of each term anywhere in the passage or its titles
-	titles   []float64 // in its titles
-	relative float64   // its score as a share of the best
+	credits  []float64 // best credit of each term in the text and titles
+	titles   []float64 // best credit of each term in the titles
+	relative float64   // score as a share of the best passage's score
 }
 
 func newPassage(q *question, p Passage) passage {
@@ -62,13 +62,14 @@ func newPassage(q *question, p Passage) passage {
 	return read
 }
 
+// raise sets the credit of t's term to that of t, if that is higher.
 func raise(credits []float64, t *token) {
 	if t.term >= 0 {
 		credits[t.term] = max(credits[t.term], t.credit)
 	}
 }
 
-// line is one line of a passage.
+// line is the range of bytes of a line.
 type line struct{ start, end int }
 
 var (
@@ -78,19 +79,19 @@ var (
 	fenceLine   = regexp.MustCompile("^ {0,3}(```|~~~)")
 )
 
-// cutter walks over a passage's lines and collects its units.
+// cutter cuts a passage into units, line by line.
 type cutter struct {
 	p       *passage
 	passage int
 	units   []unit
-	first   int // index of the passage's first unit
-	token   int // next token
-	leads   [2]int
-	header  [2]int // bytes of the header of the table it is in, empty outside
-	columns [2]int // tokens of that header
+	first   int    // index of the passage's first unit
+	token   int    // index of the next token
+	leads   [2]int // lead-in of the next unit
+	header  [2]int // range of bytes of the current table's header; empty outside of tables
+	columns [2]int // range of tokens of that header
 }
 
-// appendUnits cuts a passage into units.
+// appendUnits appends the units of a passage, whose index is given.
 func appendUnits(units []unit, index int, p *passage) []unit {
 	c := &cutter{p: p, passage: index, units: units, first: len(units)}
 	lines := split(p.text)
@@ -103,7 +104,7 @@ func appendUnits(units []unit, index int, p *passage) []unit {
 		for t := u.from; t < u.to; t++ {
 			raise(u.credits, &p.tokens[t])
 		}
-		if u.kind == row { // shown with its header
+		if u.kind == row { // an answer shows its header
 			for t := u.leads[0]; t < u.leads[1]; t++ {
 				raise(u.credits, &p.tokens[t])
 			}
@@ -129,7 +130,8 @@ func split(text string) []line {
 	return lines
 }
 
-// block takes the block of lines that starts at i and returns where the next starts.
+// block cuts the block that starts at line i, and returns the line at which the next one
+// starts.
 func (c *cutter) block(lines []line, i int) int {
 	text := func(i int) string { return c.p.text[lines[i].start:lines[i].end] }
 	l := lines[i]
@@ -157,7 +159,7 @@ func (c *cutter) block(lines []line, i int) int {
 	case strings.Contains(s, "|") && i+1 < len(lines) && strings.Contains(text(i+1), "-") && ruleLine.MatchString(text(i+1)):
 		c.header, c.columns = [2]int{l.start, l.end}, c.take(l.start, l.end)
 		return i + 2
-	case strings.HasPrefix(strings.TrimSpace(s), "|"): // the rest of a table whose header is in another passage
+	case strings.HasPrefix(strings.TrimSpace(s), "|"): // a table whose header is in another passage
 		c.add(row, l.start, l.end)
 		return i + 1
 	case itemLine.MatchString(s):
@@ -166,7 +168,7 @@ func (c *cutter) block(lines []line, i int) int {
 	return c.paragraph(lines, i, sentence, l.start)
 }
 
-// paragraph takes lines up to a blank one or the start of another block.
+// paragraph cuts the lines up to a blank line or the start of another block.
 func (c *cutter) paragraph(lines []line, i int, kind form, start int) int {
 	end := i + 1
 	for end < len(lines) {
@@ -189,7 +191,7 @@ func (c *cutter) paragraph(lines []line, i int, kind form, start int) int {
 	return end
 }
 
-// add makes a unit of text[start:end], unless it has no word.
+// add appends the unit text[start:end], unless it has no word.
 func (c *cutter) add(kind form, start, end int) {
 	tokens := c.take(start, end)
 	if tokens[0] == tokens[1] {
@@ -211,7 +213,7 @@ func (c *cutter) add(kind form, start, end int) {
 	c.units = append(c.units, u)
 }
 
-// take passes over the tokens that end within text[:end] and start at or after start.
+// take returns the range of the tokens in text[start:end], and moves behind them.
 func (c *cutter) take(start, end int) [2]int {
 	for c.token < len(c.p.tokens) && c.p.tokens[c.token].start < start {
 		c.token++
@@ -225,7 +227,7 @@ func (c *cutter) take(start, end int) [2]int {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// cells cuts a table line into its cells.
+// cells returns the cells of a table row.
 func cells(line string) []string {
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
 	var out []string
@@ -242,7 +244,7 @@ func cells(line string) []string {
 	return append(out, strings.TrimSpace(line[start:]))
 }
 
-// rowText writes a table row as "Header: value; Header: value".
+// rowText returns a table row as "Header: value; Header: value".
 func (p *passage) rowText(u *unit) string {
 	headers := cells(p.text[u.header[0]:u.header[1]])
 	var parts []string

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// cutUp returns the units of a text, each with what it is.
-func cutUp(text string) (forms []form, texts []string) {
+// units returns the forms and texts of a text's units.
+func units(text string) (forms []form, texts []string) {
 	q := ask("What is it?")
 	p := newPassage(&q, Passage{Text: text})
 	for _, u := range appendUnits(nil, 0, &p) {
@@ -17,7 +17,7 @@ func cutUp(text string) (forms []form, texts []string) {
 	return forms, texts
 }
 
-func TestTextIsCutIntoUnits(t *testing.T) {
+func TestUnits(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		forms []form
@@ -33,14 +33,14 @@ func TestTextIsCutIntoUnits(t *testing.T) {
 		{"港の橋。設計者は田中！", []form{0, 0}, []string{"港の橋。", "設計者は田中！"}},
 		{"...\n\n---", nil, nil},
 	} {
-		forms, got := cutUp(c.text)
+		forms, got := units(c.text)
 		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(forms, c.forms) {
 			t.Errorf("%q: got %v %q, want %v %q", c.text, forms, got, c.forms, c.want)
 		}
 	}
 }
 
-func TestRowAnswersWithHeader(t *testing.T) {
+func TestRowTextHasHeaders(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"| A | B |\n|---|---|\n| 1 | 2 |", "A: 1; B: 2"},
 		{"A | B\n--|--\n1 |", "A: 1"},
@@ -56,7 +56,7 @@ func TestRowAnswersWithHeader(t *testing.T) {
 	}
 }
 
-func TestWordsAreCutAndFolded(t *testing.T) {
+func TestTokenize(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"Möngke's U.S.A. plan—3,5 or 4.25% of O'Neil-Smith", "mongke u.s.a plan 3,5 or 4.25 of o'neil-smith"},
 		{"橋は 2. Then", "橋 は 2 then"},
@@ -76,7 +76,7 @@ func TestWordsAreCutAndFolded(t *testing.T) {
 func TestQuestionClassification(t *testing.T) {
 	for _, c := range []struct {
 		question string
-		want     sought
+		want     answerKind
 		focus    string
 		subject  bool
 	}{
@@ -98,8 +98,8 @@ func TestQuestionClassification(t *testing.T) {
 		if q.focus >= 0 {
 			focus = q.terms[q.focus].word
 		}
-		if q.sought != c.want || focus != c.focus || q.subject != c.subject {
-			t.Errorf("%q: got sort %d, focus %q, subject %v; want %d, %q, %v", c.question, q.sought, focus, q.subject, c.want, c.focus, c.subject)
+		if q.expected != c.want || focus != c.focus || q.subject != c.subject {
+			t.Errorf("%q: got kind %d, focus %q, subject %v; want %d, %q, %v", c.question, q.expected, focus, q.subject, c.want, c.focus, c.subject)
 		}
 	}
 }

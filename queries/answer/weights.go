@@ -1,7 +1,7 @@
 package answer
 
-// The weights, by the features' constants. They are printed by TestFit and not
-// edited by hand.
+// The weights of the models, in the order of the constants that number the features.
+// TestFit prints them; do not edit them by hand.
 
 var rankWeights = [rankFeatures]float64{
 	1.659, 1.056, 1.713, 0.847, 1.634, 1.229, 0.177, 1.041,

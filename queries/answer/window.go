@@ -7,12 +7,12 @@ import (
 	"annals/events/prose"
 )
 
-// spanMass is the share of the chance that the answer's words keep. A lower share gives
-// shorter answers that miss more often.
+// spanMass is the minimum probability that the answer contains the right span. A lower
+// one gives shorter answers that are wrong more often.
 const spanMass = 0.9
 
-// narrow finds the shortest run of the best unit's words that holds a span
-// with a chance of spanMass.
+// narrow sets the window to the shortest run of words of the best unit that contains the
+// right span with a probability of spanMass.
 func (f *finding) narrow(r reading) {
 	u := &f.units[f.best]
 	f.window, f.sure = span{u.from, u.to}, 0
@@ -25,9 +25,8 @@ func (f *finding) narrow(r reading) {
 	f.window = readable(f.passages[u.passage].tokens, u, shortest(r.spans, r.chances, f.window))
 }
 
-// readable widens a window of more than a few words to a clause: to the
-// punctuation marks around it, if they are near. What is then most of the
-// unit becomes all of it.
+// readable widens a window of more than a few words to a clause, if there is punctuation
+// nearby. A window that then has most of the unit's words becomes the whole unit.
 func readable(tokens []token, u *unit, w span) span {
 	const short, reach = 6, 5
 	if w.to-w.from > short {
@@ -53,13 +52,14 @@ func readable(tokens []token, u *unit, w span) span {
 	return w
 }
 
-// shortest returns the shortest window whose spans' chances sum to spanMass;
-// of equally short ones, the likeliest.
+// shortest returns the shortest window whose spans have chances that sum to spanMass; of
+// several equally short ones, the most probable.
 func shortest(spans []span, chances []float64, whole span) span {
 	n := whole.to - whole.from
-	// held[i][j] is the chance of spans within [i, j), built up by length.
-	held := make([]float64, (n+1)*(n+1))
-	at := func(i, j int) *float64 { return &held[i*(n+1)+j] }
+	// sums[i][j] is the sum of the chances of the spans within [i, j). Longer windows
+	// are computed from shorter ones.
+	sums := make([]float64, (n+1)*(n+1))
+	at := func(i, j int) *float64 { return &sums[i*(n+1)+j] }
 	for k, s := range spans {
 		*at(s.from-whole.from, s.to-whole.from) += chances[k]
 	}
@@ -85,8 +85,8 @@ func shortest(spans []span, chances []float64, whole span) span {
 	return whole
 }
 
-// bounds returns the bytes of a window of a unit's words, widened to what
-// belongs to its first and last word: signs, quotes, brackets, the full stop.
+// bounds returns the byte range of a window. It includes signs, quotes, brackets and the
+// full stop that are attached to the first or last word.
 func (p *passage) bounds(u *unit, w span) (start, end int) {
 	start, end = u.start, u.end
 	if w.from > u.from {
@@ -107,7 +107,7 @@ func (p *passage) bounds(u *unit, w span) (start, end int) {
 	return start, end
 }
 
-// trimmed drops the marks at the edges of a cut-out that make no sense without
+// trimmed removes punctuation from the edges of a quotation that makes no sense without
 // the rest: commas, and brackets or quotes whose other half is missing.
 func trimmed(text string, start, end int) (int, int) {
 	for start < end {

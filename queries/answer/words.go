@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// common holds words that are frequent in any English text: sharing them says
-// less than sharing others.
+// common are frequent English words. A match of one is weaker evidence than a match of
+// another word.
 var common = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`
@@ -33,7 +33,7 @@ var common = func() map[string]bool {
 	return m
 }()
 
-// synonyms are families of words that questions and texts use for each other.
+// synonyms has, for each word, the words that questions and texts use for it.
 var synonyms = func() map[string][]string {
 	m := map[string][]string{}
 	for _, family := range []string{
@@ -66,7 +66,7 @@ var synonyms = func() map[string][]string {
 	return m
 }()
 
-// opposites are pairs that turn a question into another one.
+// opposites are pairs of words with opposite meanings.
 var opposites = func() map[string]string {
 	m := map[string]string{}
 	for _, pair := range []string{
@@ -84,17 +84,17 @@ var opposites = func() map[string]string {
 	return m
 }()
 
-// numerals are numbers in words.
+// numerals are numbers written as words.
 var numerals = set(`one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 	nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions
 	trillion dozen dozens half third thirds quarter quarters twice double triple once zero none`)
 
-// measures are words that complete a number.
+// measures are units and other words that follow a number.
 var measures = set(`percent percentage per cent million billion trillion thousand hundred years year days day months month weeks week hours hour
 	minutes seconds km mi miles mile metres meters metre meter feet foot ft inches cm mm kg kilograms pounds pound tons tonnes acres hectares
 	dollars pence euros people students members times square degrees`)
 
-// calendar are words of dates and eras.
+// calendar are the words used in dates.
 var calendar = set(`january february march april may june july august september october november december monday tuesday wednesday thursday
 	friday saturday sunday century centuries decade bc ad bce ce spring summer autumn winter today`)
 
@@ -111,17 +111,17 @@ type token struct {
 	start, end int // bytes of the text
 	lower      string
 	class      prose.Class
-	capital    bool // starts with a capital letter or is written in capitals
-	digit      bool // has a digit
-	pause      bool // a punctuation mark stands between it and the word before
-	joined     bool // nothing stands between it and the word before, or a dash only
-	term       int  // index of the question's term that it matches, or -1
-	credit     float64
+	capital    bool    // starts with a capital letter or is written in capitals
+	digit      bool    // has a digit
+	pause      bool    // there is punctuation between it and the previous word
+	joined     bool    // there is nothing, or only a dash or sign, between it and the previous word
+	term       int     // index of the question's term that it matches, or -1
+	credit     float64 // how well it matches the term, from 0 to 1
 }
 
-// tokenize cuts text[from:to] into words: runs of letters and digits with the
-// apostrophes, hyphens, points and commas inside them. Scripts that write
-// without spaces give a word per character.
+// tokenize appends the words of text[from:to] to dst. A word is a run of letters and
+// digits, including apostrophes, hyphens, points and commas inside it. In scripts without
+// spaces each character is a word.
 func tokenize(text string, from, to int, dst []token) []token {
 	last := from
 	for i := from; i < to; {
@@ -159,7 +159,8 @@ func tokenize(text string, from, to int, dst []token) []token {
 	return dst
 }
 
-// plain returns a word in lower case and without accents, as many will type it.
+// plain returns a word in lower case and without accents, because users often leave
+// accents out.
 func plain(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf {
@@ -180,7 +181,7 @@ func unspaced(r rune) bool {
 	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00
 }
 
-// inside reports whether r may stand inside a word, after the letter before.
+// inside reports whether r may be inside a word, after the given letter.
 func inside(before, r rune) bool {
 	switch r {
 	case '\'', '’', '-', '.', ',':
@@ -189,7 +190,8 @@ func inside(before, r rune) bool {
 	return false
 }
 
-// between classifies what stands between two words.
+// between reports whether the text between two words has punctuation, and whether it
+// joins them.
 func between(gap string) (pause, joined bool) {
 	joined = true
 	for _, r := range gap {
@@ -207,8 +209,8 @@ func between(gap string) (pause, joined bool) {
 // stem returns the English stem of a word in lower case.
 func stem(word string) string { return english.Stem(word, true) }
 
-// similarity returns how much two stems share: 1 for equal ones, less for one that
-// continues the other's beginning, 0 for the rest.
+// similarity returns 1 for equal stems, less for stems with a long common prefix, and 0
+// for all others.
 func similarity(a, b string) float64 {
 	if a == b {
 		return 1
