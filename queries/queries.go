@@ -34,10 +34,10 @@ type Queries struct {
 type Options struct {
 	// SearchLimit is the default number of passages in a search result. 0 means 10.
 	SearchLimit int
-	// MaxLag bounds how long a read waits for a read model that is behind another. 0
-	// means 5 s.
+	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
+	// 5 s.
 	MaxLag time.Duration
-	// Start is the log's head when the service started. The service is ready once
+	// Start is the head of the log when the service started. The service is ready once
 	// every read model has passed it.
 	Start events.Position
 }

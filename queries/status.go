@@ -11,10 +11,10 @@ import (
 	"annals/queries/freshness"
 )
 
-// Ready returns nil if every read model has passed the log's head at the start of the
-// service. Otherwise the error is of kind fault.Unavailable and names a read model that
-// is behind. An unreachable search engine does not count, because everything but
-// search works without it.
+// Ready returns nil if every read model has passed the head that the log had when the
+// service started. Otherwise the error is of kind fault.Unavailable and names a read
+// model that is behind. An unreachable search engine is ignored, because only search
+// needs it.
 func (q *Queries) Ready(ctx context.Context) error {
 	for _, m := range q.Models.All() {
 		if err := m.Err(); err != nil {
@@ -34,7 +34,7 @@ func (q *Queries) Ready(ctx context.Context) error {
 	if err := q.Models.Trusted(ctx); err != nil {
 		return err
 	}
-	_, err := freshness.Passed(ctx, q.Models.Vault) // every read uses it first
+	_, err := freshness.Passed(ctx, q.Models.Vault) // every read begins with the vault
 	return err
 }
 
@@ -44,14 +44,14 @@ type Model struct {
 	Position, Head events.Position // last applied position, and the log's head
 	Lag            time.Duration   // age of the first event not yet applied; 0 if it is up to date
 	Unheard        bool            // the log does not respond: Head and Lag are unknown
-	Waiting        int             // documents postponed by the search index: very large ones, and those in moved folders
+	Waiting        int             // documents whose indexing was deferred: very large ones, and those in moved folders
 	Full           bool            // it cannot catch up because its disk is full
 	Leads          bool            // this node applies its events
-	Parked         int             // events that could not be applied, and later ones of their streams, which wait
+	Parked         int             // parked events, including later ones of their streams
 }
 
 // Status returns the state of every read model. If the log or a read model cannot be
-// queried, it returns an error along with the states of the others.
+// queried, it returns an error and the states of the others.
 func (q *Queries) Status(ctx context.Context) (all []Model, err error) {
 	head, err := freshness.AskLog(ctx, q.Models.Vault.Head)
 	reachable := err == nil

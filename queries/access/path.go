@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// A whole path begins at the top level and names the same folder for all users. A user
-// with access only to a folder further down must not see the names above it, and is
-// shown paths that begin at that folder. Queries accept both forms.
+// A whole path begins at the top level, and is the same for all users. A user who only
+// has access to a folder further down must not see the names of the folders above it:
+// paths shown to that user begin at that folder. Queries accept both forms.
 
-// top is a folder that the user may read whose parent the user may not read.
+// top is a folder that the user may read, below one that the user may not read.
 type top struct {
 	id, path string
 	shown    string // shown instead of the whole path
@@ -43,9 +43,9 @@ func (v *Viewer) hidden(ctx context.Context) (map[string]top, error) {
 	return v.tops, nil
 }
 
-// shownTops returns how granted folders that are not at the top level are shown. Part
-// of the folder's id is added to an ambiguous name: one that two of them share, or
-// that a whole path of another folder begins with.
+// shownTops returns the granted folders that are not at the top level, with the path
+// shown for each: its name, and part of its id if the name is ambiguous. A name is
+// ambiguous if two granted folders have it, or if a whole path begins with it.
 func shownTops(granted []rootRow) (tops []top) {
 	names, firsts := map[string]int{}, map[string]bool{}
 	for _, r := range topmost(granted) {
@@ -128,8 +128,8 @@ type Place struct {
 	// none, and Rest the rest of the path: "" if the path names Near itself.
 	Near uuid.UUID
 	Rest string
-	// Shown means that the path was given as it is shown to the user, not from the
-	// top level.
+	// Shown reports whether the path was one shown to the user, not one from the top
+	// level.
 	Shown bool
 }
 
@@ -142,7 +142,7 @@ func (q *Rights) PlaceOf(ctx context.Context, user events.User, path string) (p 
 	}
 	var near string
 	if p.Path, near, p.Rest, err = v.Whole(ctx, path); err != nil {
-		return p, freshness.Wrap(err, "folder of a path")
+		return p, freshness.Wrap(err, "folder at "+path)
 	}
 	p.Shown = p.Path != CleanPath(path)
 	if near != "" {

@@ -28,7 +28,7 @@ func (g *grantRow) fields() []any {
 // Permissions are the permissions set on a folder itself, without those of the
 // folders above it.
 type Permissions struct {
-	Owners  []events.Principal // stay owners regardless of List
+	Owners  []events.Principal // owners by creation, whom List cannot remove
 	List    []events.Permission
 	Invited []events.Permission // what users may do once they accept
 	Version int64               // of the folder
@@ -50,7 +50,7 @@ func (q *Rights) Permissions(ctx context.Context, user events.User, folder uuid.
 	case a.level < events.Own:
 		return Permissions{}, fault.Errorf(fault.Forbidden, "only an owner of this folder may see whom it is shared with")
 	}
-	// One statement, so that version and list belong together.
+	// One statement, so that the version matches the permissions.
 	rows, err := projections.List(ctx, v.DB, (*grantRow).fields, `SELECT f.version, coalesce(p.principal, ''), coalesce(p.access, 0), coalesce(p.owner, 0), coalesce(p.pending, 0)
 		FROM folders f LEFT JOIN (
 			SELECT principal, access, owner, 0 AS pending FROM permissions WHERE folder = $1
@@ -85,8 +85,8 @@ func (q *Rights) Access(ctx context.Context, user events.User, folder uuid.UUID)
 	return a.level, nil
 }
 
-// Granted reports whether a user may read what is in a folder by a grant, not
-// just as an administrator.
+// Granted reports whether a permission lets a user read the contents of a folder, as
+// opposed to the administrator role.
 func (q *Rights) Granted(ctx context.Context, user events.User, folder string) (bool, error) {
 	user.Admin = false
 	v, err := New(ctx, q.Models, user)

@@ -30,10 +30,10 @@ type Viewer struct {
 	User       events.User
 	Principals string // of the user and the groups, as a JSON array
 
-	known    map[string]folderAccess
-	paths    map[string]string // of folders that are readable
-	readable string            // the result of Readable
-	tops     map[string]top    // the result of hidden
+	known    map[string]folderAccess // results of folder
+	paths    map[string]string       // paths of readable folders
+	readable string                  // result of Readable
+	tops     map[string]top          // result of hidden
 }
 
 // folderAccess is what the user may do in a folder.
@@ -59,12 +59,12 @@ func New(ctx context.Context, models *freshness.Models, user events.User) (*View
 }
 
 // NotFound returns an error of kind fault.NotFound. Use it both for things that do not
-// exist and for those that the user may not read, so that it reveals nothing.
+// exist and for things that the user may not read, so that users cannot tell which.
 func NotFound(what string, id any) error {
 	return fault.Errorf(fault.NotFound, "no %s %v", what, id)
 }
 
-// OrNotFound returns err, or NotFound if there is none.
+// OrNotFound wraps err, or returns NotFound if err is nil.
 func OrNotFound(err error, what string, id any) error {
 	if err != nil {
 		return freshness.Wrap(err, what)
@@ -92,22 +92,22 @@ func (v *Viewer) folder(ctx context.Context, id string) (folderAccess, error) {
 			UNION ALL SELECT f.id, f.parent, f.name, f.deleted, up.depth + 1 FROM folders f JOIN up ON f.id = up.parent WHERE up.depth < 100)
 		SELECT up.parent, up.name, up.deleted, coalesce((SELECT max(access) FROM permissions p WHERE p.folder = up.id AND p.principal IN (SELECT value FROM json_each($2))), 0)
 		FROM up ORDER BY depth DESC`
-	way, err := projections.List(ctx, v.DB, (*step).fields, up, id, v.Principals)
+	steps, err := projections.List(ctx, v.DB, (*step).fields, up, id, v.Principals)
 	if err != nil {
 		return folderAccess{}, err
 	}
 	var a folderAccess
 	var names []string
-	whole, access := true, events.NoAccess
-	for _, s := range way {
-		whole = whole && !s.deleted && (len(names) > 0 || s.parent == "")
+	intact, access := true, events.NoAccess
+	for _, s := range steps {
+		intact = intact && !s.deleted && (len(names) > 0 || s.parent == "")
 		names = append(names, s.name)
 		access = max(access, s.granted)
 	}
 	if v.User.Admin {
 		access = events.Own
 	}
-	if whole && len(names) > 0 {
+	if intact && len(names) > 0 {
 		a.level = access
 	}
 	a.path = strings.Join(names, "/")
@@ -131,25 +131,26 @@ func (v *Viewer) MayRead(ctx context.Context, folder string) (bool, error) {
 	return readable, err
 }
 
-// Granted returns the folders that were granted to the user directly, without
-// those below them. Callers ignore the result for administrators.
+// Granted returns the folders with a permission for the user, without those below them.
+// Administrators can read more.
 func (v *Viewer) Granted(ctx context.Context) ([]string, error) {
 	return projections.Column(ctx, v.DB, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
 		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.Principals)
 }
 
-// Queries for root folders, and for all folders below them. A grant only counts if no
-// folder above it is deleted.
+// The folders to start from, for foldersBelow: those at the top level for administrators,
+// and the granted ones for others. A grant only counts if no folder above is deleted.
 const (
 	topFolders     = `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
 	grantedFolders = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
 )
 
-// waysUp follows granted folders up to the top level.
+// waysUp follows the parents of granted folders up to the top level.
 const waysUp = `WITH RECURSIVE up (root, parent, path, deleted, depth) AS (
 			SELECT id, parent, name, deleted, 0 FROM folders WHERE id IN (SELECT folder FROM permissions WHERE principal IN (SELECT value FROM json_each($1)))
 			UNION ALL SELECT up.root, f.parent, f.name || '/' || up.path, f.deleted | up.deleted, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)`
 
+// foldersBelow is a query for the given folders and everything below them.
 func foldersBelow(roots string) string {
 	return waysUp + `,
 		down (id, path) AS (` + roots + `
@@ -157,8 +158,8 @@ func foldersBelow(roots string) string {
 		SELECT id, path FROM down`
 }
 
-// ReadableWithin is like Readable, but leaves out folders outside of a path; "" means
-// all.
+// ReadableWithin is like Readable, but returns only the folder at a path and those below
+// it. "" means all.
 func (v *Viewer) ReadableWithin(ctx context.Context, scope string) (string, error) {
 	all, err := v.Readable(ctx)
 	scope = CleanPath(scope)
@@ -174,8 +175,7 @@ func (v *Viewer) ReadableWithin(ctx context.Context, scope string) (string, erro
 	return string(text), err
 }
 
-// Readable returns the ids of all folders that the user may read, as a JSON array. It
-// is computed once for each request.
+// Readable returns the ids of all folders that the user may read, as a JSON array.
 func (v *Viewer) Readable(ctx context.Context) (string, error) {
 	if v.readable != "" {
 		return v.readable, nil
@@ -199,8 +199,8 @@ func (v *Viewer) Readable(ctx context.Context) (string, error) {
 	return v.readable, err
 }
 
-// CleanPath returns a path in the form used in the log: without empty names and
-// without slashes around it, which commands refuse.
+// CleanPath normalizes a path to the form in the log: NFC, without empty names, without
+// blanks around names and without slashes at the ends.
 func CleanPath(path string) string {
 	var names []string
 	for name := range strings.SplitSeq(norm.NFC.String(path), "/") {
@@ -240,8 +240,8 @@ func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err
 	if id == "" {
 		return "", path, nil
 	}
-	// Rights hold for all below a folder: if the deepest is hidden, so are those
-	// above it.
+	// Permissions also apply below a folder: a user who may not read the deepest folder
+	// may not read those above it, either.
 	if ok, err := v.MayRead(ctx, id); !ok || err != nil {
 		return "", path, err
 	}

@@ -28,7 +28,7 @@ func (q *Rights) FolderPaths(ctx context.Context, user events.User) ([]string, e
 // FolderPage returns the paths, as shown to the user, of up to limit folders that the
 // user may read and that come after a path, "" for the first page. The path need not
 // exist any more. A folder comes before those below it; siblings are ordered by name.
-// It reads little more than it returns.
+// It reads only few folders more than it returns.
 func (q *Rights) FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error) {
 	v, err := New(ctx, q.Models, user)
 	if err != nil {
@@ -43,7 +43,7 @@ func (q *Rights) FolderPage(ctx context.Context, user events.User, after string,
 	return w.found, freshness.Wrap(err, "folders")
 }
 
-// folderWalk collects paths of folders in order, until it has limit of them.
+// folderWalk collects up to limit paths of folders, in order.
 type folderWalk struct {
 	*Viewer
 	limit int
@@ -52,8 +52,8 @@ type folderWalk struct {
 
 func (w *folderWalk) full() bool { return len(w.found) >= w.limit }
 
-// TreeOrder compares paths so that a folder is followed by those below it. No name
-// has a NUL.
+// TreeOrder compares paths so that a folder is followed by those below it. It assumes that
+// names contain no NUL.
 func TreeOrder(a, b string) int {
 	return cmp.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 }
@@ -99,10 +99,10 @@ func (w *folderWalk) granted(ctx context.Context, after string) error {
 	return nil
 }
 
-// childRow is a folder below another.
+// childRow is a folder directly below another.
 type childRow struct {
 	id, name string
-	parent   bool // of others
+	parent   bool // it has subfolders
 }
 
 func (c *childRow) fields() []any { return []any{&c.id, &c.name, &c.parent} }

@@ -2,9 +2,9 @@
 // of the log, because they change nothing. Records are deleted after a retention
 // period.
 //
-// Recording costs the caller a map lookup. Equal accesses within a minute become one
-// record with a count, so a flood of requests takes little space. Records are written
-// in batches, twice a second.
+// Recording costs the caller a map lookup; records are written in batches, twice a
+// second. Equal accesses within a minute become one record with a count, so a flood of
+// requests takes little space.
 //
 // It imports events, events/fault and events/sqldb.
 package accesslog
@@ -25,26 +25,26 @@ type Kind string
 
 // Kinds of access. Package http/signin defines further ones.
 const (
-	Read         Kind = "DocumentRead"        // the text, or a part of it
+	Read         Kind = "DocumentRead"        // of the text, or a part of it
 	ReadByAdmin  Kind = "DocumentReadByAdmin" // a read that only the administrator role allowed
-	Exported     Kind = "DocumentExported"    // the original, or all of the text, as a file
-	Denied       Kind = "AccessDenied"        // 403, or 404 of a thing that exists
-	TokenRefused Kind = "TokenRefused"        // no token, or one that is not valid
+	Exported     Kind = "DocumentExported"    // a download of the original, or of all of the text
+	Denied       Kind = "AccessDenied"        // 403, or 404 for a thing that exists
+	TokenRefused Kind = "TokenRefused"        // a missing or invalid token
 	BackedUp     Kind = "BackupMade"
-	Lost         Kind = "RecordsLost" // too many at once, or the store was unavailable
+	Lost         Kind = "RecordsLost" // more records than could be written
 )
 
 // Access is one access to record.
 type Access struct {
 	Kind Kind
-	// User is the acting user, the zero value if unknown. For a Read, the user's
-	// grants decide whether it becomes a ReadByAdmin.
+	// User is the acting user, the zero value if unknown. A Read by an administrator
+	// becomes a ReadByAdmin if no permission grants it.
 	User        events.User
 	Via         string // the part of the program that was called
 	Correlation string // the request
 	Address     string // the client's
-	// Thing was accessed: document-ID, folder-ID, job-ID, or "". Its folder and name
-	// are looked up when the record is written.
+	// Thing is what was accessed: document-ID, folder-ID, job-ID, or "". Its folder and
+	// name are looked up when the record is written.
 	Thing string
 	// Place is the principal concerned, if Thing is empty.
 	Place events.Principal
@@ -53,7 +53,7 @@ type Access struct {
 	Detail string
 }
 
-// Found is the location and name of a thing.
+// Found is where a thing is, and its name.
 type Found struct {
 	Place     string // id of its folder, or of the folder itself; for a job, its owner
 	PlaceName string
@@ -64,12 +64,12 @@ type Found struct {
 type Record struct {
 	Mark
 	ID          uuid.UUID
-	Last        time.Time // time of the latest one; Mark has that of the first
+	Last        time.Time // time of the last access; Mark has that of the first
 	Count       int
 	Kind        Kind
 	Actor       events.Principal
 	Via         string
-	Correlation string // of the first
+	Correlation string // of the first access
 	Address     string
 	Thing       string
 	Name        string
@@ -112,7 +112,7 @@ func (r Record) Words() string {
 	case BackedUp:
 		said = "made a backup"
 	case Lost:
-		return fmt.Sprintf("%d records of access were lost, because more came in than could be written", r.Count)
+		return fmt.Sprintf("%d access records were lost, because more came in than could be written", r.Count)
 	default:
 		said = r.signInWords()
 	}
@@ -159,7 +159,7 @@ func (r Record) signInWords() string {
 	if said, ok := sentences[r.Kind]; ok {
 		return strings.ReplaceAll(said, "%s", name)
 	}
-	said := words(r.Kind) // of a later version
+	said := words(r.Kind) // a kind of a later version
 	if r.Name != "" {
 		said += ": " + name
 	}
@@ -175,7 +175,7 @@ func KindOf(said string) Kind {
 	return Kind(b.String())
 }
 
-// words is an approximate inverse of KindOf.
+// words converts a kind to words: SignedIn becomes "signed in".
 func words(k Kind) string {
 	var b strings.Builder
 	for i, r := range string(k) {
@@ -191,8 +191,7 @@ func words(k Kind) string {
 // administrators without a grant are always recorded.
 type Reads struct {
 	None bool
-	// Every is the sampling interval for other reads: n records one of n reads, 1
-	// all, 0 none.
+	// Every is the sampling interval of other reads: 1 records all, n one of n, 0 none.
 	Every int
 }
 

@@ -17,32 +17,32 @@ import (
 	"github.com/google/uuid"
 )
 
-// Bounds on records that wait to be written.
 const (
-	pause     = 500 * time.Millisecond // between writes; kill -9 may lose these records
-	window    = time.Minute            // equal accesses within it are one record
-	mostKept  = 20_000                 // records that wait or may still be counted up
-	mostEach  = 4_000                  // of those, from one user or address
-	mostTexts = 512                    // bytes of each string
+	writeInterval = 500 * time.Millisecond // a crash may lose the records since the last write
+	window        = time.Minute            // equal accesses within a window share a record
+
+	maxPending   = 20_000 // records in memory: not written, or within their window
+	maxPerSource = 4_000  // pending records of one user or address
+	maxText      = 512    // bytes of each string in a record
 )
 
-// Records per minute for one user or address; further accesses are counted in a single
-// record. If all reads are recorded, reads have a separate limit.
+// Limits of records per minute for one user or address. Accesses beyond a limit are
+// counted in a single record.
 const (
-	eachMinute      = 120
-	readsEachMinute = 6_000
+	minuteLimit     = 120
+	minuteReadLimit = 6_000 // for reads and exports, which have a limit of their own
 )
 
 // Options configure a Log.
 type Options struct {
 	Reads     Reads
 	Retention time.Duration // after which records are deleted; 0 means never
-	Bytes     int64         // approximate size of all records, the oldest are deleted first; 0 means unlimited
-	// Find looks up the location of things. Things missing from its result do not
-	// exist. It may be nil.
+	Bytes     int64         // approximate limit of the size of all records, beyond which the oldest are deleted; 0 means unlimited
+	// Find returns where things are, and their names. Things missing from its result do
+	// not exist. It may be nil.
 	Find func(ctx context.Context, things []string) (map[string]Found, error)
-	// Granted reports whether a user may read the contents of a folder by a grant, not
-	// just as an administrator. It may be nil.
+	// Granted reports whether a permission lets a user read the contents of a folder,
+	// as opposed to the administrator role. It may be nil.
 	Granted func(ctx context.Context, user events.User, folder string) (bool, error)
 	Lost    func(n int) // called with the number of lost records; may be nil
 	Logger  *slog.Logger
@@ -56,15 +56,15 @@ type Log struct {
 	nth   atomic.Int64 // counts the reads that may be sampled
 
 	mu      sync.Mutex
-	kept    map[key]*entry
-	each    map[string]int // of kept, by source
-	lost    int
-	spent   map[string]*budget
+	pending map[key]*entry
+	counts  map[string]int // of pending, by source
+	lost    int            // records, since the last write
+	budgets map[string]*budget
 	closing bool
 
 	writing sync.Mutex // serializes writes
 	swept   time.Time
-	written int // since then
+	written int // records, since swept
 
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -77,24 +77,24 @@ type key struct {
 	via, address, thing, name, detail string
 }
 
-// entry is a record that waits or may still be counted up.
+// entry is a record in memory: one that is not written, or whose count may still rise.
 type entry struct {
 	key
-	source   string
+	source   string // user or address
 	user     events.User
 	record   Record
-	counted  int // the count last written
-	resolved bool
-	charged  bool // to its source's budget
-	dropped  bool
+	counted  int   // the count last written
+	resolved bool  // its thing was looked up
+	charged  bool  // it was deducted from the budget of its source
+	dropped  bool  // it is not to be written
 	number   int64 // in the store; 0 means not yet written
 }
 
-// budget is how many records of a source were written in a minute.
+// budget counts the records of a source in a minute.
 type budget struct {
 	since        time.Time
 	reads, other int
-	beyond       map[Kind]*entry // one record of each kind for accesses beyond the budget
+	beyond       map[Kind]*entry // the records that count accesses beyond the limit
 }
 
 // begin starts the goroutine that writes and deletes records.
@@ -106,14 +106,14 @@ func begin(s *store, o Options) *Log {
 		o.Logger = slog.Default()
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &Log{Options: o, store: s, kept: map[key]*entry{}, each: map[string]int{}, spent: map[string]*budget{}, stop: stop, ended: make(chan struct{})}
+	l := &Log{Options: o, store: s, pending: map[key]*entry{}, counts: map[string]int{}, budgets: map[string]*budget{}, stop: stop, ended: make(chan struct{})}
 	go l.run(ctx)
 	return l
 }
 
 func (l *Log) run(ctx context.Context) {
 	defer close(l.ended)
-	tick := time.NewTicker(pause)
+	tick := time.NewTicker(writeInterval)
 	defer tick.Stop()
 	failing := false
 	for {
@@ -129,7 +129,7 @@ func (l *Log) run(ctx context.Context) {
 		}
 		cancel()
 		if err != nil && ctx.Err() == nil && !failing {
-			l.Logger.Error("records of access cannot be written; they are kept in memory, and lost if there are too many", "error", err)
+			l.Logger.Error("cannot write access records; they stay in memory, and are lost if there are too many", "error", err)
 		}
 		failing = err != nil
 	}
@@ -152,16 +152,16 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.store.Close())
 }
 
-// giveUp stops looking up folders and leaves them empty.
+// giveUp lets records be written without looking up their things.
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.kept {
+	for _, e := range l.pending {
 		e.resolved = true
 	}
 }
 
-// Record notes an access. It does not block.
+// Record records an access. It does not block.
 func (l *Log) Record(a Access) {
 	if l == nil || !l.wanted(a) {
 		return
@@ -173,22 +173,22 @@ func (l *Log) Record(a Access) {
 	if l.closing {
 		return
 	}
-	if e := l.kept[k]; e != nil && now.Sub(time.UnixMicro(e.record.Time)) < window {
+	if e := l.pending[k]; e != nil && now.Sub(time.UnixMicro(e.record.Time)) < window {
 		e.record.Count++
 		e.record.Last = now
 		return
 	}
 	source := string(cmp.Or(a.User.Principal, events.Principal(k.address)))
-	if len(l.kept) >= mostKept || l.each[source] >= mostEach {
+	if len(l.pending) >= maxPending || l.counts[source] >= maxPerSource {
 		l.lost++
 		return
 	}
-	if before := l.kept[k]; before != nil { // its minute is over, but it may not be written yet
+	if before := l.pending[k]; before != nil { // its window is over, but it may not be written yet
 		before.key.name += "\x00" + uuid.NewString()
-		l.kept[before.key] = before // its old key belongs to the new record
+		l.pending[before.key] = before // its old key belongs to the new record
 	}
-	l.each[source]++
-	l.kept[k] = &entry{
+	l.counts[source]++
+	l.pending[k] = &entry{
 		key: k, source: source, user: a.User, resolved: a.Thing == "",
 		record: Record{
 			Mark: Mark{Time: now.UnixMicro()}, ID: uuid.New(), Last: now, Count: 1, Kind: a.Kind, Actor: a.User.Principal, Via: short(a.Via),
@@ -197,7 +197,8 @@ func (l *Log) Record(a Access) {
 	}
 }
 
-// wanted reports whether to keep an access, before its thing was looked up.
+// wanted reports whether to record an access. place decides again once its thing was
+// looked up.
 func (l *Log) wanted(a Access) bool {
 	switch {
 	case a.Kind == Exported:
@@ -210,6 +211,7 @@ func (l *Log) wanted(a Access) bool {
 	return l.sampled()
 }
 
+// sampled reports whether the next read is in the sample.
 func (l *Log) sampled() bool {
 	every := int64(l.Reads.Every)
 	return every > 0 && l.nth.Add(1)%every == 0
@@ -217,11 +219,11 @@ func (l *Log) sampled() bool {
 
 // short truncates a string, which may be untrusted.
 func short(s string) string {
-	if len(s) <= mostTexts {
+	if len(s) <= maxText {
 		return s
 	}
-	s = s[:mostTexts]
-	for !utf8.ValidString(s) && len(s) > mostTexts-utf8.UTFMax {
+	s = s[:maxText]
+	for !utf8.ValidString(s) && len(s) > maxText-utf8.UTFMax {
 		s = s[:len(s)-1]
 	}
 	return s + "…"
@@ -232,9 +234,9 @@ func (l *Log) flush(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	now := l.Now()
-	// Entries that cannot be looked up yet must not delay the others.
-	unresolved := l.resolve(ctx, l.waiting(now))
-	rows := l.chosen(now)
+	// If things cannot be looked up, the records of others are written all the same.
+	unresolved := l.resolve(ctx, l.unresolved(now))
+	rows := l.rows(now)
 	if err := l.store.write(ctx, rows); err != nil {
 		return errors.Join(err, unresolved)
 	}
@@ -243,8 +245,9 @@ func (l *Log) flush(ctx context.Context) error {
 	return unresolved
 }
 
-// waiting returns the records to look up, and adds a record if any were lost.
-func (l *Log) waiting(now time.Time) (unresolved []*entry) {
+// unresolved returns the records whose things must be looked up. If records were lost, it
+// adds one that says how many.
+func (l *Log) unresolved(now time.Time) (unresolved []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost > 0 {
@@ -252,16 +255,16 @@ func (l *Log) waiting(now time.Time) (unresolved []*entry) {
 			l.Options.Lost(l.lost)
 		}
 		k := key{kind: Lost}
-		e := l.kept[k]
+		e := l.pending[k]
 		if e == nil {
 			e = &entry{key: k, resolved: true, charged: true, record: Record{Mark: Mark{Time: now.UnixMicro()}, ID: uuid.New(), Kind: Lost, Via: "access log"}}
-			l.kept[k] = e
+			l.pending[k] = e
 		}
 		e.record.Count += l.lost
 		e.record.Last = now
 		l.lost = 0
 	}
-	for _, e := range l.kept {
+	for _, e := range l.pending {
 		if !e.resolved {
 			unresolved = append(unresolved, e)
 		}
@@ -269,15 +272,15 @@ func (l *Log) waiting(now time.Time) (unresolved []*entry) {
 	return unresolved
 }
 
-// resolve looks up the things accessed. It drops denials of things that do not exist.
+// resolve looks up the things of records. It drops denials of things that do not exist.
 func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
-	const most = 1000 // at once
+	const batch = 1000 // things in one query
 	things := make([]string, len(unresolved))
 	for i, e := range unresolved {
 		things[i] = e.thing
 	}
-	for from := 0; from < len(things); from += most {
-		to := min(from+most, len(things))
+	for from := 0; from < len(things); from += batch {
+		to := min(from+batch, len(things))
 		found := map[string]Found{}
 		if l.Find != nil {
 			var err error
@@ -334,21 +337,20 @@ func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error
 // row is a record to write.
 type row struct {
 	entry  *entry
-	number int64 // in the store; 0 means not yet written
+	number int64 // in the store; 0 means that it is new
 	Record
 }
 
-// chosen returns the rows to write. Accesses beyond the budget of their source are
-// counted in one record.
-func (l *Log) chosen(now time.Time) (rows []row) {
+// rows returns the rows to write. It applies the limits of the sources.
+func (l *Log) rows(now time.Time) (rows []row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.kept {
+	for _, e := range l.pending {
 		if e.resolved && !e.dropped && !e.charged {
 			l.charge(e, now)
 		}
 	}
-	for _, e := range l.kept {
+	for _, e := range l.pending {
 		if e.charged && !e.dropped && e.counted < e.record.Count {
 			rows = append(rows, row{e, e.number, e.record})
 		}
@@ -357,22 +359,23 @@ func (l *Log) chosen(now time.Time) (rows []row) {
 	return rows
 }
 
-// charge deducts a new record from its source's budget for the minute.
+// charge counts a new record in the budget of its source. Beyond the limit it drops the
+// record and counts it in another one.
 func (l *Log) charge(e *entry, now time.Time) {
 	e.charged = true
 	if e.source == "" {
 		return
 	}
-	b := l.spent[e.source]
+	b := l.budgets[e.source]
 	if b == nil || now.Sub(b.since) >= window {
 		b = &budget{since: now, beyond: map[Kind]*entry{}}
-		l.spent[e.source] = b
+		l.budgets[e.source] = b
 	}
-	n, most := &b.other, eachMinute
+	n, limit := &b.other, minuteLimit
 	if e.kind == Read || e.kind == Exported {
-		n, most = &b.reads, readsEachMinute
+		n, limit = &b.reads, minuteReadLimit
 	}
-	if *n++; *n <= most {
+	if *n++; *n <= limit {
 		return
 	}
 	beyond := b.beyond[e.kind]
@@ -381,7 +384,7 @@ func (l *Log) charge(e *entry, now time.Time) {
 		r.ID, r.Count, r.Thing, r.Name, r.Place, r.PlaceName, r.Detail = uuid.New(), 0, "", "", "", "", "further ones, which are not listed one by one"
 		beyond = &entry{key: e.key, record: r, resolved: true, charged: true}
 		beyond.key.name = "\x00" + r.ID.String()
-		l.kept[beyond.key] = beyond
+		l.pending[beyond.key] = beyond
 		b.beyond[e.kind] = beyond
 	}
 	beyond.record.Count += e.record.Count
@@ -389,28 +392,28 @@ func (l *Log) charge(e *entry, now time.Time) {
 	e.dropped = true
 }
 
-// settle marks entries as written and drops those that are complete.
+// settle marks entries as written, and removes those that cannot change any more.
 func (l *Log) settle(rows []row, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range rows {
 		r.entry.number, r.entry.counted = r.number, r.Count
 	}
-	for k, e := range l.kept {
-		// Dropped entries are removed at once, which frees their budget: otherwise a
-		// flood of them would hide later accesses.
+	for k, e := range l.pending {
+		// Remove dropped entries immediately: otherwise a flood of them would use up
+		// maxPerSource, and later accesses of the source would be lost.
 		if e.dropped || e.counted == e.record.Count && now.Sub(time.UnixMicro(e.record.Time)) >= window {
-			delete(l.kept, k)
+			delete(l.pending, k)
 			if e.source != "" {
-				if l.each[e.source]--; l.each[e.source] <= 0 {
-					delete(l.each, e.source)
+				if l.counts[e.source]--; l.counts[e.source] <= 0 {
+					delete(l.counts, e.source)
 				}
 			}
 		}
 	}
-	for source, b := range l.spent {
+	for source, b := range l.budgets {
 		if now.Sub(b.since) >= window {
-			delete(l.spent, source)
+			delete(l.budgets, source)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// onEngines runs a test on a file and, where there is a server, on PostgreSQL.
+// onEngines runs a test with SQLite, and with PostgreSQL if a server is available.
 func onEngines(t *testing.T, run func(t *testing.T, open func(Options) *Log)) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), File)
@@ -50,9 +50,9 @@ var (
 	admin = events.User{Principal: "user:admin", Admin: true}
 )
 
-// places finds a few things, and knows that the administrator may read folder-1
-// as everybody.
-func places(o Options) Options {
+// lookups sets Find and Granted: documents whose ids do not begin with none exist, and
+// permissions let everybody read folder-1.
+func lookups(o Options) Options {
 	o.Find = func(_ context.Context, things []string) (map[string]Found, error) {
 		all := map[string]Found{}
 		for _, thing := range things {
@@ -79,7 +79,7 @@ func all(t *testing.T, l *Log, f Filter) []Record {
 	return records
 }
 
-func TestReads(t *testing.T) {
+func TestReadPolicy(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		for reads, want := range map[string]string{
 			"none":     "AccessDenied SignInFailed",
@@ -91,13 +91,13 @@ func TestReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := open(places(Options{Reads: policy}))
+			l := open(lookups(Options{Reads: policy}))
 			from := time.Now()
 			for _, a := range []Access{
 				{Kind: Denied, User: alice, Thing: "document-2"},
-				{Kind: Denied, User: alice, Thing: "document-none"}, // was denied to nobody
+				{Kind: Denied, User: alice, Thing: "document-none"}, // does not exist: is not recorded
 				{Kind: Read, User: alice, Thing: "document-1"},
-				{Kind: Read, User: admin, Thing: "document-1"}, // which he may read like everybody
+				{Kind: Read, User: admin, Thing: "document-1"}, // is a usual read: a permission grants it
 				{Kind: Read, User: admin, Thing: "document-2"},
 				{Kind: Exported, User: alice, Thing: "document-1"},
 				{Kind: Exported, User: admin, Thing: "document-2"},
@@ -118,7 +118,7 @@ func TestReads(t *testing.T) {
 				wanted[strings.ReplaceAll(name, "_", " ")]++
 			}
 			if fmt.Sprint(counts) != fmt.Sprint(wanted) {
-				t.Errorf("--audit-reads %s keeps %v, want %v", reads, counts, wanted)
+				t.Errorf("--audit-reads %s records %v, want %v", reads, counts, wanted)
 			}
 			if err := l.Close(); err != nil {
 				t.Error(err)
@@ -127,9 +127,9 @@ func TestReads(t *testing.T) {
 	})
 }
 
-func TestRecordsSurviveAndArePaged(t *testing.T) {
+func TestRecordsPersist(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
-		l := open(places(Options{}))
+		l := open(lookups(Options{}))
 		for i := range 50 {
 			l.Record(Access{Kind: Denied, User: alice, Thing: fmt.Sprintf("document-%d-%d", i%3, i), Address: "192.0.2.7", Correlation: "c", Via: "vault", Detail: "GET\x00 \xff"})
 		}
@@ -169,7 +169,7 @@ func TestEqualAccessesShareRecord(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		var mu sync.Mutex
 		now := time.Now()
-		l := open(places(Options{Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }}))
+		l := open(lookups(Options{Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }}))
 		denied := Access{Kind: Denied, User: alice, Thing: "document-1"}
 		for i := range 1000 {
 			l.Record(denied)
@@ -188,12 +188,12 @@ func TestEqualAccessesShareRecord(t *testing.T) {
 	})
 }
 
-// However much one user or address does, it takes little room, and others'
-// records are there.
-func TestAFloodStaysBounded(t *testing.T) {
+// A flood of accesses by one user or address takes little space, and does not displace
+// records of others.
+func TestFloodIsBounded(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		lost := 0
-		l := open(places(Options{Lost: func(n int) { lost += n }}))
+		l := open(lookups(Options{Lost: func(n int) { lost += n }}))
 		for i := range 30_000 {
 			l.Record(Access{Kind: Denied, User: events.User{Principal: "user:mallory"}, Thing: fmt.Sprintf("document-1-%d", i)})
 			l.Record(Access{Kind: TokenRefused, Address: "203.0.113.9", Detail: fmt.Sprint(i)})
@@ -211,19 +211,19 @@ func TestAFloodStaysBounded(t *testing.T) {
 				counted += r.Count
 			}
 		}
-		if len(got) > 2*(eachMinute+1)+3 || by["user:aliceAccessDenied"] != 1 || by["192.0.2.1SignInFailed"] != 1 {
+		if len(got) > 2*(minuteLimit+1)+3 || by["user:aliceAccessDenied"] != 1 || by["192.0.2.1SignInFailed"] != 1 {
 			t.Errorf("%d records: %v", len(got), by)
 		}
 		if counted+gone != 60_000 || gone == 0 || gone != lost {
-			t.Errorf("%d are counted and %d reported lost (%d by the metric), of 60000", counted, gone, lost)
+			t.Errorf("%d accesses are counted and %d lost (%d passed to Lost), want 60000 in all", counted, gone, lost)
 		}
 	})
 }
 
-// Kinds that alternate do not end the record of what is too much.
-func TestAFloodOfSeveralKindsStaysBounded(t *testing.T) {
+// Each kind has its own record of accesses beyond the limit, even if kinds alternate.
+func TestFloodOfSeveralKindsIsBounded(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
-		l := open(places(Options{}))
+		l := open(lookups(Options{}))
 		const rounds, each = 10, 50
 		kinds := []Kind{TokenRefused, KindOf("sign-in failed"), KindOf("sign-in refused")}
 		for round := range rounds {
@@ -240,24 +240,24 @@ func TestAFloodOfSeveralKindsStaysBounded(t *testing.T) {
 		for _, r := range got {
 			counted += r.Count
 		}
-		if len(got) > eachMinute+len(kinds) || counted != rounds*each*len(kinds) {
-			t.Errorf("%d records count %d, want at most %d that count %d", len(got), counted, eachMinute+len(kinds), rounds*each*len(kinds))
+		if len(got) > minuteLimit+len(kinds) || counted != rounds*each*len(kinds) {
+			t.Errorf("%d records count %d, want at most %d that count %d", len(got), counted, minuteLimit+len(kinds), rounds*each*len(kinds))
 		}
 	})
 }
 
-// What could not be written is written once the store answers, and what had to
-// be dropped meanwhile is a record.
+// Records that could not be written are written once Find responds; those that had to be
+// dropped are counted in a record.
 func TestLostRecordsAreCounted(t *testing.T) {
 	var mu sync.Mutex
-	away := true
-	o := places(Options{})
+	failing := true
+	o := lookups(Options{})
 	find := o.Find
 	o.Find = func(ctx context.Context, things []string) (map[string]Found, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if away {
-			return nil, errors.New("the vault does not answer")
+		if failing {
+			return nil, errors.New("the vault does not respond")
 		}
 		return find(ctx, things)
 	}
@@ -266,23 +266,23 @@ func TestLostRecordsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range mostEach + 10 {
+	for i := range maxPerSource + 10 {
 		l.Record(Access{Kind: Denied, User: alice, Thing: fmt.Sprintf("document-1-%d", i)})
 	}
 	if _, err := l.Records(t.Context(), Filter{Everywhere: true, Limit: 1}); err == nil {
-		t.Error("records are read though they cannot be written")
+		t.Error("Records succeeds although no record can be written")
 	}
 	signedIn := Access{Kind: KindOf("signed in"), User: events.User{Principal: "user:bob"}, Place: "user:bob"}
-	l.Record(signedIn) // which waits for nothing
+	l.Record(signedIn) // needs no lookup
 	if _, err := l.Records(t.Context(), Filter{Everywhere: true, Limit: 1}); err == nil {
-		t.Error("records are read though some cannot be written")
+		t.Error("Records succeeds although some records cannot be written")
 	}
 	n := 0
 	if err := l.store.QueryRowContext(t.Context(), `SELECT count(*) FROM accesses WHERE kind = 'SignedIn'`).Scan(&n); err != nil || n != 1 {
-		t.Errorf("%d sign-ins are written, %v", n, err)
+		t.Errorf("%d sign-ins are written (%v), want 1", n, err)
 	}
 	mu.Lock()
-	away = false
+	failing = false
 	mu.Unlock()
 	kept, lost := 0, 0
 	for _, r := range all(t, l, Filter{}) {
@@ -292,11 +292,11 @@ func TestLostRecordsAreCounted(t *testing.T) {
 			kept += r.Count
 		}
 	}
-	if kept != mostEach+1 || lost != 10 {
-		t.Errorf("%d kept and %d lost, want %d and 10", kept, lost, mostEach+1)
+	if kept != maxPerSource+1 || lost != 10 {
+		t.Errorf("%d kept and %d lost, want %d and 10", kept, lost, maxPerSource+1)
 	}
 	mu.Lock()
-	away = true
+	failing = true
 	mu.Unlock()
 	l.Record(Access{Kind: Denied, User: events.User{Principal: "user:carol"}, Thing: "document-1"})
 	if err := l.Close(); err != nil {
@@ -308,13 +308,13 @@ func TestLostRecordsAreCounted(t *testing.T) {
 	}
 	defer l.Close()
 	if got := all(t, l, Filter{Actor: "user:carol"}); len(got) != 1 {
-		t.Errorf("of what could not be looked up until the end %d records are kept", len(got))
+		t.Errorf("%d records are written on Close without a lookup, want 1", len(got))
 	}
 }
 
-func TestRecordsAreForgotten(t *testing.T) {
+func TestOldRecordsAreDeleted(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
-		l := open(places(Options{Retention: time.Hour, Bytes: 100_000}))
+		l := open(lookups(Options{Retention: time.Hour, Bytes: 100_000}))
 		start := time.Now()
 		var rows []row
 		for i := range 1000 {
@@ -329,7 +329,7 @@ func TestRecordsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := all(t, l, Filter{}); len(got) != 360 {
-			t.Errorf("%d records are kept for an hour, want 360", len(got))
+			t.Errorf("%d records are within the retention, want 360", len(got))
 		}
 		l.Bytes = 100_000
 		if err := l.forget(t.Context(), start); err != nil {
@@ -337,16 +337,15 @@ func TestRecordsAreForgotten(t *testing.T) {
 		}
 		got := all(t, l, Filter{})
 		if len(got) < 80 || len(got) > 99 || got[0].Time != start.UnixMicro() {
-			t.Errorf("%d records of about 1000 bytes are kept in 100000, the newest of %v", len(got), time.UnixMicro(got[0].Time))
+			t.Errorf("%d records of about 1000 bytes are within 100000 bytes, the newest of %v", len(got), time.UnixMicro(got[0].Time))
 		}
 	})
 }
 
-// A program that is killed loses what came in the last second at most: nobody
-// has to ask for what is written.
+// Records are written without a call of Records, so a crash loses only the latest ones.
 func TestRecordsAreWrittenSoon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), File)
-	l, err := Open(t.Context(), path, places(Options{}))
+	l, err := Open(t.Context(), path, lookups(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,14 +357,14 @@ func TestRecordsAreWrittenSoon(t *testing.T) {
 	}
 	defer other.Close()
 	for began := time.Now(); len(all(t, other, Filter{})) == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second { // one on an idle machine
+		if time.Since(began) > 10*time.Second { // about 0.5 s on an idle machine
 			t.Fatal("the record is not written")
 		}
 	}
 }
 
 func TestConcurrentRecords(t *testing.T) {
-	l, err := Open(t.Context(), filepath.Join(t.TempDir(), File), places(Options{}))
+	l, err := Open(t.Context(), filepath.Join(t.TempDir(), File), lookups(Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,8 +386,8 @@ func TestConcurrentRecords(t *testing.T) {
 		sum += r.Count
 	}
 	if sum != 16_000 {
-		t.Errorf("%d are counted, want 16000", sum)
+		t.Errorf("%d accesses are counted, want 16000", sum)
 	}
 	var none *Log
-	none.Record(Access{Kind: Denied}) // a service may do without
+	none.Record(Access{Kind: Denied}) // a service need not have a log
 }

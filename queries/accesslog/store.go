@@ -18,7 +18,7 @@ import (
 // File is the name of the store in the data folder.
 const File = "access.db"
 
-// schema is the suffix of the name of the store's schema in PostgreSQL.
+// schema is the suffix of the schema name in PostgreSQL.
 const schema = "access"
 
 //go:embed sql
@@ -27,15 +27,15 @@ var scripts embed.FS
 // store keeps records in a database.
 type store struct {
 	*sqldb.DB
-	among string // SQL condition: the place is in a JSON list, parameter %d
+	among string // SQL condition that the place is in a JSON list, parameter %d
 }
 
-// Open opens the records in a file. It creates the file, readable only by its owner, if
-// it does not exist.
+// Open opens the access log in a file. If the file does not exist, it creates one that
+// only its owner can read.
 func Open(ctx context.Context, path string, o Options) (*Log, error) {
 	s, err := openFile(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("open the records of access in %s: %w", path, err)
+		return nil, fmt.Errorf("open the access log %s: %w", path, err)
 	}
 	return begin(s, o), nil
 }
@@ -67,22 +67,23 @@ func setup(ctx context.Context, db *sqldb.DB) error {
 	return db.Setup(ctx, script)
 }
 
-// OpenShared opens the records in a database that several nodes share, and creates the
-// tables if they do not exist.
+// OpenShared opens the access log in a database that several nodes share. It creates the
+// table if it does not exist.
 func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options) (*Log, error) {
 	db := d.OpenDB(schema, 4, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	there, err := db.HasTable(ctx, "accesses") // an existing table needs no right to create tables
+	there, err := db.HasTable(ctx, "accesses") // if so, the role needs no permission to create tables
 	if err == nil && !there {
 		err = setup(ctx, db)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the records of access in %s: %w", d, errors.Join(err, db.Close()))
+		return nil, fmt.Errorf("open the access log %s: %w", d, errors.Join(err, db.Close()))
 	}
-	// Not a join: a list of any length is hashed once.
+	// IS TRUE prevents a join: PostgreSQL hashes the list instead.
 	return begin(&store{db, `(place IN (SELECT jsonb_array_elements_text($%d::text::jsonb))) IS TRUE`}, o), nil
 }
 
-// overhead is the approximate size of a record and its index entries without strings.
+// overhead is the approximate size of a record and its index entries, not counting the
+// strings.
 const overhead = 400
 
 const (
@@ -140,10 +141,10 @@ func (s *store) writeAll(ctx context.Context, tx *sqldb.Tx, rows []row, numbers 
 // Filter chooses records.
 type Filter struct {
 	Thing    string
-	Actor    events.Principal // who did it, or the principal concerned
+	Actor    events.Principal // the acting user, or the principal concerned
 	From, To time.Time        // From inclusive, To exclusive; zero means unbounded
-	Before   Mark             // the zero value means from the newest on
-	// Places restricts the records to places, unless Everywhere is set.
+	Before   Mark             // only earlier records; the zero value means all
+	// Places restricts the records to these places, unless Everywhere is set.
 	Places     []string
 	Everywhere bool
 	Limit      int
@@ -151,11 +152,11 @@ type Filter struct {
 
 const columns = `SELECT seq, id, time, last, count, kind, actor, via, correlation, address, thing, name, place, place_name, detail FROM accesses WHERE `
 
-// Records returns records, the newest first. It includes everything that was recorded
-// by this process before the call.
+// Records returns records, the newest first. They include all accesses that this process
+// recorded before the call.
 func (l *Log) Records(ctx context.Context, f Filter) ([]Record, error) {
 	if err := l.flush(ctx); err != nil {
-		return nil, fault.Hide(fault.Unavailable, "the records of access cannot be read at the moment", err)
+		return nil, fault.Hide(fault.Unavailable, "the access log cannot be read at the moment", err)
 	}
 	where, args := "1 = 1", []any{}
 	and := func(condition string, values ...any) {
@@ -203,24 +204,24 @@ type microseconds time.Time
 func (m *microseconds) Scan(value any) error {
 	n, ok := value.(int64)
 	if !ok {
-		return fmt.Errorf("a time is a number of microseconds, not %T", value)
+		return fmt.Errorf("scan a time: got %T, want a number of microseconds", value)
 	}
 	*m = microseconds(time.UnixMicro(n).UTC())
 	return nil
 }
 
-// How often old records are deleted: after this time, or this many written records.
+// Old records are deleted after sweepInterval, or after sweepAfter written records.
 const (
-	sweepPause = 5 * time.Minute
-	sweepAfter = 20_000
+	sweepInterval = 5 * time.Minute
+	sweepAfter    = 20_000
 )
 
-// sweep deletes records that are too old or exceed the size limit, if it is time to.
+// sweep deletes records that are too old or exceed the size limit, if a sweep is due.
 func (l *Log) sweep(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	now := l.Now()
-	if now.Sub(l.swept) < sweepPause && l.written < sweepAfter {
+	if now.Sub(l.swept) < sweepInterval && l.written < sweepAfter {
 		return nil
 	}
 	if err := l.forget(ctx, now); err != nil {
@@ -230,19 +231,21 @@ func (l *Log) sweep(ctx context.Context) error {
 	return nil
 }
 
-// atOnce is how many records one statement deletes; more would block writers for too
+// deleteBatch is how many records one statement deletes. More would block writers for too
 // long.
-const atOnce = 5_000
+const deleteBatch = 5_000
 
+// forget deletes records that are too old, and then the oldest ones until the size is
+// within its limit.
 func (l *Log) forget(ctx context.Context, now time.Time) error {
 	if l.Retention > 0 {
 		const old = `DELETE FROM accesses WHERE seq IN (SELECT seq FROM accesses WHERE time < $1 ORDER BY time LIMIT $2)`
 		for {
-			n, err := l.remove(ctx, old, now.Add(-l.Retention).UnixMicro(), atOnce)
+			n, err := l.remove(ctx, old, now.Add(-l.Retention).UnixMicro(), deleteBatch)
 			if err != nil {
 				return err
 			}
-			if n < atOnce {
+			if n < deleteBatch {
 				break
 			}
 		}
@@ -258,7 +261,7 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 		if kept <= l.Bytes {
 			return nil
 		}
-		// Delete the excess, computed from the mean size, and a tenth more.
+		// Delete what exceeds the limit, estimated by the mean size, and a tenth more.
 		const oldest = `DELETE FROM accesses WHERE seq IN (SELECT seq FROM accesses ORDER BY time, seq LIMIT $1)`
 		var count int64
 		if err := l.store.Row(ctx, `SELECT count(*) FROM accesses`).Scan(&count); err != nil {
@@ -266,7 +269,7 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 		}
 		many := (kept-l.Bytes+l.Bytes/10)*count/kept + 1
 		for many > 0 {
-			n, err := l.remove(ctx, oldest, min(many, atOnce))
+			n, err := l.remove(ctx, oldest, min(many, deleteBatch))
 			if err != nil {
 				return err
 			}
@@ -277,6 +280,7 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 	}
 }
 
+// remove runs a DELETE statement, and returns free pages of a file to the file system.
 func (l *Log) remove(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	n, err = l.store.Exec(ctx, statement, args...)
 	if err != nil || n == 0 || l.store.Shared() {

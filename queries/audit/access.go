@@ -98,12 +98,12 @@ func (t *trail) changes(ctx context.Context, f Filter, before fullMark, limit in
 	return all, nil
 }
 
-// accessLooks bounds how often one call reads records. Some records are dropped because
-// the user no longer owns the thing, so one read may not fill a page.
-const accessLooks = 10
+// accessReads is the maximum number of reads for a page. Records of things that the user
+// no longer owns are dropped, so one read may not fill it.
+const accessReads = 10
 
-// accesses returns up to limit records. last is the mark of the last record examined,
-// nil if there are no more.
+// accesses returns up to limit entries of accesses. last is the mark of the last record
+// that was read, nil if there are no more.
 func (t *trail) accesses(ctx context.Context, f Filter, before fullMark, limit int) (all []markedEntry, last *fullMark, err error) {
 	if t.queries.Accesses == nil {
 		return nil, nil, nil
@@ -128,10 +128,10 @@ func (t *trail) accesses(ctx context.Context, f Filter, before fullMark, limit i
 	default:
 		filter.Places = places
 	}
-	for range accessLooks {
+	for range accessReads {
 		records, err := t.queries.Accesses.Records(ctx, filter)
 		if err != nil {
-			return nil, nil, freshness.Wrap(err, "records of access")
+			return nil, nil, freshness.Wrap(err, "access log")
 		}
 		some, err := t.visible(ctx, records)
 		if err != nil {
@@ -162,7 +162,7 @@ func (t *trail) visible(ctx context.Context, records []accesslog.Record) ([]mark
 		}
 		var err error
 		if found, err = t.queries.Find(ctx, things); err != nil {
-			return nil, freshness.Wrap(err, "places of documents")
+			return nil, freshness.Wrap(err, "folders of documents")
 		}
 	}
 	var all []markedEntry
@@ -202,15 +202,15 @@ func (t *trail) accessEntry(r accesslog.Record) Entry {
 	return e
 }
 
-// Queries for the locations of things (ids in $1, JSON).
+// Queries for where things are, and their names. $1 is a JSON list of ids.
 const (
 	findDocuments = `SELECT d.id, d.folder, d.name, f.name FROM json_each($1) k CROSS JOIN documents d CROSS JOIN folders f WHERE d.id = k.value AND f.id = d.folder`
 	findFolders   = `SELECT f.id, f.id, f.name, f.name FROM json_each($1) k CROSS JOIN folders f WHERE f.id = k.value AND f.deleted = 0`
 	findJobs      = `SELECT j.id, j.owner, '', '' FROM json_each($1) k CROSS JOIN jobs j WHERE j.id = k.value`
 )
 
-// Find returns the locations of those things that exist. It does not check
-// permissions: use it only for access records.
+// Find returns where things are, and their names. Things that do not exist are not in the
+// result. It does not check permissions: use it only for the access log.
 func (q *Auditor) Find(ctx context.Context, things []string) (map[string]accesslog.Found, error) {
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err

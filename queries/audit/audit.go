@@ -48,10 +48,10 @@ type Entry struct {
 	ID          uuid.UUID // of the event
 	Time        time.Time
 	Actor       events.Principal
-	Via         string // the part of the program that acted
+	Via         string // the part of the program that was called
 	Correlation string // the request
 	Type        string // of the event
-	What        string // in plain words
+	What        string // sentence in plain words, without its subject, the actor
 	Document    uuid.UUID
 	Name        string    // the document's
 	Folder      uuid.UUID // the folder concerned, or the document's folder afterwards
@@ -102,7 +102,7 @@ type trail struct {
 	owned   map[string]bool // folders, deleted ones too; not used for an administrator
 }
 
-// trail looks up what the user owns.
+// trail returns the trail of a user.
 func (q *Auditor) trail(ctx context.Context, user events.User) (*trail, error) {
 	v, err := access.New(ctx, q.Models, user)
 	if err != nil {
@@ -138,20 +138,20 @@ func (t *trail) catchUp(ctx context.Context) error {
 
 // rows reads the entries before a mark that match f and that the user may see.
 func (t *trail) rows(ctx context.Context, f Filter, before changeMark, limit int) ([]row, error) {
-	query, args, err := t.question(ctx, f, before, limit)
+	query, args, err := t.query(ctx, f, before, limit)
 	if query == "" || err != nil {
 		return nil, err
 	}
 	rows, err := projections.List(ctx, t.queries.Models.Audit.DB(), (*row).fields, query, args...)
 	if err == nil {
-		rows, err = t.withAnswers(ctx, rows, f, before, limit)
+		rows, err = t.withReplies(ctx, rows, f, before, limit)
 	}
 	return rows, freshness.Wrap(err, "audit trail")
 }
 
-// withAnswers adds the user's own replies to invitations to rows. They belong to
+// withReplies adds the user's own replies to invitations to rows. They belong to
 // folders of other owners.
-func (t *trail) withAnswers(ctx context.Context, rows []row, f Filter, before changeMark, limit int) ([]row, error) {
+func (t *trail) withReplies(ctx context.Context, rows []row, f Filter, before changeMark, limit int) ([]row, error) {
 	if t.User.Admin || f.Document != nil || f.Folder != nil || f.Actor != "" && f.Actor != t.User.Principal {
 		return rows, nil
 	}
@@ -175,8 +175,8 @@ func (t *trail) withAnswers(ctx context.Context, rows []row, f Filter, before ch
 	return rows[:min(len(rows), limit)], nil
 }
 
-// question returns the SQL query of rows, "" if its result would be empty.
-func (t *trail) question(ctx context.Context, f Filter, before changeMark, limit int) (query string, args []any, err error) {
+// query returns the SQL query of rows, "" if its result would be empty.
+func (t *trail) query(ctx context.Context, f Filter, before changeMark, limit int) (query string, args []any, err error) {
 	places, err := t.places(ctx, f.Folder)
 	if err == nil {
 		err = t.catchUp(ctx)
@@ -229,15 +229,15 @@ func (t *trail) places(ctx context.Context, folder *uuid.UUID) ([]string, error)
 	return nil, refused(err, readable, "folder", *folder)
 }
 
-// placeOf returns the folder of a document that the user owns, for a deleted document
-// its last folder.
+// placeOf returns the folder of a document that the user owns. For a deleted document it
+// is the last one.
 func (t *trail) placeOf(ctx context.Context, document uuid.UUID) (place string, err error) {
 	err = t.queries.Models.Audit.DB().QueryRowContext(ctx, `SELECT place FROM entries WHERE thing = $1 LIMIT 1`, events.DocumentStream(document)).Scan(&place)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", access.NotFound("document", document)
 	case err != nil:
-		return "", freshness.Wrap(err, "place of document "+document.String())
+		return "", freshness.Wrap(err, "folder of document "+document.String())
 	case t.owns(place):
 		return place, nil
 	}

@@ -116,7 +116,7 @@ func TestAuditOfFailedFiles(t *testing.T) {
 		events.FileFailed{File: 0, Error: "it is empty"},
 		events.JobFinished{Failed: 2})
 	want := []string{
-		"bob had an upload worked off: 0 imported, 2 failed",
+		"bob finished an upload: 0 imported, 2 failed",
 		`bob uploaded "a.md", which could not be imported: it is empty`,
 		"bob uploaded 2 files",
 		`bob uploaded "virus.exe", which was refused: this type is not supported`,

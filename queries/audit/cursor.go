@@ -62,6 +62,7 @@ func (m fullMark) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%t", m.time, m.number, m.access))
 }
 
+// beforeAll is like before, for both kinds of entries.
 func (f Filter) beforeAll() (fullMark, error) {
 	m := fullMark{math.MaxInt64, true, math.MaxInt64}
 	if f.Cursor == "" {
@@ -77,8 +78,7 @@ func (f Filter) beforeAll() (fullMark, error) {
 	return m, nil
 }
 
-// changes and accesses convert m to a mark of one kind, so that entries before the
-// result are also before m.
+// changes returns the mark among changes: changes before it are before m.
 func (m fullMark) changes() changeMark {
 	if m.access {
 		return changeMark{m.time, math.MaxInt64}
@@ -86,6 +86,7 @@ func (m fullMark) changes() changeMark {
 	return changeMark{m.time, m.number}
 }
 
+// accesses returns the mark among accesses: accesses before it are before m.
 func (m fullMark) accesses() accesslog.Mark {
 	if m.access {
 		return accesslog.Mark{Time: m.time, Seq: m.number}

@@ -25,7 +25,7 @@ func (r *row) fields() []any {
 		&r.parentName, &r.oldParentName}
 }
 
-// entries converts rows to entries without the names that the user may not see.
+// entries converts rows to entries. It leaves out names that the user may not see.
 func (t *trail) entries(ctx context.Context, rows []row) ([]Entry, error) {
 	entries := make([]Entry, 0, len(rows))
 	for _, r := range rows {

@@ -35,11 +35,11 @@ func (s *changeQuery) everywhere() string {
 }
 
 // inPlaces searches any number of places. It first finds the few places with the newest
-// entries, because they have all entries of the page.
+// entries, because all entries of the page are in them.
 func (s *changeQuery) inPlaces(places []string) string {
 	list, err := json.Marshal(places)
 	if err != nil {
-		panic("queries: a list of strings cannot be encoded: " + err.Error())
+		panic("queries: encode a list of strings: " + err.Error())
 	}
 	s.args = append(s.args, string(list))
 	return fmt.Sprintf(`WITH newest (place) AS MATERIALIZED (SELECT k.value FROM json_each($%d) k CROSS JOIN entries e WHERE e.position = (`, len(s.args)) +
@@ -47,10 +47,11 @@ func (s *changeQuery) inPlaces(places []string) string {
 		columns + `FROM newest k CROSS JOIN entries e WHERE e.position IN (` + s.positions(` AND e.place = k.place`, limited) + `)` + newestFirst + limited
 }
 
-// columns name the folders around a thing as they were at the time.
+// columns selects an entry, with the names that its folders had at the time.
 var columns = `SELECT e.time, e.position, e.id, e.type, e.actor, e.via, e.correlation, e.thing, e.name, e.old_name, e.parent, e.old_parent, e.detail, e.file, ` +
 	nameThen("e.parent") + `, ` + nameThen("e.old_parent") + ` `
 
+// nameThen selects the name of a folder at the time of the entry.
 func nameThen(folder string) string {
 	return `coalesce((SELECT f.name FROM entries f WHERE f.thing = 'folder-' || ` + folder + ` AND f.position <= e.position ORDER BY f.position DESC LIMIT 1), '')`
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// An actor may have done most of what is in the trail, a document has little.
+// Most entries may be by one actor, but a document has few.
 func TestQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
 	w := queriestest.Open(t)
@@ -46,7 +46,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		query, args, err := trail.question(t.Context(), c.filter, before, 10)
+		query, args, err := trail.query(t.Context(), c.filter, before, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := strings.Join(plan, "\n"); !strings.Contains(text, "INDEX "+c.want) || strings.Contains(text, "SCAN e") {
-			t.Errorf("%s is read by\n%s\nwant %s", name, text, c.want)
+			t.Errorf("the query of %s uses\n%s\nwant %s", name, text, c.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ func (r *row) words() string {
 	name := strconv.Quote(r.name)
 	switch r.kind {
 	case "FolderCreated":
-		return "made folder " + name + around(" in folder ", r.parentName)
+		return "made folder " + name + inFolder(" in folder ", r.parentName)
 	case "FolderRenamed":
 		return "renamed folder " + strconv.Quote(r.oldName) + " to " + name
 	case "FolderMoved":
@@ -28,7 +28,7 @@ func (r *row) words() string {
 	case "FolderDeleted":
 		return "deleted folder " + name + " and all that was in it"
 	case "DocumentImported":
-		return "imported document " + name + around(" into folder ", r.parentName) + tagged(r.detail)
+		return "imported document " + name + inFolder(" into folder ", r.parentName) + tagged(r.detail)
 	case "DocumentRenamed":
 		return "renamed document " + strconv.Quote(r.oldName) + " to " + name
 	case "DocumentMoved":
@@ -48,6 +48,7 @@ func (r *row) words() string {
 	return r.jobWords(name)
 }
 
+// jobWords describes an event of a job.
 func (r *row) jobWords(name string) string {
 	if r.name == "" {
 		name = "a file"
@@ -63,28 +64,30 @@ func (r *row) jobWords(name string) string {
 	case "FileFailed":
 		return "uploaded " + name + ", which could not be imported: " + r.detail
 	case "JobFinished":
-		return "had an upload worked off: " + r.detail
+		return "finished an upload: " + r.detail
 	}
 	return r.kind
 }
 
-// way describes from where to where a thing was moved, as far as the user may see it.
+// way describes where a thing was moved from and to. It leaves out names that the user
+// may not see.
 func (r *row) way() string {
-	way := around(" from folder ", r.oldParentName) + around(" to folder ", r.parentName)
+	way := inFolder(" from folder ", r.oldParentName) + inFolder(" to folder ", r.parentName)
 	if r.top {
 		way += " to the top level"
 	}
 	return way
 }
 
-// around names a folder, unless the user may not see its name.
-func around(how, folder string) string {
+// inFolder returns how and the name of a folder, "" if the user may not see the name.
+func inFolder(how, folder string) string {
 	if folder == "" {
 		return ""
 	}
 	return how + strconv.Quote(folder)
 }
 
+// tagged describes the tags of an imported document.
 func tagged(tags string) string {
 	if tags == "" {
 		return ""

@@ -1,6 +1,5 @@
-// Package freshness decides when a read model may be read: whether it has passed a
-// position, whether it can be trusted, and how long a read waits for it. It imports
-// projections and events.
+// Package freshness decides whether a read model may be read, and waits until it has
+// passed a position. It imports projections and events.
 package freshness
 
 import (
@@ -15,16 +14,15 @@ import (
 	"annals/projections"
 )
 
-// Models are the read models that queries read, and the rules for waiting for them. Its
-// methods are safe for concurrent use.
+// Models are the read models of all queries. Its methods are safe for concurrent use.
 type Models struct {
 	*projections.Set
 	Vault, Jobs, Work, Summaries, Audit, Usage, Passages *projections.Runner
-	// MaxLag bounds how long a read waits for a read model that is behind another. 0
-	// means 5 s.
+	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
+	// 5 s.
 	MaxLag time.Duration
-	// Start is the head of the log when the service started. The service is
-	// ready once every read model has passed it.
+	// Start is the head of the log when the service started. Read models that have not
+	// passed it are not read.
 	Start events.Position
 }
 
@@ -44,8 +42,8 @@ func New(s *projections.Set, maxLag time.Duration, start events.Position) *Model
 func (q *Models) Trusted(ctx context.Context) error {
 	err := q.Vault.Err()
 	if full := q.Vault.Full(); full != nil && err == nil {
-		var withdraws bool
-		if withdraws, err = q.Vault.Revokes(ctx); withdraws {
+		var revokes bool
+		if revokes, err = q.Vault.Revokes(ctx); revokes {
 			err = cmp.Or(err, full)
 		}
 	}

@@ -47,7 +47,7 @@ type Result struct {
 	FolderName string
 	Document   uuid.UUID // uuid.Nil if none exists yet
 	Title      string
-	Error      string     // why it failed
+	Error      string     // why the import failed
 	Kind       fault.Kind // kind of Error; fault.Invalid means that the file is invalid
 	Warnings   []string
 	Tags       []string
@@ -125,16 +125,16 @@ func (f *fileRow) result() (Result, error) {
 	return r, err
 }
 
-// readers returns the read models that must have passed the end of a job before it
-// counts as done: its documents are then listed, readable and found.
-func (q *Jobs) readers() []*projections.Runner {
+// required returns the read models that must have passed the end of a job before it is
+// done. Then its documents can be listed, read and found.
+func (q *Jobs) required() []*projections.Runner {
 	return []*projections.Runner{q.Models.Vault, q.Models.Summaries, q.Models.Passages}
 }
 
-// behind returns the first read model that has not passed p yet, or still lacks
-// documents of a job's files. It asks all read models to hurry.
+// behind returns the first read model that has not passed p yet, or that has not indexed
+// all documents of a job. It makes all of them catch up without delay.
 func (q *Jobs) behind(ctx context.Context, p events.Position, files []fileRow) (lagging *projections.Runner, err error) {
-	for _, m := range q.readers() {
+	for _, m := range q.required() {
 		if m.Position() < p || m.Err() != nil {
 			m.Hurry(p)
 			if lagging == nil {
@@ -143,17 +143,17 @@ func (q *Jobs) behind(ctx context.Context, p events.Position, files []fileRow) (
 		}
 	}
 	if lagging == nil {
-		waits, err := q.deferred(ctx, p, files)
-		if waits || err != nil {
+		deferred, err := q.deferred(ctx, p, files)
+		if deferred || err != nil {
 			return q.Models.Passages, err
 		}
 	}
 	return lagging, nil
 }
 
-// deferred reports whether documents of a job's files are among those that the search
-// index postponed at a position or before.
-func (q *Jobs) deferred(ctx context.Context, at events.Position, files []fileRow) (waits bool, err error) {
+// deferred reports whether the indexing of a job's documents was deferred, at a position
+// or before it.
+func (q *Jobs) deferred(ctx context.Context, at events.Position, files []fileRow) (deferred bool, err error) {
 	var documents []string
 	for _, f := range files {
 		if f.document != "" {
@@ -164,8 +164,8 @@ func (q *Jobs) deferred(ctx context.Context, at events.Position, files []fileRow
 	if err != nil || len(documents) == 0 {
 		return false, err
 	}
-	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM deferred WHERE position <= $2 AND document IN (SELECT value FROM json_each($1)))`, string(list), int64(at)).Scan(&waits)
-	return waits, freshness.Wrap(err, "documents that wait for the search index")
+	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM deferred WHERE position <= $2 AND document IN (SELECT value FROM json_each($1)))`, string(list), int64(at)).Scan(&deferred)
+	return deferred, freshness.Wrap(err, "documents whose indexing was deferred")
 }
 
 // Job returns the state of one of the user's import jobs. The error is fault.NotFound
@@ -194,7 +194,7 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 			return Job{}, err
 		}
 	}
-	// Look up after the check: if the job is done, its documents exist.
+	// Look up documents after behind: if the job is done, they exist.
 	if err := q.lookUp(ctx, user, files); err != nil {
 		return Job{}, freshness.Wrap(err, "documents of job "+row.id)
 	}
@@ -223,8 +223,8 @@ func (f *fileRow) filedBefore() bool {
 	return f.duplicate || f.outcome == events.OutcomeUpdated || f.outcome == events.OutcomeUnchanged
 }
 
-// lookUp adds the tags of documents that existed before their files were imported. It
-// skips documents that the user may no longer read.
+// lookUp sets the tags of documents that may have existed before their files were imported.
+// It removes documents that the user may no longer read.
 func (q *Jobs) lookUp(ctx context.Context, user events.User, files []fileRow) error {
 	var ids []string
 	for _, f := range files {
@@ -262,8 +262,8 @@ func (q *Jobs) lookUp(ctx context.Context, user events.User, files []fileRow) er
 	return nil
 }
 
-// conclude fills in the state of the whole job. lagging is a read model that has not
-// passed the job's end.
+// conclude sets the state of the whole job. lagging is a read model that has not passed
+// the end of the job, nil if there is none.
 func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) {
 	ended := j.Successful + j.Failed
 	if j.Total > 0 {

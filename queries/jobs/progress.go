@@ -19,7 +19,7 @@ type Update struct {
 	Message   string
 	Document  uuid.UUID
 	Duplicate bool
-	Outcome   string // of a file that was imported
+	Outcome   string // see Result
 	Failed    string // why the file failed
 	Job       *Job   // the finished job
 }
@@ -109,21 +109,21 @@ func (f *fileRow) update() (u Update, ok bool) {
 	return u, true
 }
 
-// finish waits until the job's documents can be read, and reports the end of the job.
+// finish waits until the job is done, and reports that.
 func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each func(Update) error) error {
 	if err := each(Update{Step: "indexing", Message: "bringing the search index up to date"}); err != nil {
 		return err
 	}
-	for _, m := range q.readers() {
+	for _, m := range q.required() {
 		if err := freshness.UntilPassed(ctx, m, row.finished); err != nil {
 			return err
 		}
 	}
-	// The other read models may lag for long: the job is done without them.
+	// The job is done even if the other read models are behind: do not wait long.
 	bounded, cancel := context.WithTimeout(ctx, q.Models.Lag())
 	defer cancel()
 	_ = q.Models.AwaitWrite(bounded, row.finished)
-	const look = 200 * time.Millisecond // another node may index, and does not announce every piece
+	const pollInterval = 200 * time.Millisecond // another node may index, and does not report every step
 	for {
 		_, moved := q.Models.Passages.Moved()
 		j, err := q.state(ctx, user, row.id)
@@ -135,7 +135,7 @@ func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each fu
 		}
 		select {
 		case <-moved:
-		case <-time.After(look):
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

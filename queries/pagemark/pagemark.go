@@ -22,16 +22,16 @@ func Mark(page int) string { return "<!-- page " + strconv.Itoa(page) + " -->" }
 // any size.
 type Writer struct {
 	W io.Writer
-	// Turned, if not nil, is called before a mark is written.
-	Turned func(page int)
+	// OnPage, if not nil, is called before a mark is written.
+	OnPage func(page int)
 
 	page   int    // of the last mark
 	inLine bool   // the output does not end with a line end
-	held   []byte // the end of the text, if it may be the beginning of a forged mark
+	held   []byte // end of the text so far, if it may be the beginning of a forged mark
 	out    bytes.Buffer
 }
 
-// Text writes text of the document. Its end may be held back until Close.
+// Text writes text of the document. The end of the text may be held until Close.
 func (w *Writer) Text(text []byte) error {
 	w.escape(text)
 	return w.flush()
@@ -54,8 +54,8 @@ func (w *Writer) Page(page int) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if w.page = page; w.Turned != nil {
-		w.Turned(page)
+	if w.page = page; w.OnPage != nil {
+		w.OnPage(page)
 	}
 	w.out.WriteString(Mark(page))
 	if !w.inLine {
@@ -84,7 +84,7 @@ func (w *Writer) Part(text []byte, page int, breaks []int) error {
 	return nil
 }
 
-// piece writes the text of one page. Line ends before it belong to the page before.
+// piece writes the text of one page. Leading line ends belong to the previous page.
 func (w *Writer) piece(text []byte, page int) error {
 	rest := bytes.TrimLeft(text, "\r\n")
 	if err := w.Text(text[:len(text)-len(rest)]); err != nil {
@@ -98,7 +98,7 @@ func (w *Writer) piece(text []byte, page int) error {
 	return w.Text(rest)
 }
 
-// Close writes the text that was held back.
+// Close writes the held text.
 func (w *Writer) Close() error {
 	w.release()
 	return w.flush()
@@ -114,13 +114,14 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// release writes the text that was held back, unchanged.
+// release writes the held text unchanged.
 func (w *Writer) release() {
 	w.out.Write(w.held)
 	w.held = w.held[:0]
 }
 
-// escape writes text, and holds back an end that may become a forged mark.
+// escape writes text with forged marks escaped. It holds the end of the text if that may
+// become a forged mark.
 func (w *Writer) escape(text []byte) {
 	if len(w.held) > 0 {
 		text = append(w.held, text...)
@@ -134,7 +135,7 @@ func (w *Writer) escape(text []byte) {
 		}
 		w.out.Write(text[:at])
 		text = text[at:]
-		switch like(text) {
+		switch forged(text) {
 		case yes:
 			w.out.WriteString("&lt;")
 		case no:
@@ -152,22 +153,22 @@ type verdict int
 const (
 	no verdict = iota
 	yes
-	open // more is needed to decide
+	open // more text is needed to decide
 )
 
 // maxComment is how many bytes of a comment are examined. A longer comment is always
 // escaped, because its rest may contain a mark.
 const maxComment = 1024
 
-// like reports whether text begins with a comment in which a person or a tolerant
-// parser could read the word page. It ignores invisible characters, blanks and
-// punctuation. A non-ASCII letter matches any letter, because many look alike.
-func like(text []byte) verdict {
+// forged reports whether text begins with a comment that a person or a tolerant parser
+// could take for a mark, because the word page is in it. It ignores invisible characters,
+// blanks and punctuation. A non-ASCII letter matches any letter, because many look alike.
+func forged(text []byte) verdict {
 	i, v := opening(text)
 	if v != yes {
 		return v
 	}
-	if i < len(text) && text[i] == '-' { // it does not end the comment
+	if i < len(text) && text[i] == '-' { // "<!--->" does not end the comment
 		i++
 	}
 	var last [4]byte // letters
@@ -179,7 +180,7 @@ func like(text []byte) verdict {
 		if bytes.HasPrefix([]byte("-->"), rest) {
 			return open
 		}
-		if rest[0] == '<' { // a nested comment would have to be checked, too
+		if rest[0] == '<' { // a nested comment is checked, too
 			if _, v := opening(rest); v != no {
 				return v
 			}
@@ -227,8 +228,8 @@ func opening(text []byte) (n int, v verdict) {
 	return n, yes
 }
 
-// letterOf returns an ASCII letter in lower case, any for a character that may look like
-// a letter, other for one that cannot, and 0 for one to skip.
+// letterOf returns an ASCII letter in lower case, anyLetter for a character that may look
+// like a letter, other for one that cannot, and 0 for one to skip.
 func letterOf(r rune) byte {
 	switch {
 	case 'a' <= r|0x20 && r|0x20 <= 'z':
@@ -246,6 +247,7 @@ const (
 	other     = '-'
 )
 
+// spells reports whether the letters can be read as a word.
 func spells(letters [4]byte, word string) bool {
 	for i, l := range letters {
 		if l != word[i] && l != anyLetter {
@@ -260,7 +262,7 @@ func unseen(r rune) bool {
 	switch r {
 	case ' ', '\t', '\n', '\r':
 		return false
-	case '\u2800', utf8.RuneError: // a pattern of no dots; a byte that is no character
+	case '\u2800', utf8.RuneError: // empty Braille pattern; invalid UTF-8
 		return true
 	}
 	return unicode.IsSpace(r) || unicode.In(r, unicode.C, unicode.M, unicode.Other_Default_Ignorable_Code_Point)

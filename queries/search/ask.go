@@ -15,16 +15,16 @@ import (
 type Answer struct {
 	Text       string
 	Reasoning  string
-	Confidence float64     // 0 to 1; under 0.3 it abstains
-	Documents  []uuid.UUID // documents that were searched
-	Sources    []Source    // passages that the answer is based on; none if it abstains
+	Confidence float64     // 0 to 1; below 0.3 there is no answer
+	Documents  []uuid.UUID // documents of the passages that were considered
+	Sources    []Source    // passages that the answer quotes; none if there is no answer
 }
 
-// askPassages is the number of passages searched for an answer.
+// askPassages is the number of passages considered for an answer.
 const askPassages = 10
 
-// Ask answers a question using only the passages that Search finds for the user. If
-// they hold no answer it says so, with a confidence below 0.3.
+// Ask answers a question from the passages that Search finds for the user. If they
+// contain no answer, Text says so and the confidence is below 0.3.
 func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (Answer, error) {
 	s.Limit = askPassages
 	sources, err := q.Search(ctx, user, s)

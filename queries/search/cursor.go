@@ -12,20 +12,20 @@ import (
 	"annals/events/fault"
 )
 
-// ErrCursor is wrapped by the error, of kind fault.Invalid, of a search whose cursor
-// belongs to another search.
+// ErrCursor means that a cursor belongs to another search. Errors that wrap it are of kind
+// fault.Invalid.
 var ErrCursor = errors.New("the cursor belongs to another search: send it with the same query, filters and user, or leave it out to start over")
 
 // place is the start of a page of a search.
 type place struct {
-	first int // number of passages on the first page, which determines the order
+	first int // size of the first page, which determines the order
 	shown int // number of passages on earlier pages
 }
 
-const cursorSum = 16 // bytes of a checksum
+const checksumSize = 16 // bytes
 
-// cursor returns the cursor of the page that begins at a place. It includes a checksum
-// of the search, so other searches reject it.
+// cursor returns the cursor of the page that begins at a place. It contains a checksum of
+// the search, so that other searches reject it.
 func (s Query) cursor(user events.Principal, at place) string {
 	b := binary.BigEndian.AppendUint16(nil, uint16(at.first))
 	b = binary.BigEndian.AppendUint16(b, uint16(at.shown))
@@ -38,7 +38,7 @@ func (s Query) place(user events.Principal) (place, error) {
 		return place{first: s.Limit}, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s.Cursor[:min(len(s.Cursor), 64)])
-	if err != nil || len(b) != 4+cursorSum || subtle.ConstantTimeCompare(b[4:], s.checksum(user, b[:4])) != 1 {
+	if err != nil || len(b) != 4+checksumSize || subtle.ConstantTimeCompare(b[4:], s.checksum(user, b[:4])) != 1 {
 		return place{}, fault.Errorf(fault.Invalid, "%w", ErrCursor)
 	}
 	at := place{int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:]))}
@@ -58,8 +58,8 @@ func (s Query) checksum(user events.Principal, at []byte) []byte {
 		Search Query
 	}{user, at, s})
 	if err != nil {
-		panic(err) // a plain struct always can be encoded
+		panic(err) // cannot happen: the struct has only plain fields
 	}
 	sum := sha256.Sum256(b)
-	return sum[:cursorSum]
+	return sum[:checksumSize]
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // engineQuery returns the engine's query for a search, restricted to what the user may
-// read; ok is false if that is nothing. It replaces a folder's shown path in s by its
-// whole path.
+// read. ok is false if the result would be empty. It replaces a folder's shown path in s
+// by the path from the top level.
 func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) (query searchindex.Query, ok bool, err error) {
 	query = searchindex.Query{Text: s.Query, All: v.User.Admin, Tags: s.Tags, AnyTag: s.AnyTag}
 	if strings.TrimSpace(s.Query) == "" {
@@ -36,8 +36,8 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 		if err != nil || scope == "" || rest != "" {
 			return query, false, err
 		}
-		// The user may read everything below the folder, so other grants do not
-		// matter for the results. They only affect which texts scores are based on.
+		// The user may read everything below the folder, so grants do not restrict the
+		// results. They only determine which texts the scores are computed from.
 		query.Inside = true
 		if query.Folders, err = withMoved(ctx, v, []string{scope}, labelled); err != nil {
 			return query, false, err
@@ -53,17 +53,17 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 	return query, err == nil, err
 }
 
-// labelWait bounds how long a search waits until the index has applied earlier moves
-// and changes of tags.
+// labelWait is how long a search waits until the index has applied earlier moves and
+// changes of tags.
 const labelWait = time.Second
 
-// awaitLabels waits until the index, which filters by folder and tag, has the vault's
-// folders and tags of documents. It gives up after labelWait: hits are checked in any
-// case.
+// awaitLabels waits until the index, which filters by folder and tag, knows the current
+// folders and tags of documents. After labelWait it gives up, because hits are checked
+// again anyway.
 func (q *Searcher) awaitLabels(ctx context.Context) error {
 	var at events.Position
 	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM labels`).Scan(&at); err != nil {
-		return freshness.Wrap(err, "what was moved and tagged")
+		return freshness.Wrap(err, "position of the last move or change of tags")
 	}
 	if at <= q.Models.Passages.Position() {
 		return nil
@@ -74,15 +74,14 @@ func (q *Searcher) awaitLabels(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// labelled returns the position up to which the index has applied moves of passages'
-// folders.
+// labelled returns the position up to which the index has applied moves of folders.
 func (q *Searcher) labelled(ctx context.Context) (events.Position, error) {
-	// The runner has the index's position; the tables list the documents up to there
-	// that the index still lacks.
+	// The runner has the position of the index. The tables have the documents up to that
+	// position whose indexing was deferred.
 	indexed := q.Models.Passages.Position()
 	var p events.Position
 	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), position) FROM checkpoint`).Scan(&p)
-	return min(p, indexed), freshness.Wrap(err, "moved folders")
+	return min(p, indexed), freshness.Wrap(err, "position of the index")
 }
 
 // movedBelow finds the folders that were moved after a position ($1) and are now in or

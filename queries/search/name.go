@@ -20,31 +20,32 @@ import (
 )
 
 const (
-	// namedTerms is the maximum number of terms of a query that is matched with names.
+	// namedTerms is the maximum number of terms in a query that is matched with names.
 	namedTerms = 6
 	// namedDocuments is the maximum number of documents with a matching name that are
-	// ranked; those with the shortest names are chosen.
+	// ranked. Shorter names are preferred.
 	namedDocuments = 50
-	// namedShown is how many of them, the best matches, are raised in the results.
+	// namedShown is the number of best matches that get a bonus.
 	namedShown = 5
-	// namedWeight is the bonus of a document whose whole name is in the query, as a
-	// share of the best passage's score.
+	// namedWeight is the bonus for a document whose whole name is in the query, as a
+	// multiple of the best passage's score.
 	namedWeight = 1.5
-	// shortestPrefix is the minimum length of a prefix of a word that matches.
+	// shortestPrefix is the minimum length of a term that matches as the prefix of a
+	// word.
 	shortestPrefix = 3
-	// prefixShare is the weight of a prefix relative to a whole word.
+	// prefixShare is the weight of a prefix, relative to a whole word.
 	prefixShare = 0.5
 )
 
-// named is a document whose name holds all words of a query.
+// named is a document whose name contains all words of a query.
 type named struct {
 	Source         // its first passage
-	share  float64 // of its name that the query contains, from 0 to 1
+	share  float64 // see nameShare
 }
 
-// nameAsked returns the terms that a name must contain to match a query: all except
-// stop words and a file extension. The last term may be the prefix of a word.
-func nameAsked(query string) (terms []string) {
+// nameTerms returns the terms that a name must contain to match a query: all except stop
+// words and a file extension. The last term may be the prefix of a word.
+func nameTerms(query string) (terms []string) {
 	all := searchindex.QueryTerms(query)
 	if last := len(all) - 1; last > 0 && slices.Contains([]string{"pdf", "docx", "md", "markdown", "txt", "text"}, all[last].Text) {
 		all = all[:last]
@@ -73,11 +74,11 @@ const firstPassages = `SELECT p.document, p.version, p.section, p.number FROM js
 	WHERE d.id = k.value AND p.document = d.id AND p.version = d.shown AND (p.section, p.number) =
 		(SELECT q.section, q.number FROM passages q WHERE q.document = d.id AND q.version = d.shown ORDER BY q.section, q.number LIMIT 1)`
 
-// named returns the documents that the user may read and whose names match the query.
-// It searches only folders that the user may read, so other users' document names
-// affect neither its result nor its running time.
+// named returns the documents that the user may read and whose names match the query. It
+// searches only folders that the user may read, so the names of other documents affect
+// neither its result nor its running time.
 func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User, s Query) ([]named, error) {
-	terms := nameAsked(s.Query)
+	terms := nameTerms(s.Query)
 	if len(terms) == 0 || s.Document != uuid.Nil {
 		return nil, nil
 	}
@@ -121,23 +122,23 @@ func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User
 	return all[:min(len(all), namedShown)], nil
 }
 
-// nameShare rates how well the terms match a name that contains them all: by the share
-// of the name's words that they cover, reduced if the last term is only a prefix of a
-// word.
+// nameShare rates from 0 to 1 how well terms match a name that contains them all. The
+// rating rises with the share of the name's words that they cover, and is lower if the
+// last term is only the prefix of a word.
 func nameShare(terms []string, name string) float64 {
-	asked, words, whole := 0.0, 0.0, false
+	covered, words, whole := 0.0, 0.0, false
 	last := terms[len(terms)-1]
 	for _, w := range readmodel.NameTerms(name) {
 		words++
 		switch {
 		case slices.Contains(terms, w):
-			asked++
+			covered++
 			whole = whole || w == last
 		case strings.HasPrefix(w, last):
-			asked += prefixShare
+			covered += prefixShare
 		}
 	}
-	share := 1 - (1-asked/max(words, 1))/float64(len(terms)+1)
+	share := 1 - (1-covered/max(words, 1))/float64(len(terms)+1)
 	if !whole {
 		share *= prefixShare
 	}
@@ -164,8 +165,8 @@ func (q *Searcher) firstOf(ctx context.Context, user events.User, s Query, ids [
 		hits[i].ID = passages.ID(p.document, p.version, p.section, p.number)
 	}
 	c := check{Searcher: q, user: user, search: s, versions: make(map[string]int)}
-	found, err := c.winners(ctx, hits)
-	if errors.Is(err, errOvertaken) { // a retry finds them by name
+	found, err := c.recheck(ctx, hits)
+	if errors.Is(err, errOvertaken) { // documents changed in the meantime: rank without names
 		return nil, nil
 	}
 	return found, err

@@ -8,6 +8,7 @@ import (
 	"annals/projections/searchindex"
 )
 
+// candidates converts sources for reranking.
 func candidates(found []Source) []searchindex.Candidate {
 	all := make([]searchindex.Candidate, len(found))
 	for i, f := range found {
@@ -19,9 +20,9 @@ func candidates(found []Source) []searchindex.Candidate {
 	return all
 }
 
-// rank puts hits, and documents whose names match the query, in their final order. It
-// uses texts and titles, which the engine does not have. The order of the best first
-// passages, which make up a page, is determined separately from that of the others.
+// rank returns hits, and documents whose names match the query, in their final order. It
+// uses texts and titles, which the engine does not have. The first page, of the given
+// size, is selected by searchindex.Spread, so that it shows more documents.
 func rank(query string, first int, found []Source, named []named) []Source {
 	byID := make(map[string]Source, len(found))
 	for _, f := range found {
@@ -34,7 +35,7 @@ func rank(query string, first int, found []Source, named []named) []Source {
 	}
 	sources := make([]Source, 0, len(hits))
 	add := func(h searchindex.Hit) {
-		if f, waits := byID[h.ID]; waits {
+		if f, ok := byID[h.ID]; ok {
 			f.Score = h.Score
 			sources = append(sources, f)
 			delete(byID, h.ID)

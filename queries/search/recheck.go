@@ -18,23 +18,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// errOvertaken means that the read models changed after the engine's search, which must
-// be repeated.
+// errOvertaken means that the engine's search must be repeated, because the read models
+// changed after it.
 var errOvertaken = errors.New("the read models have changed since the engine searched")
 
-// check checks the engine's hits of one search against the current read models.
+// check compares the engine's hits for one search with the current read models.
 type check struct {
 	*Searcher
 	user     events.User
 	search   Query
-	versions map[string]int // version of the current content, of each document seen
-	waited   bool           // for the vault
+	versions map[string]int // versions of the current contents of documents seen so far
+	waited   bool           // waitForVault was called
 }
 
-// winners returns the hits that the user may read and that pass the filters. It checks
-// both again because the index may be behind the read models. The error is
-// errOvertaken if the engine may have missed the current content of a document.
-func (c *check) winners(ctx context.Context, hits []searchindex.Hit) ([]Source, error) {
+// recheck returns the hits that the user may read and that match the filters. It checks
+// both again, because the index may be behind the read models. The error is errOvertaken
+// if the engine may have missed the current content of a document.
+func (c *check) recheck(ctx context.Context, hits []searchindex.Hit) ([]Source, error) {
 	passages, err := c.passages(ctx, hits)
 	if err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func (c *check) winners(ctx context.Context, hits []searchindex.Hit) ([]Source, 
 	return found, nil
 }
 
-// passage is a hit with its data from the read model of texts.
+// passage is a hit with its data from the read model of passages.
 type passage struct {
-	hit           int
+	hit           int // index
 	document      string
-	version       int // of the hit
+	version       int // of the hit's content
 	shown         int // version of the document's current content
 	number, level int
 	title, path   string
@@ -102,8 +102,8 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	overtaken := false
 	for _, p := range rows {
 		before, seen := c.versions[p.document]
-		// Passages of earlier content stay in the index for a while. They can be
-		// skipped if current ones were seen as well.
+		// Passages of previous content stay in the index for a while. They can be
+		// skipped if a passage of the current content was seen, too.
 		overtaken = overtaken || seen && before != p.shown || !seen && p.version < p.shown
 		c.versions[p.document] = p.shown
 	}
@@ -113,8 +113,8 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	return slices.DeleteFunc(rows, func(p passage) bool { return p.version != p.shown }), nil
 }
 
-// documents returns the documents of passages that the user may read and that pass the
-// filters, each as of the version with the passages' content.
+// documents returns those documents of passages that the user may read and that match the
+// filters. Their names and titles are those of the version with the passages' content.
 func (c *check) documents(ctx context.Context, passages []passage) (map[string]vault.Document, error) {
 	v, err := access.New(ctx, c.Models, c.user)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *check) documents(ctx context.Context, passages []passage) (map[string]v
 	behind := false
 	for id, d := range docs {
 		behind = behind || d.ContentVersion < c.versions[id]
-		if !c.search.wants(d) {
+		if !c.search.matches(d) {
 			delete(docs, id)
 		}
 	}
@@ -155,8 +155,8 @@ func (c *check) waitForVault(ctx context.Context) error {
 	return errOvertaken
 }
 
-// wants reports whether a document passes the filters.
-func (s Query) wants(d vault.Document) bool {
+// matches reports whether a document matches the filters.
+func (s Query) matches(d vault.Document) bool {
 	scope := access.CleanPath(s.Folder)
 	inside := scope == "" || strings.HasPrefix(d.FolderPath+"/", scope+"/")
 	lacks := func(tag string) bool { return !slices.Contains(d.Tags, tag) }
@@ -172,8 +172,8 @@ func (s Query) wants(d vault.Document) bool {
 const contentVersions = `SELECT v.document, v.name, v.title, v.media_type FROM json_each($1) k
 	CROSS JOIN versions v WHERE v.document = k.value ->> 0 AND v.content = CAST(k.value ->> 1 AS INTEGER) ORDER BY v.version`
 
-// asShown restores the previous name, title and type of documents whose new content is
-// not in the index yet.
+// asShown sets the previous name, title and type of documents whose new content is not in
+// the index yet.
 func (c *check) asShown(ctx context.Context, v *access.Viewer, docs map[string]vault.Document) error {
 	var keys [][2]any
 	for id, d := range docs {
@@ -199,6 +199,7 @@ func (c *check) asShown(ctx context.Context, v *access.Viewer, docs map[string]v
 	return err
 }
 
+// source converts a passage of document d.
 func (p *passage) source(d vault.Document) (Source, error) {
 	s := Source{
 		Document: d.ID, Title: d.Title, folder: d.Folder.String(), Folder: d.FolderShown, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
@@ -208,7 +209,7 @@ func (p *passage) source(d vault.Document) (Source, error) {
 		return s, err
 	}
 	if p.number == 0 && p.title != "" {
-		// The section begins here, and its heading is part of the text.
+		// The passage is the first of its section: show the heading.
 		s.Text = strings.TrimSpace(vault.Heading(p.level, p.title) + "\n\n" + s.body)
 	}
 	if s.LeafTitle == "" {

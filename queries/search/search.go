@@ -32,8 +32,8 @@ type Query struct {
 	Folder   string    // path, from the top level or as shown to the user; "" means everywhere
 	Document uuid.UUID // uuid.Nil means all
 	Tags     []string
-	AnyTag   bool   // one of Tags is enough
-	Limit    int    // 0 means the configured limit; at most MaxLimit
+	AnyTag   bool   // match documents with any of Tags, not only with all
+	Limit    int    // page size, up to MaxLimit; 0 means the configured one
 	Cursor   string // cursor returned with the previous page; "" for the first page
 }
 
@@ -45,15 +45,16 @@ const MaxDepth = searchindex.MaxLimit
 
 // Source is a passage found by a search.
 type Source struct {
-	id, body  string // of the passage; its text without the heading
-	folder    string // id
+	id        string // of the passage
+	body      string // Text without the heading
+	folder    string // id of the document's folder
 	Document  uuid.UUID
-	Title     string // of the document
-	Folder    string // path of the document's folder
-	Owner     string // owners of that folder, or of its nearest ancestor that has owners; "" if none
-	LeafTitle string // of the section
-	Path      []string
-	StartPage int // 0 if there are no pages
+	Title     string   // of the document
+	Folder    string   // path of the document's folder
+	Owner     string   // owners of that folder, or of its nearest ancestor that has owners; "" if none
+	LeafTitle string   // title of the section
+	Path      []string // titles of the enclosing sections and the section
+	StartPage int      // 0 if there are no pages
 	EndPage   int
 	Text      string // Markdown; a section's first passage begins with its heading
 	Score     float64
@@ -61,31 +62,29 @@ type Source struct {
 }
 
 const (
-	defaultSearchLimit = 10
-	// searchRestarts bounds how often the engine's search is repeated because documents
-	// changed in the meantime.
-	searchRestarts = 20
+	defaultLimit = 10
+	// maxRestarts is how often the engine's search is repeated if documents change in the
+	// meantime.
+	maxRestarts = 20
 )
 
-// Search returns a page of the best passages that the user may read, best first: the
-// first page, or the one that s.Cursor names. The result is empty if the folder does not
-// exist or may not be read. The error is fault.Unavailable while the search engine is
-// down.
+// Search returns a page of the best passages that the user may read, best first. The
+// result is empty if the folder does not exist or may not be read. The error is
+// fault.Unavailable while the search engine is down.
 func (q *Searcher) Search(ctx context.Context, user events.User, s Query) ([]Source, error) {
 	sources, _, err := q.SearchPage(ctx, user, s)
 	return sources, err
 }
 
 // SearchPage is like Search, but also returns the cursor of the next page, "" at the end
-// or at MaxDepth. As long as nothing changes, the pages of a search neither repeat nor
-// skip a passage. The error wraps ErrCursor if the cursor belongs to another search or
-// user.
+// or at MaxDepth. Unless documents change in the meantime, each passage is on exactly one
+// page. The error wraps ErrCursor if the cursor belongs to another search or user.
 func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (sources []Source, next string, err error) {
 	if s.Limit <= 0 {
 		s.Limit = q.Limit
 	}
 	if s.Limit <= 0 {
-		s.Limit = defaultSearchLimit
+		s.Limit = defaultLimit
 	}
 	at, err := s.place(user.Principal)
 	if err != nil {
@@ -101,12 +100,12 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 	if err := q.awaitLabels(ctx); err != nil {
 		return nil, "", err
 	}
-	asked := s
+	original := s
 	query, ok, err := q.engineQuery(ctx, v, &s)
 	if !ok || err != nil {
 		return []Source{}, "", freshness.Wrap(err, "folders")
 	}
-	// Results would be incomplete if the index had not caught up since the start.
+	// Before the index has caught up since the start, results would be incomplete.
 	if err := q.Models.Await(ctx, q.Models.Passages, q.Models.Start); err != nil {
 		return nil, "", cmp.Or(q.Models.Passages.Unreachable(), err)
 	}
@@ -121,15 +120,14 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 		}
 	}
 	if len(all) > end && end < MaxDepth {
-		next = asked.cursor(user.Principal, place{at.first, end})
+		next = original.cursor(user.Principal, place{at.first, end})
 	}
 	sources = all[min(at.shown, len(all)):min(end, len(all))]
 	return sources, next, addOwners(ctx, v, sources)
 }
 
-// best returns the engine's best passages in their final order: first those of a page of
-// first passages, then the others, if there are more. It adds the terms of the second
-// search to the query.
+// best returns the engine's best passages in their final order, with first as the size of
+// the first page. It adds the terms of the second search to the query.
 func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User, s Query, first int, query *searchindex.Query) ([]Source, error) {
 	s.Limit = first + 1
 	query.Limit = max(s.Limit, searchindex.Candidates)
@@ -146,11 +144,11 @@ func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User,
 	return rank(s.Query, first, found, named), freshness.Wrap(err, "names of documents")
 }
 
-// deeper returns the best passages, followed by more in the engine's order, up to most
-// in all. It always requests the same number from the engine, because the engine's
-// order may depend on it.
-func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, most int, query searchindex.Query, best []Source) ([]Source, error) {
-	s.Limit, query.Limit = most, MaxDepth
+// deeper returns the best passages, followed by more in the engine's order, at least limit
+// in all if there are as many. It always requests MaxDepth passages from the engine,
+// because the engine's order may depend on that number.
+func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, limit int, query searchindex.Query, best []Source) ([]Source, error) {
+	s.Limit, query.Limit = limit, MaxDepth
 	found, err := q.fetch(ctx, user, s, query)
 	if err != nil {
 		return nil, err
@@ -162,7 +160,7 @@ func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, most i
 	return append(best, slices.DeleteFunc(found, func(f Source) bool { return seen[f.id] })...), nil
 }
 
-// addOwners names the owners of the sources' folders.
+// addOwners sets the owners of the sources' folders.
 func addOwners(ctx context.Context, v *access.Viewer, sources []Source) error {
 	folders := make([]string, len(sources))
 	for i, s := range sources {
@@ -175,10 +173,10 @@ func addOwners(ctx context.Context, v *access.Viewer, sources []Source) error {
 	return err
 }
 
-// fetch returns at least s.Limit of the engine's best passages that the user may read,
-// or all if there are fewer. It requests more from the engine if hits turn out to be no
-// longer readable. The error is fault.Unavailable if documents change faster than they
-// can be checked.
+// fetch returns at least s.Limit of the engine's best passages that the user may read, or
+// all if there are fewer. It requests more from the engine if some hits do not pass the
+// recheck. The error is fault.Unavailable if documents change faster than they can be
+// checked.
 func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query searchindex.Query) ([]Source, error) {
 	var found []Source
 	page := query
@@ -189,12 +187,12 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		some, err := c.winners(ctx, hits)
+		some, err := c.recheck(ctx, hits)
 		if err == nil && q.Models.Passages.Generation() != generation {
-			err = errOvertaken // the hits may refer to outdated parts of texts
+			err = errOvertaken // another generation may cut texts into other passages
 		}
 		if errors.Is(err, errOvertaken) {
-			if restarts++; restarts > searchRestarts {
+			if restarts++; restarts > maxRestarts {
 				return nil, fault.Errorf(fault.Unavailable, "search: the documents are changing too fast: try again later")
 			}
 			found, page = nil, query
@@ -203,7 +201,7 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 		if err != nil {
 			return nil, freshness.Wrap(err, "passages")
 		}
-		for _, one := range some { // if the index changed, this batch may repeat earlier hits
+		for _, one := range some { // if the index changed, hits may repeat earlier ones
 			if !slices.ContainsFunc(found, func(f Source) bool { return f.id == one.id }) {
 				found = append(found, one)
 			}
@@ -217,6 +215,7 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 	return found, nil
 }
 
+// unavailable hides an error of the engine that has no kind.
 func unavailable(err error) error {
 	if k := fault.KindOf(err); k != fault.Internal {
 		return err

@@ -196,21 +196,21 @@ func (q *Vault) DocumentBatch(ctx context.Context, user events.User, ids []uuid.
 	return docs, q.addContents(ctx, docs)
 }
 
-// addContents adds the content of documents. It waits once for texts that the read model
-// does not have yet.
+// addContents adds the content of documents. If texts are missing, it waits one time for
+// the read model of passages to catch up.
 func (q *Vault) addContents(ctx context.Context, docs []Document) error {
-	there, missing := make([]bool, len(docs)), false
+	present, missing := make([]bool, len(docs)), false
 	find := func() error {
 		missing = false
 		for i, d := range docs {
-			if there[i] || !d.lacksContent() {
+			if present[i] || !d.lacksContent() {
 				continue
 			}
 			var err error
-			if there[i], err = q.hasText(ctx, d); err != nil {
+			if present[i], err = q.hasText(ctx, d); err != nil {
 				return err
 			}
-			missing = missing || !there[i]
+			missing = missing || !present[i]
 		}
 		return nil
 	}
@@ -225,7 +225,7 @@ func (q *Vault) addContents(ctx context.Context, docs []Document) error {
 	}
 	budget := maxBatchContent
 	for i := range docs {
-		if there[i] {
+		if present[i] {
 			if err := q.addContent(ctx, &docs[i], min(budget, maxContent), docs[i].markdownPath()); err != nil {
 				return err
 			}
@@ -257,7 +257,7 @@ func (d Document) Extension() string {
 	return "bin"
 }
 
-// DeepLink returns the path to the original at a page, 0 for none.
+// DeepLink returns the path to a page of the original. Page 0 means the whole original.
 func (d Document) DeepLink(page int) string {
 	link := "/documents/" + d.ID.String() + "." + d.Extension()
 	if page > 0 {

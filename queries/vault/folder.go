@@ -23,7 +23,7 @@ type Folder struct {
 	UpdatedAt time.Time
 }
 
-// FolderDetail is a folder with its ancestors, contents and siblings' documents.
+// FolderDetail is a folder with its ancestors, its contents, and the documents next to it.
 type FolderDetail struct {
 	Folder
 	Ancestors       []Folder   // from the top level down to the parent; only ID and Name are set
@@ -47,8 +47,8 @@ const folderColumns = `SELECT f.id, f.parent, f.name, f.created_at, f.updated_at
 
 const byName = ` ORDER BY f.sort_name, f.id`
 
-// fold converts a row to a Folder, without the parent if the user may not read it.
-func (v *viewer) fold(ctx context.Context, r folderRow) (Folder, error) {
+// folder converts a row to a Folder, without the parent if the user may not read it.
+func (v *viewer) folder(ctx context.Context, r folderRow) (Folder, error) {
 	f := Folder{Name: r.name, DocFolder: r.docFolder, Version: r.version, CreatedAt: parseTime(r.created), UpdatedAt: parseTime(r.updated)}
 	var err error
 	if f.ID, err = uuid.Parse(r.id); err != nil {
@@ -64,10 +64,10 @@ func (v *viewer) fold(ctx context.Context, r folderRow) (Folder, error) {
 	return f, err
 }
 
-func (v *viewer) foldAll(ctx context.Context, rows []folderRow) ([]Folder, error) {
+func (v *viewer) folders(ctx context.Context, rows []folderRow) ([]Folder, error) {
 	folders := make([]Folder, 0, len(rows))
 	for _, r := range rows {
-		f, err := v.fold(ctx, r)
+		f, err := v.folder(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (v *viewer) below(ctx context.Context, parent string) ([]Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.foldAll(ctx, rows)
+	return v.folders(ctx, rows)
 }
 
 // top lists the folders that the user may read but whose parent the user may not read.
@@ -127,12 +127,12 @@ func (v *viewer) top(ctx context.Context) ([]Folder, error) {
 				return nil, err
 			}
 			if ok {
-				continue // listed below its parent
+				continue // the parent is listed instead
 			}
 		}
 		seen = append(seen, r)
 	}
-	return v.foldAll(ctx, seen)
+	return v.folders(ctx, seen)
 }
 
 // Folder returns a folder that the user may read, or fault.NotFound.
@@ -152,13 +152,13 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	if err != nil || len(rows) == 0 {
 		return Folder{}, access.OrNotFound(err, "folder", id)
 	}
-	f, err := v.fold(ctx, rows[0])
+	f, err := v.folder(ctx, rows[0])
 	return f, freshness.Wrap(err, "folder")
 }
 
-// FolderAt returns the folder at a path from the top level; the user need not be able
-// to read the folders above it. found is false if it does not exist or the user may not
-// read it.
+// FolderAt returns the folder at a path from the top level. The user need not have access
+// to the folders above it. found is false if the folder does not exist or the user may
+// not read it.
 func (q *Vault) FolderAt(ctx context.Context, user events.User, path string) (f Folder, found bool, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
@@ -166,7 +166,7 @@ func (q *Vault) FolderAt(ctx context.Context, user events.User, path string) (f 
 	}
 	text, err := v.Resolve(ctx, path)
 	if err != nil || text == "" {
-		return f, false, freshness.Wrap(err, "folder of a path")
+		return f, false, freshness.Wrap(err, "folder at "+path)
 	}
 	id, err := uuid.Parse(text)
 	if err != nil {
@@ -176,8 +176,8 @@ func (q *Vault) FolderAt(ctx context.Context, user events.User, path string) (f 
 	return f, err == nil, err
 }
 
-// FolderDetail returns a folder with its surroundings, as far as the user may read
-// them.
+// FolderDetail returns a folder with those parts of its surroundings that the user may
+// read.
 func (q *Vault) FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (d FolderDetail, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
@@ -207,8 +207,8 @@ func (q *Vault) FolderDetail(ctx context.Context, user events.User, id uuid.UUID
 	return d, freshness.Wrap(err, "documents of the parent")
 }
 
-// HoldsDocuments reports whether a folder contains documents directly, as of the
-// position after or later.
+// HoldsDocuments reports whether a folder contains documents directly. It takes all
+// events up to the position after into account.
 func (q *Vault) HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (holds bool, err error) {
 	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
 		return false, err

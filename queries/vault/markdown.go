@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Limits of the text that one response holds in memory. Longer text is cut, with a note.
-// Method Markdown has no limit.
+// Limits of the text in one response, which is built in memory. Longer text is truncated,
+// with a note. Method Markdown has no limit.
 const (
 	maxContent      = 8 << 20
 	maxBatchContent = 32 << 20
@@ -28,8 +28,8 @@ const (
 // isText reports whether a document's text is shown as its content.
 func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
 
-// addContent sets the Content of a text document, up to limit bytes. If it is cut, a
-// note says how to read all of it.
+// addContent sets the Content of a text document, up to limit bytes. If it truncates the
+// text, it adds a note with whole, the path of the whole text.
 func (q *Vault) addContent(ctx context.Context, d *Document, limit int, whole string) error {
 	var b strings.Builder
 	err := q.writeMarkdown(ctx, *d, &capped{w: &b, left: limit})
@@ -48,15 +48,16 @@ func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() 
 // lacksContent reports whether a text document's Content was not read yet.
 func (d *Document) lacksContent() bool { return isText(d.MediaType) && d.Content == nil }
 
-// hasText reports whether a document's text can be read. It cannot while passages are
-// behind the vault, or have already applied the document's deletion.
+// hasText reports whether a document's text can be read. It cannot be read if the read
+// model of passages is behind the vault, or has already applied the document's deletion.
+// A stopped read model can be read, because texts never change.
 func (q *Vault) hasText(ctx context.Context, d Document) (ok bool, err error) {
 	err = q.Models.Passages.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM texts WHERE stream = $1 AND named = 1)
 		AND EXISTS (SELECT 1 FROM documents WHERE id = $2)`, d.textStream, d.ID.String()).Scan(&ok)
 	return ok, freshness.Wrap(err, "text of document "+d.ID.String())
 }
 
-// awaitTexts waits until the read model of texts has passed the vault's current
+// awaitTexts waits until the read model of passages has passed the vault's current
 // position. The error is of kind fault.Unavailable if that takes too long.
 func (q *Vault) awaitTexts(ctx context.Context) error {
 	at, err := freshness.Passed(ctx, q.Models.Vault)
@@ -93,7 +94,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	if len(p) > c.left {
 		keep := p[:c.left]
 		for len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0x80 {
-			keep = keep[:len(keep)-1] // do not cut a character
+			keep = keep[:len(keep)-1] // do not split a character
 		}
 		if len(keep) > 0 && keep[len(keep)-1]&0xC0 == 0xC0 {
 			keep = keep[:len(keep)-1]
@@ -116,8 +117,8 @@ func (q *Vault) Markdown(ctx context.Context, user events.User, id uuid.UUID) (w
 	return q.markdownOf(ctx, d)
 }
 
-// markdownOf is like Markdown, but for a document that was already looked up. If the
-// document gets new text in the meantime, nothing of that is written.
+// markdownOf is like Markdown, for a document that was already looked up. It writes the
+// text of that version, even if the document gets new text in the meantime.
 func (q *Vault) markdownOf(ctx context.Context, d Document) (write func(io.Writer) error, err error) {
 	if d.Content != nil {
 		return func(w io.Writer) error {
@@ -133,6 +134,7 @@ func (q *Vault) markdownOf(ctx context.Context, d Document) (write func(io.Write
 	}, nil
 }
 
+// frontMatter returns a YAML header.
 func frontMatter(kind, title string) string {
 	return "---\ntype: " + kind + "\ntitle: " + strconv.Quote(title) + "\n---\n\n"
 }
@@ -143,15 +145,15 @@ type sectionRow struct {
 	text                       []byte
 }
 
-// turned is implemented by writers that need to know the page of the text.
-type turned interface{ turned(page int) }
+// pageNoter is implemented by writers that need the page of the text.
+type pageNoter interface{ notePage(page int) }
 
-// writeMarkdown writes a document's text with page marks. Every statement identifies
-// the text by its stream, because row numbers differ between generations.
+// writeMarkdown writes a document's text with page marks. Each query identifies the text
+// by its stream, because row ids differ between generations.
 func (q *Vault) writeMarkdown(ctx context.Context, d Document, to io.Writer) error {
 	w := &pagemark.Writer{W: to}
-	if t, ok := to.(turned); ok {
-		w.Turned = t.turned
+	if n, ok := to.(pageNoter); ok {
+		w.OnPage = n.notePage
 	}
 	if err := w.Text([]byte(frontMatter("document", d.Title))); err != nil {
 		return err
@@ -183,15 +185,15 @@ func Heading(level int, title string) string {
 	return strings.Repeat("#", min(max(level, 1), 6)) + " " + title
 }
 
-// write writes a part of a section as Markdown: the heading, if it is the first part,
-// and the text, separated from earlier text.
-func (s sectionRow) write(w *pagemark.Writer, more bool) error {
+// write writes a part of a section as Markdown, with the heading if it is the first part.
+// It begins with an empty line if there is earlier text.
+func (s sectionRow) write(w *pagemark.Writer, earlier bool) error {
 	var breaks []int
 	if err := json.Unmarshal([]byte(s.breaks), &breaks); err != nil {
-		return fmt.Errorf("the page breaks of section %d: %w", s.section, err)
+		return fmt.Errorf("decode the page breaks of section %d: %w", s.section, err)
 	}
 	if s.part == 0 {
-		if more {
+		if earlier {
 			if err := w.Text([]byte("\n\n")); err != nil {
 				return err
 			}

@@ -33,13 +33,13 @@ func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names [
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err
 	}
-	var asked [][]any
+	var entries [][]any
 	for i, name := range names {
 		for _, rival := range lookalike.Rivals(name) {
-			asked = append(asked, []any{folders[i].String(), rival.Key, name, i, rival.Spaced})
+			entries = append(entries, []any{folders[i].String(), rival.Key, name, i, rival.Spaced})
 		}
 	}
-	b, err := json.Marshal(asked)
+	b, err := json.Marshal(entries)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names [
 	return similar, nil
 }
 
-// DocumentsNamed returns the documents with a name in a folder, the newest first, as of
-// the position after or later.
+// DocumentsNamed returns the documents with a name in a folder, the newest first. It takes
+// all events up to the position after into account.
 func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error) {
 	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name strin
 	ids, err := projections.Column(ctx, q.Models.Vault.DB(), `SELECT id FROM documents WHERE folder = $1 AND sort_name = $2 AND name = $3 ORDER BY created_at DESC, id`,
 		folder.String(), strings.ToLower(name), name)
 	if err != nil {
-		return nil, freshness.Wrap(err, "documents of a name")
+		return nil, freshness.Wrap(err, "documents named "+name)
 	}
 	documents := make([]uuid.UUID, len(ids))
 	for i, id := range ids {
 		if documents[i], err = uuid.Parse(id); err != nil {
-			return nil, freshness.Wrap(err, "documents of a name")
+			return nil, freshness.Wrap(err, "documents named "+name)
 		}
 	}
 	return documents, nil
@@ -90,11 +90,11 @@ func (q *Vault) NamesTaken(ctx context.Context, folders []uuid.UUID, names []str
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err
 	}
-	asked := make([][]any, len(names))
+	entries := make([][]any, len(names))
 	for i, name := range names {
-		asked[i] = []any{folders[i].String(), strings.ToLower(name), name, i}
+		entries[i] = []any{folders[i].String(), strings.ToLower(name), name, i}
 	}
-	b, err := json.Marshal(asked)
+	b, err := json.Marshal(entries)
 	if err != nil {
 		return nil, err
 	}

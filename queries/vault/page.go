@@ -20,11 +20,11 @@ type MarkdownPage struct {
 	Next     int64 // byte offset of the next part; 0 after the last one
 }
 
-// MarkdownPage returns the part of a document's Markdown that begins at byte from, with
-// at most most bytes. It ends at a line end if possible, and never within a character.
-// If it begins within a page, it starts with that page's mark. Two parts fit together
-// if their documents have the same version.
-func (q *Vault) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, most int) (p MarkdownPage, err error) {
+// MarkdownPage returns the part of a document's Markdown that begins at byte from, up to
+// limit bytes. It ends at a line end if possible, and never within a character. If it
+// begins within a page, that page's mark is put in front of it. Parts can be joined if
+// their documents have the same version.
+func (q *Vault) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, limit int) (p MarkdownPage, err error) {
 	if p.Document, err = q.Describe(ctx, user, id); err != nil {
 		return p, err
 	}
@@ -32,17 +32,17 @@ func (q *Vault) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID
 	if err != nil {
 		return p, err
 	}
-	w := &window{skip: from, most: most}
+	w := &window{skip: from, limit: limit}
 	if err := write(w); err != nil && !errors.Is(err, errCapped) {
 		return p, err
 	}
 	text := w.text
-	if len(text) > most {
-		text = text[:lastEnd(text, most)]
+	if len(text) > limit {
+		text = text[:lastEnd(text, limit)]
 		p.Next = from + int64(len(text))
 	}
 	p.Text = strings.ToValidUTF8(string(text), "\uFFFD")
-	if w.page > 0 && p.Text != "" { // it begins within a page whose mark was in an earlier part
+	if w.page > 0 && p.Text != "" { // the mark of its page is in an earlier part
 		p.Text = pagemark.Mark(w.page) + "\n" + p.Text
 	}
 	return p, nil
@@ -61,17 +61,17 @@ func lastEnd(text []byte, n int) int {
 	return end
 }
 
-// window is a writer that skips a number of bytes and keeps the following ones, until it
-// has more than requested.
+// window is a writer that skips a number of bytes and keeps the following ones. It fails
+// with errCapped once it has more than limit bytes.
 type window struct {
-	skip int64
-	most int
-	text []byte
-	page int // page of the beginning of text, if its mark was skipped; else 0
+	skip  int64
+	limit int
+	text  []byte
+	page  int // page of the beginning of text, if its mark was skipped; else 0
 }
 
-// turned is called with a page before its mark is written.
-func (w *window) turned(page int) {
+// notePage is called with a page before its mark is written.
+func (w *window) notePage(page int) {
 	switch {
 	case w.skip > 0:
 		w.page = page
@@ -84,8 +84,8 @@ func (w *window) Write(p []byte) (int, error) {
 	skipped := min(w.skip, int64(len(p)))
 	w.skip -= skipped
 	rest := p[skipped:]
-	w.text = append(w.text, rest[:min(len(rest), w.most+1-len(w.text))]...)
-	if len(w.text) > w.most {
+	w.text = append(w.text, rest[:min(len(rest), w.limit+1-len(w.text))]...)
+	if len(w.text) > w.limit {
 		return len(p), errCapped
 	}
 	return len(p), nil

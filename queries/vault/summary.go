@@ -90,11 +90,11 @@ func (q *Vault) awaitSummaries(ctx context.Context) error {
 	return q.Models.Await(ctx, q.Models.Summaries, max(documents, jobs))
 }
 
-// busyAt finds out whether a job imports into the folder at a path ($2) below another
+// busyAt reports whether a job imports into the folder at a path ($2) below another
 // folder ($1). If the job was accepted before folders on the path were created, it is
-// recorded with the deepest one that existed. owner ($3) restricts the search to the
-// jobs of one user; empty means all. The substr of an id makes the path compare byte by
-// byte on every engine, as the columns do.
+// recorded with the deepest one that existed. $3 restricts the query to the jobs of one
+// user; empty means all. The substr of an id gives the path the collation of the columns,
+// which compares byte by byte.
 const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
 		SELECT coalesce(max(id), $1), substr(coalesce(max(id), ''), 1, 0) || $2, 0 FROM folders WHERE id = $1
 		UNION ALL SELECT f.parent, CASE up.rest WHEN '' THEN f.name ELSE f.name || '/' || up.rest END, up.depth + 1
@@ -117,10 +117,10 @@ type summaryEntry struct{ id, name, title, description string }
 
 func (e *summaryEntry) fields() []any { return []any{&e.id, &e.name, &e.title, &e.description} }
 
-// here removes the entries that are not in a folder according to the vault: a summary
-// must not show what was moved out or deleted. known is a query that selects those of
-// the ids ($2, JSON) that are in the folder ($1).
-func (v *viewer) here(ctx context.Context, folder string, entries []summaryEntry, known string) ([]summaryEntry, error) {
+// present removes the entries that are not in a folder according to the vault, because a
+// summary must not show what was moved out or deleted. The query selects those of the ids
+// ($2, JSON) that are in the folder ($1).
+func (v *viewer) present(ctx context.Context, folder string, entries []summaryEntry, query string) ([]summaryEntry, error) {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
 		ids[i] = e.id
@@ -129,7 +129,7 @@ func (v *viewer) here(ctx context.Context, folder string, entries []summaryEntry
 	if err != nil {
 		return nil, err
 	}
-	there, err := projections.Column(ctx, v.DB, known, folder, string(b))
+	there, err := projections.Column(ctx, v.DB, query, folder, string(b))
 	return slices.DeleteFunc(entries, func(e summaryEntry) bool { return !slices.Contains(there, e.id) }), err
 }
 
@@ -138,8 +138,8 @@ const (
 	foldersHere   = `SELECT id FROM folders WHERE parent = $1 AND deleted = 0 AND id IN (SELECT value FROM json_each($2))`
 )
 
-// summarise composes the summary of a folder that the user may read. path is shown as
-// the folder's path.
+// summarise composes the summary of a folder that the user may read. path is the folder's
+// path as shown to the user.
 func (q *Vault) summarise(ctx context.Context, v *viewer, folder uuid.UUID, path string) (s FolderSummary, err error) {
 	db := q.Models.Summaries.DB()
 	docs, err := projections.List(ctx, db, (*summaryEntry).fields, `SELECT id, name, title, description FROM documents WHERE folder = $1 ORDER BY title, id LIMIT CAST($2 AS INTEGER)`, folder.String(), summaryEntries+1)
@@ -151,10 +151,10 @@ func (q *Vault) summarise(ctx context.Context, v *viewer, folder uuid.UUID, path
 	if err != nil {
 		return s, freshness.Wrap(err, "subfolders of the summary")
 	}
-	if docs, err = v.here(ctx, folder.String(), docs, documentsHere); err != nil {
+	if docs, err = v.present(ctx, folder.String(), docs, documentsHere); err != nil {
 		return s, freshness.Wrap(err, "documents of the folder")
 	}
-	if folders, err = v.here(ctx, folder.String(), folders, foldersHere); err != nil {
+	if folders, err = v.present(ctx, folder.String(), folders, foldersHere); err != nil {
 		return s, freshness.Wrap(err, "subfolders of the folder")
 	}
 	if len(docs) == 0 && len(folders) == 0 {
@@ -228,10 +228,9 @@ func summaryList(docs, folders []summaryEntry) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// summaryDocument returns a folder's summary as a document of its own, or
-// fault.NotFound.
+// summaryDocument returns a folder's summary as a document, or fault.NotFound.
 func (q *Vault) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
-	// A stopped read model lacks new folders, whose summaries would not be found.
+	// A stopped read model lacks new folders: their summaries would not be found.
 	if err := q.Models.Usable(ctx, q.Models.Summaries); err != nil {
 		return Document{}, err
 	}

@@ -24,8 +24,7 @@ func (q *Vault) viewer(ctx context.Context, user events.User) (*viewer, error) {
 	return &viewer{v}, err
 }
 
-// parseTime parses a time as projections write it. It returns the zero time for any
-// other string.
+// parseTime parses a time from a table. It returns the zero time for any other string.
 func parseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(s))
 	if err != nil {

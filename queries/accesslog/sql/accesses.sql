@@ -1,7 +1,7 @@
 CREATE TABLE IF NOT EXISTS accesses (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL,
-	time INTEGER NOT NULL, -- of the first, in microseconds
+	time INTEGER NOT NULL, -- of the first access, in microseconds
 	last INTEGER NOT NULL,
 	count INTEGER NOT NULL,
 	kind TEXT NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS accesses (
 	address TEXT NOT NULL,
 	thing TEXT NOT NULL,
 	name TEXT NOT NULL,
-	place TEXT NOT NULL, -- a folder's id, or the principal whose matter it is
+	place TEXT NOT NULL, -- id of a folder, or the principal concerned
 	place_name TEXT NOT NULL,
 	detail TEXT NOT NULL,
 	size INTEGER NOT NULL
