@@ -35,8 +35,8 @@ type modelState struct {
 }
 
 func newModelState(m queries.Model) modelState {
-	state := modelState{Name: m.Name, Position: m.Position, Head: &m.Head, Waiting: m.Waiting, Leads: m.Leads}
-	if m.Unheard {
+	state := modelState{Name: m.Name, Position: m.Position, Head: &m.Head, Waiting: m.Waiting, Leads: m.Leader}
+	if m.HeadUnknown {
 		state.Head = nil
 	}
 	return state

@@ -26,8 +26,8 @@ func (ref *reference) ownsNow(user events.User, id uuid.UUID) bool {
 	return false
 }
 
-// Whatever was changed, users see what happened to what they own now, all of it, and of
-// nothing else.
+// After any changes, each user sees all entries of the folders that they own now, and no
+// others.
 func TestAuditListsOwnedOnly(t *testing.T) {
 	f := newFixture(t)
 	runs := 0
@@ -50,28 +50,28 @@ func TestAuditListsOwnedOnly(t *testing.T) {
 	})
 }
 
-// happening is an event with the folder or document that it happened to.
+// happening is an event with the folder or document that it changed.
 type happening struct {
 	event, thing, place uuid.UUID
-	who                 events.Principal // who sees it besides administrators
+	who                 events.Principal // the only user who sees it, besides administrators; "" means the owners
 }
 
-// happened returns what the log says of this world, the newest first.
+// happened returns the events of this reference that are audited, the newest first.
 func (ref *reference) happened() (all []happening) {
 	batch, _, err := ref.Log.Read(ref.t.Context(), 0, 1<<20)
 	if err != nil {
 		ref.rt.Fatal(err)
 	}
-	lies := make(map[uuid.UUID]uuid.UUID) // documents, where they were last
+	last := make(map[uuid.UUID]uuid.UUID) // last folder of each document
 	for _, e := range batch {
 		h := happening{event: e.ID, thing: events.StreamID(e.Stream)}
 		switch d := e.Data.(type) {
 		case events.SectionExtracted:
 			continue
 		case events.DocumentImported:
-			lies[h.thing] = d.Folder
+			last[h.thing] = d.Folder
 		case events.DocumentMoved:
-			lies[h.thing] = d.Folder
+			last[h.thing] = d.Folder
 		case events.FolderCreated:
 			h.thing = d.Folder
 		case events.FolderRenamed:
@@ -95,7 +95,7 @@ func (ref *reference) happened() (all []happening) {
 	}
 	for i, h := range all {
 		all[i].place = h.thing
-		if folder, ok := lies[h.thing]; ok {
+		if folder, ok := last[h.thing]; ok {
 			all[i].place = folder
 		}
 	}
@@ -104,7 +104,7 @@ func (ref *reference) happened() (all []happening) {
 	return all
 }
 
-// wantListed fails the run unless a user gets what a filter asks for.
+// wantListed fails the run if Audit returns other entries than the reference.
 func (ref *reference) wantListed(user events.User, filter audit.Filter, happened []happening) {
 	var got, want []uuid.UUID
 	for _, h := range happened {
@@ -132,7 +132,7 @@ func (ref *reference) wantListed(user events.User, filter audit.Filter, happened
 				got = append(got, e.ID) // an administrator sees other runs too
 			}
 			if e.Folder != uuid.Nil && ref.folders[e.Folder] != nil && !ref.ownsNow(user, e.Folder) && e.Type != "FolderInvitationDeclined" {
-				ref.rt.Fatalf("%s sees folder %v: %+v", user.Principal, e.Folder, e)
+				ref.rt.Fatalf("Audit for %s shows folder %v of another owner: %+v", user.Principal, e.Folder, e)
 			}
 		}
 		if filter.Cursor = next; next == "" || user.Admin && len(got) == len(want) {

@@ -17,25 +17,25 @@ import (
 	"pgregory.net/rapid"
 )
 
-// same fails the run unless got is want, in that order.
+// same fails the run if got differs from want.
 func (ref *reference) same(user events.User, what string, got, want []uuid.UUID) {
 	ref.rt.Helper()
 	if !slices.Equal(got, want) {
-		ref.rt.Fatalf("%s gets as %s %v, want %v", user.Principal, what, got, want)
+		ref.rt.Fatalf("%s for %s: got %v, want %v", what, user.Principal, got, want)
 	}
 }
 
-// checkReadable fails the run unless an error says fault.NotFound of what may not be
-// read, and nothing of what may. It reports whether there is anything to see.
+// checkReadable fails the run unless err is nil for a readable thing and fault.NotFound
+// for any other. It returns readable.
 func (ref *reference) checkReadable(user events.User, what string, id uuid.UUID, err error, readable bool) bool {
 	ref.rt.Helper()
 	if readable && err != nil || !readable && !fault.Is(err, fault.NotFound) {
-		ref.rt.Fatalf("%s of %v is shown to %s: %v; he may read it: %v", what, id, user.Principal, err, readable)
+		ref.rt.Fatalf("%s of %v for %s: got error %v, want readable %v", what, id, user.Principal, err, readable)
 	}
 	return readable
 }
 
-// own returns the ids of things of this world: an admin reads others, too.
+// own returns the ids of known things. Administrators see those of other runs, too.
 func own[T any](known func(uuid.UUID) bool, list []T, id func(T) uuid.UUID) (ids []uuid.UUID) {
 	for _, one := range list {
 		if known(id(one)) {
@@ -81,7 +81,7 @@ func (ref *reference) listings(user events.User) {
 			parent = uuid.Nil
 		}
 		if detail.Parent != parent || detail.Name != f.name || detail.DocFolder != (len(detail.Documents) > 0) {
-			ref.rt.Fatalf("%s gets the folder %+v, want %+v", user.Principal, detail.Folder, f)
+			ref.rt.Fatalf("FolderDetail for %s: got %+v, want %+v", user.Principal, detail.Folder, f)
 		}
 		ref.same(user, "ancestors", ref.folderIDs(detail.Ancestors), path)
 		ref.same(user, "subfolders", ref.folderIDs(detail.Subfolders), ref.children(user, id))
@@ -106,15 +106,15 @@ func (ref *reference) summaries(user events.User) {
 				want.WriteString(strings.NewReplacer(" with 0 documents", "", " 1 documents", " 1 document").Replace(text))
 			}
 		}
-		if ref.path(id) != nil { // another folder may have its path now
+		if ref.path(id) != nil { // a deleted folder's path may belong to another one now
 			s, err := ref.queries.FolderSummary(ref.t.Context(), user, ref.pathName(id))
 			if err != nil || s.Content != want.String() || (s.Status == "ok") != (want.Len() > 0) {
-				ref.rt.Fatalf("%s gets the summary %+v (%v), want %q", user.Principal, s, err, want.String())
+				ref.rt.Fatalf("FolderSummary for %s = %+v, %v, want %q", user.Principal, s, err, want.String())
 			}
 		}
 		d, err := ref.queries.Document(ref.t.Context(), user, events.SummaryID(id))
 		if ref.checkReadable(user, "the summary", id, err, want.Len() > 0) && !strings.HasSuffix(content(d), want.String()) {
-			ref.rt.Fatalf("%s gets the summary %q, want %q", user.Principal, content(d), want.String())
+			ref.rt.Fatalf("Document of a summary for %s = %q, want %q", user.Principal, content(d), want.String())
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (ref *reference) singles(user events.User) {
 		if ref.folders[id] != nil {
 			continue
 		}
-		d := ref.documents[id] // nil once it was removed
+		d := ref.documents[id] // nil if it was deleted
 		ids = append(ids, id)
 		readable := d != nil && ref.reads(user, d.folder)
 		versions, err := ref.queries.Versions(ctx, user, id)
@@ -135,12 +135,12 @@ func (ref *reference) singles(user events.User) {
 			continue
 		}
 		if len(versions) != d.version {
-			ref.rt.Fatalf("%s gets %d versions of %v, want %d", user.Principal, len(versions), id, d.version)
+			ref.rt.Fatalf("Versions for %s: got %d of %v, want %d", user.Principal, len(versions), id, d.version)
 		}
 		want = append(want, id)
 		got, err := ref.queries.Describe(ctx, user, id)
 		if err != nil || !slices.Equal(got.Tags, d.tags) {
-			ref.rt.Fatalf("%s gets the tags %v (%v), want %v", user.Principal, got.Tags, err, d.tags)
+			ref.rt.Fatalf("Describe for %s: got tags %v (%v), want %v", user.Principal, got.Tags, err, d.tags)
 		}
 	}
 	batch, err := ref.queries.DocumentBatch(ctx, user, ids)
@@ -150,7 +150,7 @@ func (ref *reference) singles(user events.User) {
 	ref.same(user, "batch", documentIDs(batch), want)
 	for _, got := range batch {
 		if d := ref.documents[got.ID]; got.Name != d.name || got.Title != d.title || got.Folder != d.folder || got.FolderPath != ref.pathName(d.folder) || got.Version != d.version {
-			ref.rt.Fatalf("%s gets %+v, want %+v in %s", user.Principal, got, d, ref.pathName(d.folder))
+			ref.rt.Fatalf("DocumentBatch for %s: got %+v, want %+v in %s", user.Principal, got, d, ref.pathName(d.folder))
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (ref *reference) everywhere(user events.User) {
 	tags, err := ref.queries.VisibleTags(ctx, user)
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return !slices.Contains(ref.tags, tag) })
 	if err != nil || !slices.Equal(tags, want) {
-		ref.rt.Fatalf("%s sees the tags %v (%v), want %v", user.Principal, tags, err, want)
+		ref.rt.Fatalf("VisibleTags for %s = %v, %v, want %v", user.Principal, tags, err, want)
 	}
 	sha256, folder := ref.bytes(), ref.pick("near", ref.liveFolder)
 	copies := ref.readable(user, func(d *refDocument) bool { return d.sha256 == sha256 })
@@ -181,12 +181,12 @@ func (ref *reference) everywhere(user events.User) {
 		copies = near
 	}
 	if id, known, err := ref.queries.DuplicateOf(ctx, user, folder, sha256); err != nil || known != (len(copies) > 0) || known && !slices.Contains(copies, id) {
-		ref.rt.Fatalf("%s sees the duplicate %v, %v (%v), want one of %v", user.Principal, id, known, err, copies)
+		ref.rt.Fatalf("DuplicateOf for %s = %v, %v, %v, want one of %v", user.Principal, id, known, err, copies)
 	}
 }
 
-// invitations checks the invitations that a user gets, and owners of whom they wait
-// for.
+// invitations checks the invitations that a user gets, those that owners see, and the
+// blocked inviters.
 func (ref *reference) invitations(user events.User) {
 	ctx := ref.t.Context()
 	all, err := ref.queries.Invitations(ctx, user)
@@ -200,13 +200,13 @@ func (ref *reference) invitations(user events.User) {
 	for id, f := range ref.folders {
 		want, waits := ref.seesInvitation(user, id)
 		if got, ok := shown[id]; ok != waits || waits && (got.Name != f.name || got.By != want.By || got.Access.String() != want.Access) {
-			ref.rt.Fatalf("%s sees the invitation %+v to %v, want %+v: %v", user.Principal, got, id, want, waits)
+			ref.rt.Fatalf("Invitations for %s: got %+v to %v, want %+v (exists: %v)", user.Principal, got, id, want, waits)
 		}
 		delete(shown, id)
 		p, err := ref.queries.Permissions(ctx, user, id)
 		if len(ref.path(id)) == 0 || !ref.ownsNow(user, id) {
 			if err == nil {
-				ref.rt.Fatalf("%s, who does not own %v, gets %+v", user.Principal, id, p)
+				ref.rt.Fatalf("Permissions for %s, who does not own %v: got %+v, want an error", user.Principal, id, p)
 			}
 			continue
 		}
@@ -216,11 +216,11 @@ func (ref *reference) invitations(user events.User) {
 			invited = append(invited, events.Permission{Principal: i.Principal, Access: i.Access})
 		}
 		if err != nil || !slices.Equal(p.List, list) || !slices.Equal(p.Invited, invited) {
-			ref.rt.Fatalf("%s gets %+v (%v) of %v, want %v and %v", user.Principal, p, err, id, list, invited)
+			ref.rt.Fatalf("Permissions for %s = %+v, %v of %v, want list %v and invited %v", user.Principal, p, err, id, list, invited)
 		}
 	}
 	if len(shown) > 0 {
-		ref.rt.Fatalf("%s sees invitations that there are not: %v", user.Principal, shown)
+		ref.rt.Fatalf("Invitations for %s: got %v, which do not exist", user.Principal, shown)
 	}
 	blocked, err := ref.queries.BlockedInviters(ctx, user)
 	if err != nil {
@@ -228,18 +228,18 @@ func (ref *reference) invitations(user events.User) {
 	}
 	for _, b := range blocked {
 		if !ref.blocked[[2]events.Principal{user.Principal, b.By}] {
-			ref.rt.Fatalf("%s has not blocked %s", user.Principal, b.By)
+			ref.rt.Fatalf("BlockedInviters for %s: got %s, who is not blocked", user.Principal, b.By)
 		}
 	}
 	for pair := range ref.blocked {
 		if pair[0] == user.Principal && !slices.ContainsFunc(blocked, func(b vault.Blocked) bool { return b.By == pair[1] }) {
-			ref.rt.Fatalf("%s does not see that %s is blocked", user.Principal, pair[1])
+			ref.rt.Fatalf("BlockedInviters for %s: got none by %s, want one", user.Principal, pair[1])
 		}
 	}
 }
 
-// searches checks what a user finds; where the index has caught up, that is all
-// that he may.
+// searches checks that a user finds readable documents only, and all of them if the index
+// has caught up.
 func (ref *reference) searches(user events.User, caughtUp bool) {
 	s := search.Query{Query: fmt.Sprint("heron", ref.number), Limit: 100, Tags: ref.drawTags(), AnyTag: rapid.Bool().Draw(ref.rt, "any tag")}
 	scope := ref.pick("scope", ref.liveFolder)
@@ -262,25 +262,25 @@ func (ref *reference) searches(user events.User, caughtUp bool) {
 	got := found(sources)
 	for _, id := range got {
 		if !slices.Contains(want, id) {
-			ref.rt.Fatalf("%s, asking %+v, finds %v, which is none of %v", user.Principal, s, id, want)
+			ref.rt.Fatalf("Search for %s by %+v: got %v, want only %v", user.Principal, s, id, want)
 		}
 	}
 	if !caughtUp {
 		return
 	}
 	if len(got) != len(want) {
-		ref.rt.Fatalf("%s, asking %+v, finds %v, want %v", user.Principal, s, got, want)
+		ref.rt.Fatalf("Search for %s by %+v: got %v, want %v", user.Principal, s, got, want)
 	}
 	for _, one := range sources {
 		if one.Title != ref.documents[one.Document].title {
-			ref.rt.Fatalf("%s finds %q, want the title %q", user.Principal, one.Title, ref.documents[one.Document].title)
+			ref.rt.Fatalf("Search for %s: got title %q, want %q", user.Principal, one.Title, ref.documents[one.Document].title)
 		}
 	}
 }
 
-// Whatever is changed, every way of reading gives every user what he may read
-// and nothing else, as soon as the vault has passed the change; and a search
-// gives all of it once the index has.
+// After any changes, every query returns to each user all that the user may read and
+// nothing else, as soon as the vault has applied the changes. A search returns all of it
+// after the index has applied them, too.
 func TestReadsReturnReadableOnly(t *testing.T) {
 	f := newFixture(t)
 	runs := 0

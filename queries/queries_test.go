@@ -70,19 +70,19 @@ func TestReadsRequireVaultAtStart(t *testing.T) {
 		"search":  func() error { _, err := f.queries.Search(t.Context(), alice, search.Query{Query: "zebra"}); return err },
 	} {
 		if err := read(); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v, want unavailable", what, err)
+			t.Errorf("%s: got error %v, want fault.Unavailable", what, err)
 		}
 	}
 	f.Share(top, "user:bob", "read")
 	f.Settle()
 	if _, err := f.queries.Folder(t.Context(), bob, top); err != nil {
-		t.Errorf("once the vault is there: %v", err)
+		t.Errorf("Folder after the vault has caught up: %v", err)
 	}
 }
 
-// spoil overwrites what a read model's files hold, but for what tells SQLite that
-// they are its own.
-func spoil(t *testing.T, path string) {
+// damage overwrites the files of a read model, except for the headers by which SQLite
+// recognizes them.
+func damage(t *testing.T, path string) {
 	t.Helper()
 	for name, from := range map[string]int64{path: 4096, path + "-wal": 32} {
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -112,9 +112,9 @@ func TestDamagedReadModelIsUnavailable(t *testing.T) {
 		f.AddDocument(top, fmt.Sprintf("%d.md", i), nil, "The lighthouse was finished in 1759.")
 	}
 	f.Settle()
-	spoil(t, filepath.Join(string(folder), "vault-1.db"))
-	spoil(t, filepath.Join(string(folder), "passages-1.db"))
-	f.AddDocument(top, "last.md", nil, "The lighthouse was painted in 1811.") // what was read before counts no more
+	damage(t, filepath.Join(string(folder), "vault-1.db"))
+	damage(t, filepath.Join(string(folder), "passages-1.db"))
+	f.AddDocument(top, "last.md", nil, "The lighthouse was painted in 1811.")
 	for {
 		_, vault := f.Models.Vault.Moved()
 		_, passages := f.Models.Passages.Moved()
@@ -123,10 +123,10 @@ func TestDamagedReadModelIsUnavailable(t *testing.T) {
 			break
 		}
 		if err != nil && !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("Search meanwhile: %v, of kind %v", err, fault.KindOf(err))
+			t.Fatalf("Search during the rebuild: %v, of kind %v", err, fault.KindOf(err))
 		}
 		if _, err := f.queries.Folders(t.Context(), alice, nil); err != nil && !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("Folders meanwhile: %v, of kind %v", err, fault.KindOf(err))
+			t.Fatalf("Folders during the rebuild: %v, of kind %v", err, fault.KindOf(err))
 		}
 		select {
 		case <-vault:

@@ -16,19 +16,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is what the log says, kept in the plainest way: what a user may read is
-// worked out from it by walking up from every single thing.
+// reference is a simple model of the state after the events of one run of a property
+// test. It decides what a user may read by walking up from each thing.
 type reference struct {
 	*fixture
 	rt        *rapid.T
-	number    int // sets its names apart from those of other runs
+	number    int // of the run, which is part of names because runs share a log
 	tags      []string
 	users     []events.User
-	principal []events.Principal // whom folders are shared with
+	principal []events.Principal // users and groups that folders are shared with
 	folders   map[uuid.UUID]*refFolder
 	documents map[uuid.UUID]*refDocument
-	blocked   map[[2]events.Principal]bool // by whom, and whose invitations
-	order     []uuid.UUID                  // of folders and documents as they were made, so that a run can be repeated
+	blocked   map[[2]events.Principal]bool // pairs of a user and an inviter
+	order     []uuid.UUID                  // folders and documents in the order of creation, so that draws are reproducible
 }
 
 type refFolder struct {
@@ -48,8 +48,7 @@ type refDocument struct {
 	sha256      string
 }
 
-// path returns the folders from the top down to one, nil where one of them is
-// deleted.
+// path returns the folders from the top level down to one, nil if one of them is deleted.
 func (ref *reference) path(id uuid.UUID) (ids []uuid.UUID) {
 	for ; id != uuid.Nil; id = ref.folders[id].parent {
 		if ref.folders[id].deleted {
@@ -69,7 +68,7 @@ func (ref *reference) pathName(id uuid.UUID) string {
 	return strings.Join(names, "/")
 }
 
-// reads reports whether a user may read a folder and what is in it.
+// reads reports whether a user may read a folder and its contents.
 func (ref *reference) reads(user events.User, id uuid.UUID) bool {
 	path := ref.path(id)
 	return len(path) > 0 && (user.Admin || slices.ContainsFunc(path, func(id uuid.UUID) bool {
@@ -80,8 +79,7 @@ func (ref *reference) reads(user events.User, id uuid.UUID) bool {
 	}))
 }
 
-// readable returns those documents that a user may read and that are wanted, in
-// the order of listings.
+// readable returns the wanted documents that a user may read, in the order of listings.
 func (ref *reference) readable(user events.User, wanted func(*refDocument) bool) (ids []uuid.UUID) {
 	for id, d := range ref.documents {
 		if ref.reads(user, d.folder) && wanted(d) {
@@ -94,8 +92,8 @@ func (ref *reference) readable(user events.User, wanted func(*refDocument) bool)
 	return ids
 }
 
-// children returns the readable folders that are listed below one, or at the
-// top: those, too, whose parent may not be read.
+// children returns the readable folders that are listed below a folder, or at the top
+// level, where those with unreadable parents are listed, too.
 func (ref *reference) children(user events.User, parent uuid.UUID) (ids []uuid.UUID) {
 	for id, f := range ref.folders {
 		if !ref.reads(user, id) {
@@ -133,8 +131,7 @@ func newReference(f *fixture, r *rapid.T, n int) *reference {
 	return ref
 }
 
-// pick draws one of the folders, or documents, that are live; uuid.Nil where
-// there is none.
+// pick draws a live folder or document, uuid.Nil if there is none.
 func (ref *reference) pick(what string, live func(uuid.UUID) bool) uuid.UUID {
 	ids := slices.DeleteFunc(slices.Clone(ref.order), func(id uuid.UUID) bool { return !live(id) })
 	if len(ids) == 0 {
@@ -151,8 +148,8 @@ func (ref *reference) liveDocument(id uuid.UUID) bool {
 	return ref.documents[id] != nil && ref.path(ref.documents[id].folder) != nil
 }
 
-// free returns a name that no folder has there. At the top other runs have
-// theirs.
+// free returns a name that no folder in parent has. At the top level it contains the number
+// of the run.
 func (ref *reference) free(parent uuid.UUID) string {
 	name := rapid.SampledFrom([]string{"A", "b", "C", "d"}).Draw(ref.rt, "name")
 	if parent == uuid.Nil {
@@ -164,7 +161,7 @@ func (ref *reference) free(parent uuid.UUID) string {
 	return name
 }
 
-// change draws a change and makes it, in the log and in the world.
+// change draws a change, appends its event, and applies it to the reference.
 func (ref *reference) change() {
 	folder, document := ref.pick("folder", ref.liveFolder), ref.pick("document", ref.liveDocument)
 	kinds := []string{"create"}
@@ -178,7 +175,7 @@ func (ref *reference) change() {
 	case "create", "rename", "move", "share", "delete":
 		ref.changeFolder(kind, folder)
 	case "answer":
-		ref.answer(folder)
+		ref.reply(folder)
 	case "file":
 		ref.fileDocument(folder)
 	default:
@@ -212,7 +209,7 @@ func (ref *reference) changeFolder(kind string, id uuid.UUID) {
 			moved.Owner = ref.users[rapid.IntRange(0, 3).Draw(ref.rt, "owner")].Principal
 			f.owners = append(f.owners, moved.Owner)
 		}
-		name := ref.free(parent) // its own may be taken there
+		name := ref.free(parent) // its own name may be taken there
 		f.parent, f.name = parent, name
 		ref.Append(events.Folders, moved, events.FolderRenamed{Folder: id, Name: name})
 	case "share":
@@ -222,7 +219,7 @@ func (ref *reference) changeFolder(kind string, id uuid.UUID) {
 		}
 		ref.Append(events.Folders, events.FolderShared{Folder: id, Permissions: f.list, Invitations: ref.invite(f)})
 	case "delete":
-		if rapid.IntRange(0, 2).Draw(ref.rt, "delete") == 0 { // seldom, so that something is left
+		if rapid.IntRange(0, 2).Draw(ref.rt, "delete") == 0 { // rarely, so that folders remain
 			for below := range ref.folders {
 				if slices.Contains(ref.path(below), id) {
 					ref.folders[below].invited = nil
@@ -238,12 +235,12 @@ func (ref *reference) drawTags() []string {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(ref.tags), 0, 2, rapid.ID[string]).Draw(ref.rt, "tags")
 }
 
-// bytes draws one of two files that a document may consist of.
+// bytes draws the digest of one of two originals.
 func (ref *reference) bytes() string {
 	return fmt.Sprintf("%064x", 2*ref.number+rapid.IntRange(0, 1).Draw(ref.rt, "bytes"))
 }
 
-// content gives a document what it consists of from now on.
+// content draws new content for a document.
 func (ref *reference) content(id uuid.UUID, d *refDocument) events.Content {
 	d.sha256, d.title = ref.bytes(), fmt.Sprintf("Title %d of %s", d.version, d.name)
 	stream := events.TextStream(id, d.version)
@@ -282,8 +279,7 @@ func (ref *reference) changeDocument(kind string, id, folder uuid.UUID) {
 	ref.Append(events.DocumentStream(id), change)
 }
 
-// invite draws the invitations of a folder that is shared again: some that were there,
-// and new ones.
+// invite draws the invitations in a FolderShared: some existing ones, and new ones.
 func (ref *reference) invite(f *refFolder) (list []events.Invitation) {
 	before := f.invited
 	f.invited = nil
@@ -307,9 +303,9 @@ func (ref *reference) invite(f *refFolder) (list []events.Invitation) {
 	return list
 }
 
-// answer draws what somebody does about an invitation, whether they see it or
-// not: commands judge that, and read models do what the log says.
-func (ref *reference) answer(id uuid.UUID) {
+// reply draws a reply to an invitation. The user need not see the invitation: commands
+// check that, and read models apply all events.
+func (ref *reference) reply(id uuid.UUID) {
 	f := ref.folders[id]
 	kinds := []string{"unblock"}
 	if len(f.invited) > 0 {
@@ -344,7 +340,7 @@ func (ref *reference) answer(id uuid.UUID) {
 	}
 }
 
-// seesInvitation returns the invitation to a folder that waits for a user.
+// seesInvitation returns the pending invitation of a user to a folder.
 func (ref *reference) seesInvitation(user events.User, id uuid.UUID) (events.Invitation, bool) {
 	at := slices.IndexFunc(ref.folders[id].invited, func(i events.Invitation) bool {
 		return i.Principal == user.Principal && !ref.blocked[[2]events.Principal{i.Principal, i.By}]

@@ -78,7 +78,7 @@ func (f *fixture) releasedListing(t *testing.T) {
 		}
 	}
 	if _, found, err := f.queries.FolderAt(t.Context(), alice, "Reports/Drafts"); err != nil || found {
-		t.Errorf("the deleted folder is found: %t, %v", found, err)
+		t.Errorf("FolderAt of a deleted folder: found is %t, %v", found, err)
 	}
 	versions, err := f.queries.Versions(t.Context(), alice, annualReport)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *fixture) releasedListing(t *testing.T) {
 	}
 	want := []string{"imported by user:alice", "renamed, tagged by user:alice", "moved by user:keycloak/bob", "revised by user:alice", "reread by "}
 	if !slices.Equal(changes, want) {
-		t.Errorf("versions are %q, want %q", changes, want)
+		t.Errorf("Versions: got %q, want %q", changes, want)
 	}
 }
 
@@ -99,8 +99,8 @@ func (f *fixture) releasedSearch(t *testing.T) {
 		"lanterns sold in Zürich": "Revenue rose by 9 %",
 		"glassworks":              "The seventh page, once unread",
 		"evening tide":            "The ferry leaves the harbour",
-		"whale oil":               "", // of a text that was replaced
-		"nobody draft":            "", // in a folder that was deleted
+		"whale oil":               "", // in a replaced text
+		"nobody draft":            "", // in a deleted folder
 	} {
 		sources, err := f.queries.Search(t.Context(), alice, search.Query{Query: query})
 		if err != nil {
@@ -108,7 +108,7 @@ func (f *fixture) releasedSearch(t *testing.T) {
 		}
 		hit := func(s search.Source) bool { return strings.Contains(s.Text, want) }
 		if want == "" && len(sources) > 0 || want != "" && !slices.ContainsFunc(sources, hit) {
-			t.Errorf("a search for %q finds %+v, want %q", query, sources, want)
+			t.Errorf("Search(%q) = %+v, want %q", query, sources, want)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (f *fixture) releasedJobs(t *testing.T) {
 	} {
 		job, err := f.queries.Job(t.Context(), admin, id)
 		if err != nil || !job.Done {
-			t.Errorf("Job(%s) = %+v, %v, want one that is done", id, job, err)
+			t.Errorf("Job(%s) = %+v, %v, want it done", id, job, err)
 			continue
 		}
 		var got []string
@@ -132,12 +132,12 @@ func (f *fixture) releasedJobs(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("job %s ended as %q, want %q", id, got, want)
+			t.Errorf("Job(%s): got results %q, want %q", id, got, want)
 		}
 	}
 	backlog, err := f.queries.Backlog(t.Context())
 	if err != nil || backlog.Files != 0 {
-		t.Errorf("Backlog = %+v, %v, want nothing that waits", backlog, err)
+		t.Errorf("Backlog = %+v, %v, want no files", backlog, err)
 	}
 }
 
@@ -152,11 +152,11 @@ func (f *fixture) releasedAudit(t *testing.T) {
 	}
 	want := []string{"DocumentImported", "DocumentRenamed", "DocumentTagged", "DocumentMoved", "DocumentRevised", "DocumentReread"}
 	if !slices.Equal(types, want) {
-		t.Errorf("the audit trail of the report is %q, want %q", types, want)
+		t.Errorf("Audit of the report: got %q, want %q", types, want)
 	}
 	summary, err := f.queries.FolderSummary(t.Context(), alice, "Reports")
 	if err != nil || summary.Status != "ok" || !strings.Contains(summary.Content, "How the year went, corrected.") {
-		t.Errorf("FolderSummary = %+v, %v", summary, err)
+		t.Errorf("FolderSummary = %+v, %v, want the new description of the report", summary, err)
 	}
 }
 
@@ -178,16 +178,16 @@ func (f *fixture) releasedPermissions(t *testing.T) {
 		{bobOfKeycloak, archive, events.NoAccess}, {user("dave"), archive, events.NoAccess}, {user("frank"), archive, events.NoAccess},
 	} {
 		if got, err := f.queries.Access(t.Context(), c.user, c.folder); got != c.want || (err == nil) != (c.want > events.NoAccess) {
-			t.Errorf("%s has %v access to %v (%v), want %v", c.user.Principal, got, c.folder, err, c.want)
+			t.Errorf("Access(%s, %v) = %v, %v, want %v", c.user.Principal, c.folder, got, err, c.want)
 		}
 	}
 	for name, want := range map[string]int{"dave": 1, "keycloak/bob": 0, "carol": 0, "frank": 0} {
 		if got, err := f.queries.Invitations(t.Context(), user(name)); err != nil || len(got) != want {
-			t.Errorf("%s is invited to %+v (%v), want %d", name, got, err, want)
+			t.Errorf("Invitations(%s) = %+v, %v, want %d", name, got, err, want)
 		}
 	}
 	p, err := f.queries.Permissions(t.Context(), alice, archive)
 	if err != nil || fmt.Sprint(p.List, p.Invited) != "[{group:board own} {user:carol read}] [{user:dave write} {user:keycloak/bob read}]" {
-		t.Errorf("the archive's list is %v and %v (%v)", p.List, p.Invited, err)
+		t.Errorf("Permissions of the archive: got list %v and invited %v (%v)", p.List, p.Invited, err)
 	}
 }

@@ -43,10 +43,10 @@ type Model struct {
 	Name           string
 	Position, Head events.Position // last applied position, and the log's head
 	Lag            time.Duration   // age of the first event not yet applied; 0 if it is up to date
-	Unheard        bool            // the log does not respond: Head and Lag are unknown
+	HeadUnknown    bool            // the log does not respond: Head and Lag are unknown
 	Waiting        int             // documents whose indexing was deferred: very large ones, and those in moved folders
 	Full           bool            // it cannot catch up because its disk is full
-	Leads          bool            // this node applies its events
+	Leader         bool            // this node applies its events
 	Parked         int             // parked events, including later ones of their streams
 }
 
@@ -67,7 +67,7 @@ func (q *Queries) Status(ctx context.Context) (all []Model, err error) {
 				err, reachable = errors.Join(err, failure), false
 			}
 		}
-		state.Unheard = !reachable
+		state.HeadUnknown = !reachable
 		all = append(all, state)
 	}
 	return all, err
@@ -82,7 +82,7 @@ func lag(ctx context.Context, m *projections.Runner, at Model) (time.Duration, e
 }
 
 func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Model, err error) {
-	state.Name, state.Position, state.Leads, state.Full = m.Name(), m.Position(), m.Leads(), m.Full() != nil
+	state.Name, state.Position, state.Leader, state.Full = m.Name(), m.Position(), m.Leads(), m.Full() != nil
 	if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM parked`).Scan(&state.Parked); err != nil {
 		return state, err
 	}

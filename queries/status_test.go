@@ -25,18 +25,18 @@ func TestStatusLag(t *testing.T) {
 			f.Await(m)
 		}
 	}
-	least := time.Since(after)
+	minLag := time.Since(after)
 	all, err := f.queries.Status(t.Context())
 	if err != nil || len(all) != len(f.Models.All()) {
-		t.Fatalf("status %v (%v)", all, err)
+		t.Fatalf("Status = %v, %v", all, err)
 	}
 	for _, m := range all {
 		behind := m.Name == "passages"
 		if behind != (m.Position < m.Head) || behind != (m.Lag > 0) {
-			t.Errorf("status %+v, want passages behind and nothing else", m)
+			t.Errorf("Status: got %+v, want only passages behind", m)
 		}
-		if most := time.Since(before) + time.Millisecond; behind && (m.Lag < least || m.Lag > most) {
-			t.Errorf("passages are %v behind, want %v to %v", m.Lag, least, most)
+		if maxLag := time.Since(before) + time.Millisecond; behind && (m.Lag < minLag || m.Lag > maxLag) {
+			t.Errorf("Status: got a lag of %v, want %v to %v", m.Lag, minLag, maxLag)
 		}
 	}
 	release()
@@ -54,11 +54,11 @@ func TestStatusCountsDeferredDocuments(t *testing.T) {
 	f.Settle()
 	all, err := f.queries.Status(t.Context())
 	if err != nil || len(all) != len(f.Models.All()) {
-		t.Fatalf("status %v (%v)", all, err)
+		t.Fatalf("Status = %v, %v", all, err)
 	}
 	for _, m := range all {
 		if m.Position != f.At || m.Head != f.At || m.Waiting != 0 && m.Name != "passages" || m.Waiting != 1 && m.Name == "passages" {
-			t.Errorf("status %+v at position %d, want one document of passages waiting", m, f.At)
+			t.Errorf("Status: got %+v, want position %d and one deferred document of passages", m, f.At)
 		}
 	}
 	release()
@@ -87,7 +87,7 @@ func TestStatusCountsParkedEvents(t *testing.T) {
 	want := map[string]int{"vault": 2, "summaries": 2, "passages": 2, "jobs": 0, "work": 0, "usage": 2}
 	for _, m := range all {
 		if parked, known := want[m.Name]; known && m.Parked != parked || m.Lag != 0 {
-			t.Errorf("status %+v, want %d parked", m, parked)
+			t.Errorf("Status: got %+v, want %d parked events", m, parked)
 		}
 	}
 }
@@ -99,34 +99,35 @@ func TestBacklogCountsUnfinishedFiles(t *testing.T) {
 		f.Settle()
 		b, err := f.queries.Backlog(t.Context())
 		if err != nil || b.Files != files || (b.Age > 0) != (files > 0) {
-			t.Errorf("backlog %+v (%v), want %d files", b, err, files)
+			t.Errorf("Backlog = %+v, %v, want %d files", b, err, files)
 		}
 		return b
 	}
 	backlog(0)
 	job := events.JobStream(uuid.New())
 	f.Append(job, events.FileAccepted{File: 0, Name: "a.md"}, events.FileAccepted{File: 1, Name: "b.md"}, events.FileAccepted{File: 2, Name: "c.exe", Refused: "not a document"})
-	backlog(0) // nobody has asked for the job yet
+	backlog(0) // without ImportRequested there is no job
 	before := time.Now()
 	f.Append(job, events.ImportRequested{User: "user:alice", Files: 3})
 	after := time.Now()
 	b := backlog(2)
-	if most := time.Since(before) + time.Millisecond; b.Age > most {
-		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
+	if limit := time.Since(before) + time.Millisecond; b.Age > limit {
+		t.Errorf("Backlog: got age %v, want at most %v", b.Age, limit)
 	}
 	later := time.Now()
 	f.Append(events.JobStream(uuid.New()), events.FileAccepted{File: 0, Name: "d.md"}, events.ImportRequested{User: "user:bob", Files: 1})
-	if least, b := time.Since(after), backlog(3); b.Age < least {
-		t.Errorf("the oldest file waits for %v, want %v at least", b.Age, least)
+	if limit, b := time.Since(after), backlog(3); b.Age < limit {
+		t.Errorf("Backlog: got age %v, want at least %v", b.Age, limit)
 	}
 	f.Append(job, events.FileImported{File: 0, Document: uuid.New()}, events.FileFailed{File: 1, Error: "the file is empty"})
 	b = backlog(1)
-	if most := time.Since(later) + time.Millisecond; b.Age > most {
-		t.Errorf("the oldest file waits for %v, want up to %v", b.Age, most)
+	if limit := time.Since(later) + time.Millisecond; b.Age > limit {
+		t.Errorf("Backlog: got age %v, want at most %v", b.Age, limit)
 	}
 }
 
-// The last known state of read models must not be used while they cannot be asked.
+// A node whose vault cannot be read is not ready, even if its last known position is
+// recent enough.
 func TestReadyRequiresVault(t *testing.T) {
 	f := newFixture(t)
 	f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -138,8 +139,8 @@ func TestReadyRequiresVault(t *testing.T) {
 		ready  bool
 	}{
 		{`SELECT 1`, true},
-		{`ALTER TABLE checkpoint RENAME TO aside`, false},
-		{`ALTER TABLE aside RENAME TO checkpoint`, true},
+		{`ALTER TABLE checkpoint RENAME TO hidden`, false},
+		{`ALTER TABLE hidden RENAME TO checkpoint`, true},
 	} {
 		if _, err := db.ExecContext(t.Context(), step.change); err != nil {
 			t.Fatal(err)

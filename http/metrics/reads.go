@@ -74,7 +74,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		gauge(position, float64(m.Position), m.Name)
 		gauge(parked, float64(m.Parked), m.Name)
 		waiting += m.Waiting
-		if m.Unheard {
+		if m.HeadUnknown {
 			continue
 		}
 		gauge(head, float64(m.Head), m.Name)

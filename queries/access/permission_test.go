@@ -43,25 +43,25 @@ func TestPermissionsRequireOwnership(t *testing.T) {
 	for _, user := range []events.User{alice, admin, {Principal: "user:carol"}} {
 		p, err := f.rights.Permissions(t.Context(), user, top)
 		if err != nil || !slices.Equal(p.Owners, []events.Principal{"user:alice"}) || !slices.Equal(p.List, list) || p.Version != 2 {
-			t.Errorf("%s gets %+v (%v)", user.Principal, p, err)
+			t.Errorf("Permissions(%s) = %+v, %v", user.Principal, p, err)
 		}
 		p, err = f.rights.Permissions(t.Context(), user, sub)
 		if err != nil || len(p.Owners) != 0 || len(p.List) != 0 || p.Version != 1 {
-			t.Errorf("of the folder below it %s gets %+v (%v)", user.Principal, p, err)
+			t.Errorf("Permissions(%s) of the subfolder = %+v, %v, want none", user.Principal, p, err)
 		}
 	}
 	if p, err := f.rights.Permissions(t.Context(), bob, top); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("bob, who may write, gets %+v (%v)", p, err)
+		t.Errorf("Permissions(bob) = %+v, %v, want fault.Forbidden", p, err)
 	}
 	for _, id := range []uuid.UUID{top, sub, uuid.New()} {
 		if p, err := f.rights.Permissions(t.Context(), eve, id); !fault.Is(err, fault.NotFound) {
-			t.Errorf("eve gets %+v (%v)", p, err)
+			t.Errorf("Permissions(eve) = %+v, %v, want fault.NotFound", p, err)
 		}
 	}
 	f.Append(events.Folders, events.FolderDeleted{Folder: sub})
 	f.Settle()
 	if _, err := f.rights.Permissions(t.Context(), admin, sub); !fault.Is(err, fault.NotFound) {
-		t.Errorf("permissions of a deleted folder: %v", err)
+		t.Errorf("Permissions of a deleted folder: %v, want fault.NotFound", err)
 	}
 }
 
@@ -92,7 +92,6 @@ func TestPermissionsMatchVersion(t *testing.T) {
 	}
 }
 
-// The paths of folders and the access to them are returned to users who may read them.
 func TestFolderPathsAndAccess(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

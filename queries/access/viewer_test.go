@@ -16,7 +16,7 @@ func TestAccessAfterListingFolders(t *testing.T) {
 	w.Share(top, "user:bob", "write")
 	sub := w.AddFolder(top, "Sub", "")
 	w.Settle()
-	admin, alice, bob := events.User{Principal: "user:root", Admin: true}, events.User{Principal: "user:alice"}, events.User{Principal: "user:bob"}
+	admin, alice, bob := queriestest.Admin, queriestest.Alice, queriestest.Bob
 	for _, c := range []struct {
 		user events.User
 		want folderAccess
@@ -29,10 +29,10 @@ func TestAccessAfterListingFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := v.folder(t.Context(), sub.String()); err != nil || got != c.want {
-			t.Errorf("%s has in the folder %+v (%v), want %+v", c.user.Principal, got, err, c.want)
+			t.Errorf("folder for %s = %+v, %v, want %+v", c.user.Principal, got, err, c.want)
 		}
 		if path, readable, err := v.Path(t.Context(), sub.String()); err != nil || !readable || path != "Top/Sub" {
-			t.Errorf("%s reads it: %v, at %q (%v)", c.user.Principal, readable, path, err)
+			t.Errorf("Path for %s = %q, %v, %v, want a readable folder at Top/Sub", c.user.Principal, path, readable, err)
 		}
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// However large pages are, together they hold every folder once, in the order of
-// the tree.
 func TestFolderPagesListEachOnce(t *testing.T) {
 	f := newFixture(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +23,7 @@ func TestFolderPagesListEachOnce(t *testing.T) {
 		}
 		all = append(all, f.AddFolder(parent, fmt.Sprint([]string{" ", "!", "a", "É"}[random.IntN(4)], i), owner))
 	}
-	for range 25 { // also below each other
+	for range 25 { // some are below others
 		shared := all[1+random.IntN(len(all)-1)]
 		f.Append(events.Folders, events.FolderShared{Folder: shared, Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}}})
 	}
@@ -47,7 +45,7 @@ func TestFolderPagesListEachOnce(t *testing.T) {
 			for after := ""; ; {
 				page, err := f.rights.FolderPage(t.Context(), user, after, size)
 				if err != nil || len(page) > size {
-					t.Fatalf("a page of %d has %d folders, %v", size, len(page), err)
+					t.Fatalf("FolderPage with limit %d: got %d folders, %v", size, len(page), err)
 				}
 				if len(page) == 0 {
 					break
@@ -55,13 +53,13 @@ func TestFolderPagesListEachOnce(t *testing.T) {
 				got, after = append(got, page...), page[len(page)-1]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("in pages of %d %s gets %q, want %q", size, user.Principal, got, want)
+				t.Errorf("FolderPage(%s) with limit %d: got %q, want %q", user.Principal, size, got, want)
 			}
 		}
 	}
-	// What a page ended with may be gone since.
+	// The last folder of a page may be deleted before the next page is requested.
 	if got, err := f.rights.FolderPage(t.Context(), admin, "zz/not there", 10); err != nil || len(got) > 0 && access.TreeOrder(got[0], "zz/not there") < 0 {
-		t.Errorf("after a folder that is not there: %q, %v", got, err)
+		t.Errorf("FolderPage after a folder that does not exist = %q, %v", got, err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (q *Auditor) auditAccess(ctx context.Context, user events.User, f Filter) (
 	if err != nil {
 		return nil, "", err
 	}
-	limit := cmp.Or(f.Limit, defaultPage)
+	limit := cmp.Or(f.Limit, defaultPageSize)
 	all, last, err := t.accesses(ctx, f, before, limit+1)
 	if err != nil {
 		return nil, "", err
@@ -54,7 +54,7 @@ func (q *Auditor) auditAccess(ctx context.Context, user events.User, f Filter) (
 		if err != nil {
 			return nil, "", err
 		}
-		// Accesses were read down to last: changes before it belong on the next page.
+		// The accesses of this page end at last: earlier changes belong to the next page.
 		changes = slices.DeleteFunc(changes, func(e markedEntry) bool { return last != nil && e.compare(*last) < 0 })
 		all = append(all, changes...)
 		slices.SortFunc(all, func(a, b markedEntry) int { return b.compare(a.fullMark) })

@@ -36,7 +36,7 @@ type Filter struct {
 	Folder   *uuid.UUID // this folder and everything below it
 	Actor    events.Principal
 	From, To time.Time // From inclusive, To exclusive; zero means unbounded
-	Limit    int       // 0 means defaultPage
+	Limit    int       // page size; 0 means 100
 	Cursor   string    // where the last page ended
 	Kind     Kind      // "" is Changes
 }
@@ -61,8 +61,7 @@ type Entry struct {
 	Count       int    // number of equal accesses; 0 for changes
 }
 
-// defaultPage is the default page size.
-const defaultPage = 100
+const defaultPageSize = 100
 
 // Audit returns a page of entries, the newest first, and the cursor of the next page,
 // "" at the end. Administrators see everything. Other users see the entries of folders
@@ -82,7 +81,7 @@ func (q *Auditor) Audit(ctx context.Context, user events.User, f Filter) (entrie
 	if err != nil {
 		return nil, "", err
 	}
-	limit := cmp.Or(f.Limit, defaultPage)
+	limit := cmp.Or(f.Limit, defaultPageSize)
 	rows, err := t.rows(ctx, f, before, limit+1) // one more, to detect a next page
 	if err != nil {
 		return nil, "", err

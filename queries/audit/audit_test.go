@@ -38,7 +38,7 @@ var (
 	eve   = queriestest.Eve
 )
 
-// trailOf returns who did what, the newest first.
+// trailOf returns the actor and sentence of each entry, the newest first.
 func (f *fixture) trailOf(user events.User, filter audit.Filter) (words []string) {
 	f.t.Helper()
 	f.Settle()
@@ -55,7 +55,7 @@ func (f *fixture) trailOf(user events.User, filter audit.Filter) (words []string
 func (f *fixture) wantTrail(user events.User, filter audit.Filter, want ...string) {
 	f.t.Helper()
 	if got := f.trailOf(user, filter); !slices.Equal(got, want) {
-		f.t.Errorf("the trail for %s is\n%s\nwant\n%s", user.Principal, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		f.t.Errorf("Audit(%s) =\n%s\nwant\n%s", user.Principal, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -94,14 +94,14 @@ func TestAuditSentences(t *testing.T) {
 
 	entries, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Document: &id, Actor: "user:bob"})
 	if err != nil || len(entries) != 2 {
-		t.Fatalf("%d entries (%v), want 2", len(entries), err)
+		t.Fatalf("Audit: got %d entries (%v), want 2", len(entries), err)
 	}
 	moved, renamed := entries[0], entries[1]
 	if moved.Document != id || moved.Name != "b.md" || moved.Folder != sub || moved.FolderName != "Sub" || moved.Via != "vault" || moved.Correlation != "request-1" || moved.Type != "DocumentMoved" {
-		t.Errorf("the move is listed as %+v", moved)
+		t.Errorf("Audit: got entry %+v of the move", moved)
 	}
 	if renamed.Name != "b.md" || renamed.Folder != top || renamed.FolderName != "Top" || renamed.ID == moved.ID || time.Since(renamed.Time) > time.Hour {
-		t.Errorf("the renaming is listed as %+v", renamed)
+		t.Errorf("Audit: got entry %+v of the renaming", renamed)
 	}
 }
 
@@ -125,12 +125,12 @@ func TestAuditOfFailedFiles(t *testing.T) {
 	f.wantTrail(admin, audit.Filter{}, want...)
 	f.wantTrail(alice, audit.Filter{})
 	if entries, _, err := f.audit.Audit(t.Context(), bob, audit.Filter{}); err != nil || entries[0].Job != job || entries[0].Document != uuid.Nil {
-		t.Errorf("the job is listed as %+v (%v)", entries, err)
+		t.Errorf("Audit: got entries %+v (%v) of the job", entries, err)
 	}
 }
 
-// The current owners of a document see all that happened to it, and others do not,
-// nothing: not even that it lay in his folder once.
+// The current owners of a document see its whole history; the owners of its previous
+// folders see nothing of it.
 func TestAuditFollowsMovedDocument(t *testing.T) {
 	f := newFixture(t)
 	secret := f.AddFolder(uuid.Nil, "Secret", "user:eve")
@@ -143,7 +143,7 @@ func TestAuditFollowsMovedDocument(t *testing.T) {
 	f.wantTrail(admin, audit.Filter{Document: &id}, `alice moved document "a.md" from folder "Secret" to folder "Home"`, `alice imported document "a.md" into folder "Secret"`)
 	entries, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Document: &id})
 	if err != nil || entries[1].Folder != uuid.Nil || entries[1].FolderName != "" || entries[0].Folder != home {
-		t.Errorf("alice sees the folder that is not hers: %+v (%v)", entries, err)
+		t.Errorf("Audit(alice) = %+v, %v, want entries without the folder of another owner", entries, err)
 	}
 }
 
@@ -186,9 +186,9 @@ func TestAuditRequiresOwnership(t *testing.T) {
 			entries, _, err := f.audit.Audit(t.Context(), c.user, one.filter)
 			switch {
 			case one.want == readable && (err != nil || len(entries) == 0):
-				t.Errorf("%s of %s: %d entries (%v)", what, c.user.Principal, len(entries), err)
+				t.Errorf("Audit(%s) of %s: got %d entries (%v), want some", c.user.Principal, what, len(entries), err)
 			case one.want != readable && !fault.Is(err, one.want):
-				t.Errorf("%s of %s: %d entries (%v), want %v", what, c.user.Principal, len(entries), err, one.want)
+				t.Errorf("Audit(%s) of %s: got %d entries (%v), want %v", c.user.Principal, what, len(entries), err, one.want)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func TestAuditPages(t *testing.T) {
 			for filter := (audit.Filter{Limit: limit}); ; {
 				entries, next, err := f.audit.Audit(t.Context(), user, filter)
 				if err != nil || len(entries) > limit {
-					t.Fatalf("a page of %d has %d (%v)", limit, len(entries), err)
+					t.Fatalf("Audit with limit %d: got %d entries (%v)", limit, len(entries), err)
 				}
 				for _, e := range entries {
 					got = append(got, "alice "+e.What)
@@ -222,7 +222,7 @@ func TestAuditPages(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("in pages of %d %s gets %q, want %q", limit, user.Principal, got, want)
+				t.Errorf("Audit(%s) with limit %d: got %q, want %q", user.Principal, limit, got, want)
 			}
 		}
 		entries, _, err := f.audit.Audit(t.Context(), user, audit.Filter{})
@@ -232,16 +232,16 @@ func TestAuditPages(t *testing.T) {
 		from, to := entries[9], entries[4]
 		some, _, err := f.audit.Audit(t.Context(), user, audit.Filter{From: from.Time, To: to.Time})
 		if err != nil || slices.ContainsFunc(some, func(e audit.Entry) bool { return e.Time.Before(from.Time) || !e.Time.Before(to.Time) }) || len(some) == 0 {
-			t.Errorf("from %v to %v %s gets %v (%v)", from.Time, to.Time, user.Principal, some, err)
+			t.Errorf("Audit from %v to %v for %s: got %v (%v)", from.Time, to.Time, user.Principal, some, err)
 		}
 	}
 	if _, _, err := f.audit.Audit(t.Context(), alice, audit.Filter{Cursor: "?"}); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a cursor that is none: %v", err)
+		t.Errorf("Audit with an invalid cursor: %v, want fault.Invalid", err)
 	}
 }
 
-// What was moved out of a folder before a grant is not shown to him, also when the
-// audit trail is the last to know that it was.
+// A document that was moved out of a folder before bob became the folder's owner is not
+// shown to him, even if the audit trail applies the move last.
 func TestAuditAwaitsVaultPosition(t *testing.T) {
 	f := newFixture(t)
 	home, secret := f.AddFolder(uuid.Nil, "Home", "user:alice"), f.AddFolder(uuid.Nil, "Secret", "user:alice")
@@ -253,17 +253,17 @@ func TestAuditAwaitsVaultPosition(t *testing.T) {
 	}
 	f.AddFolder(uuid.Nil, "Another", "user:alice")
 	vaultPasses()
-	asked, listed := make(chan struct{}), make(chan []audit.Entry)
+	started, listed := make(chan struct{}), make(chan []audit.Entry)
 	go func() {
-		close(asked)
+		close(started)
 		entries, _, err := f.audit.Audit(t.Context(), bob, audit.Filter{})
 		if err != nil {
 			t.Error(err)
 		}
 		listed <- entries
 	}()
-	<-asked
-	for range 50 { // he waits for the audit trail by now
+	<-started
+	for range 50 { // meanwhile Audit begins to wait for the audit trail
 		f.AddFolder(uuid.Nil, "Another", "user:alice")
 		vaultPasses()
 	}
@@ -274,13 +274,13 @@ func TestAuditAwaitsVaultPosition(t *testing.T) {
 	release()
 	for _, e := range <-listed {
 		if e.Document == id {
-			t.Errorf("bob, who never owned it, sees the document: %s", e.What)
+			t.Errorf("Audit(bob) has an entry of a document that he never owned: %s", e.What)
 		}
 	}
 }
 
-// Invited users see their own answers, though the folder is another's, once and in
-// order; owners see nothing twice.
+// Users see their own replies to invitations, although others own the folders. Owners see
+// no entry twice.
 func TestAuditListsOwnInvitationReplies(t *testing.T) {
 	f := newFixture(t)
 	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:alice")
@@ -314,7 +314,7 @@ func TestAuditListsOwnInvitationReplies(t *testing.T) {
 	for i, cursor := 0, ""; i < len(all); i++ {
 		entries, next, err := f.audit.Audit(t.Context(), user, audit.Filter{Limit: 1, Cursor: cursor})
 		if err != nil || len(entries) != 1 || entries[0].Actor.Name()+" "+entries[0].What != all[i] || (next == "") != (i == len(all)-1) {
-			t.Fatalf("page %d is %+v, %q (%v); want %q", i, entries, next, err, all[i])
+			t.Fatalf("Audit, page %d: got %+v, %q (%v), want %q", i, entries, next, err, all[i])
 		}
 		cursor = next
 	}
@@ -352,7 +352,7 @@ func TestAuditDescribesEveryEvent(t *testing.T) {
 		described, listed := described[k.Type]
 		switch {
 		case exempt && listed:
-			t.Errorf("%s is in the audit trail though NotAudited in projections/readmodel/audit.go exempts it", k.Type)
+			t.Errorf("%s is in the audit trail although NotAudited in projections/readmodel/audit.go exempts it", k.Type)
 		case !exempt && !listed:
 			t.Errorf("%s of the released log is not in the audit trail: add the type to Types and recordOf in projections/readmodel/audit.go, or to NotAudited there with a reason", k.Type)
 		case !exempt && !described:
@@ -376,7 +376,7 @@ func TestAuditOfStoppedReadModelIsUnavailable(t *testing.T) {
 	}
 }
 
-// A denied request to a job that is not found would not be recorded.
+// If Find returned nothing for a new job, a denied request to it would not be recorded.
 func TestFindRequiresJobs(t *testing.T) {
 	f := newFixture(t)
 	f.Settle()

@@ -54,7 +54,7 @@ func TestDoneJobIsSearchable(t *testing.T) {
 		f.Append(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.FileAccepted{File: 1, Name: "b.xyz", Folder: "Top", Refused: "no"},
 			events.ImportRequested{Files: 2, User: "user:alice"})
 		texts := []string{"A " + word + "."}
-		if i%5 == 0 { // which the index takes behind everything else
+		if i%5 == 0 { // a very large document, whose indexing is deferred
 			texts = append(slices.Repeat([]string{"Much else."}, 1200), texts...)
 		}
 		doc := f.AddDocument(top, word+".md", nil, texts...)
@@ -63,13 +63,13 @@ func TestDoneJobIsSearchable(t *testing.T) {
 		f.Await(f.Models.Jobs)
 		err := f.jobs.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { last = u.Job; return nil })
 		if err != nil || last == nil || !last.Done || last.Status != "complete" || last.Successful != 1 || last.Failed != 1 {
-			t.Fatalf("job %+v (%v)", last, err)
+			t.Fatalf("FollowJob ends with %+v (%v), want a complete job", last, err)
 		}
 		if s, err := searcher.Search(t.Context(), alice, search.Query{Query: word}); err != nil || len(s) == 0 || !strings.Contains(s[0].Text, word) {
-			t.Fatalf("the job is done and its document is not found: %v (%v)", s, err)
+			t.Fatalf("Search = %v, %v after the job is done, want its document", s, err)
 		}
 		if _, err := f.jobs.Job(t.Context(), eve, job.String()); !fault.Is(err, fault.NotFound) {
-			t.Errorf("eve sees alice's job: %v", err)
+			t.Errorf("Job for another user: %v, want fault.NotFound", err)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestDuplicateResultHasDocumentTags(t *testing.T) {
 	f.Settle()
 	j, err := f.jobs.Job(t.Context(), alice, job.String())
 	if err != nil || !slices.Equal(j.Results[0].Tags, []string{"first"}) {
-		t.Errorf("the result has the tags %v (%v), the document %v", j.Results[0].Tags, err, []string{"first"})
+		t.Errorf("Job: got result with tags %v (%v), want those of the document", j.Results[0].Tags, err)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestFileUpdateMessage(t *testing.T) {
 		{events.OutcomeCreated, false, "imported a.md"}, {events.OutcomeCreated, true, "imported a.md"},
 		{events.OutcomeUpdated, false, "updated a.md"}, {events.OutcomeUpdated, true, "updated a.md"},
 		{events.OutcomeUnchanged, true, "a.md was imported before"}, {events.OutcomeUnchanged, false, "a.md is unchanged"},
-		{"", true, "a.md was imported before"}, {"", false, "imported a.md"}, // of earlier releases
+		{"", true, "a.md was imported before"}, {"", false, "imported a.md"}, // written by earlier releases
 	} {
 		job := uuid.New()
 		f.Append(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
@@ -109,7 +109,7 @@ func TestFileUpdateMessage(t *testing.T) {
 		var messages []string
 		err := f.jobs.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { messages = append(messages, u.Message); return nil })
 		if err != nil || !slices.Contains(messages, c.want) {
-			t.Errorf("%q, duplicate %v: messages %q (%v), want %q", c.outcome, c.duplicate, messages, err, c.want)
+			t.Errorf("outcome %q, duplicate %v: got messages %q (%v), want %q", c.outcome, c.duplicate, messages, err, c.want)
 		}
 	}
 }
@@ -125,18 +125,18 @@ func TestJobHidesUnreadableDuplicate(t *testing.T) {
 	f.Settle()
 	j, err := f.jobs.Job(t.Context(), bob, job.String())
 	if err != nil || j.Results[0].Document != doc || j.Results[0].Title != "Title of a.md" {
-		t.Errorf("bob, who may read it, gets %+v (%v)", j.Results, err)
+		t.Errorf("Job: got results %+v (%v), want the document, which bob may read", j.Results, err)
 	}
 	f.Append(events.Folders, events.FolderShared{Folder: top})
 	f.Await(f.Models.Vault)
 	j, err = f.jobs.Job(t.Context(), bob, job.String())
 	if err != nil || j.Status != "complete" || j.Results[0].Document != uuid.Nil || j.Results[0].Title != "" || !slices.Equal(j.Results[0].Tags, []string{"mine"}) {
-		t.Errorf("after the right was withdrawn bob gets %+v (%v)", j, err)
+		t.Errorf("Job = %+v, %v after bob lost access, want no document", j, err)
 	}
 	var updates []jobs.Update
 	err = f.jobs.FollowJob(t.Context(), bob, job.String(), func(u jobs.Update) error { updates = append(updates, u); return nil })
 	if err != nil || len(updates) != 3 || updates[0].Document != uuid.Nil || !updates[0].Duplicate || updates[2].Job == nil || updates[2].Job.Results[0].Document != uuid.Nil {
-		t.Errorf("following the job bob gets %+v (%v)", updates, err)
+		t.Errorf("FollowJob: got updates %+v (%v), want no document", updates, err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestResultKind(t *testing.T) {
 	}
 	for i, want := range []fault.Kind{fault.Invalid, fault.Invalid, fault.Conflict, fault.Internal} {
 		if r := j.Results[i]; r.Kind != want || r.Success || r.Done != (i < 3) {
-			t.Errorf("of %s gets %+v, want a fault of kind %v", r.Filename, r, want)
+			t.Errorf("Job: got result of %s %+v, want kind %v", r.Filename, r, want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestPageMarks(t *testing.T) {
 		"a section in two parts": {[]part{{"one ", 1, nil}, {"two\nthree", 1, []int{4}}}, "<!-- page 1 -->\none two\n<!-- page 2 -->\nthree"},
 	} {
 		if got := write(t, c.parts...); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", what, got, c.want)
+			t.Errorf("%s: got\n%s\nwant\n%s", what, got, c.want)
 		}
 	}
 }
@@ -59,17 +59,17 @@ var (
 	exact   = regexp.MustCompile(`^<!-- page [0-9]+ -->$`)
 )
 
-// marks returns the marks in a text, and the comments that could be taken for one.
-func marks(text string) (marks, escaped []string) {
+// findMarks returns the marks in a text, and other comments that could be taken for one.
+func findMarks(text string) (marks, similar []string) {
 	for _, c := range comment.FindAllString(text, -1) {
 		switch {
 		case exact.MatchString(c):
 			marks = append(marks, c)
 		case strings.Contains(strings.ToLower(skipped.ReplaceAllString(c, "")), "page"):
-			escaped = append(escaped, c)
+			similar = append(similar, c)
 		}
 	}
-	return marks, escaped
+	return marks, similar
 }
 
 func unescaped(text string) string { return strings.ReplaceAll(text, "&lt;", "<") }
@@ -83,17 +83,17 @@ func TestDocumentTextCannotForgeMarks(t *testing.T) {
 		"<! -- page 41 -->", "<!\u2010- page 42 -->", "<!-- toc <!-- page 43 -->", "<!--\x00page 44 -->", "<!---> page 44 -->", "<!-- p\xffage 45 -->",
 	} {
 		got := write(t, part{text, 0, nil})
-		made, escaped := marks(got)
-		if len(made)+len(escaped) > 0 || !strings.Contains(got, "&lt;") || unescaped(got) != text {
+		marks, similar := findMarks(got)
+		if len(marks)+len(similar) > 0 || !strings.Contains(got, "&lt;") || unescaped(got) != text {
 			t.Errorf("%q is written as %q", text, got)
 		}
-		for i := range min(len(text), 100) { // in two parts, and over a page's end
+		for i := range min(len(text), 100) { // cut anywhere, and with a page break anywhere
 			if pieces := write(t, part{text[:i], 0, nil}, part{text[i:], 0, nil}); pieces != got {
 				t.Errorf("%q, cut at %d, is written as %q", text, i, pieces)
 			}
 			paged := write(t, part{text, 1, []int{i}})
-			if made, escaped := marks(paged); len(made) > 2 || len(escaped) > 0 {
-				t.Errorf("%q with a page's end at %d is written as %q", text, i, paged)
+			if marks, similar := findMarks(paged); len(marks) > 2 || len(similar) > 0 {
+				t.Errorf("%q with a page break at %d is written as %q", text, i, paged)
 			}
 		}
 	}
@@ -107,8 +107,8 @@ func TestDocumentTextCannotForgeMarks(t *testing.T) {
 	}
 }
 
-// A comment that begins before a mark does not swallow it.
-func TestACommentEndsBeforeAMark(t *testing.T) {
+// An open comment before a mark is escaped: otherwise it would contain the mark.
+func TestOpenCommentBeforeMarkIsEscaped(t *testing.T) {
 	for text, want := range map[string]string{
 		"<!-- toc |two -->":  "<!-- page 1 -->\n&lt;!-- toc <!-- page 2 -->two -->",
 		"<!|-- two -->":      "<!-- page 1 -->\n&lt;!<!-- page 2 -->-- two -->",
@@ -122,8 +122,8 @@ func TestACommentEndsBeforeAMark(t *testing.T) {
 	}
 }
 
-// Whatever a text is and wherever it is cut, what is read of it is the same and the
-// only marks are those of its pages.
+// For any text, however it is cut into pieces, the output is the same and has only the
+// marks of its pages.
 func FuzzWriter(f *testing.F) {
 	f.Add("one <!-- page 9 --> two", 5, 9)
 	f.Add("<<!--<!-- Page", 3, 2)
@@ -134,12 +134,12 @@ func FuzzWriter(f *testing.F) {
 			return
 		}
 		whole, pieces := write(t, part{text, 0, nil}), write(t, part{text[:cut], 0, nil}, part{text[cut:], 0, nil})
-		made, escaped := marks(whole)
-		if whole != pieces || len(made)+len(escaped) > 0 || unescaped(whole) != unescaped(text) {
+		marks, similar := findMarks(whole)
+		if whole != pieces || len(marks)+len(similar) > 0 || unescaped(whole) != unescaped(text) {
 			t.Errorf("%q is written as %q, and in pieces as %q", text, whole, pieces)
 		}
 		paged := write(t, part{text, 1, []int{turn}})
-		if made, escaped := marks(paged); len(made) > 2 || len(escaped) > 0 {
+		if marks, similar := findMarks(paged); len(marks) > 2 || len(similar) > 0 {
 			t.Errorf("%q on two pages is written as %q", text, paged)
 		}
 	})

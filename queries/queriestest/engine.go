@@ -18,15 +18,15 @@ type Engine struct {
 
 var _ searchindex.Remote = (*Engine)(nil)
 
-// ErrBroken is the error of a failing Engine. It contains a path, as errors of real
+// errBroken is the error of a failing Engine. It contains a path, as errors of real
 // engines do.
-var ErrBroken = errors.New("open /srv/index/store: input/output error")
+var errBroken = errors.New("open /srv/index/store: input/output error")
 
 // FailWrites makes all later writes fail.
-func (e *Engine) FailWrites() { e.writes.Store(&ErrBroken) }
+func (e *Engine) FailWrites() { e.writes.Store(&errBroken) }
 
 // FailReads makes all later searches fail.
-func (e *Engine) FailReads() { e.reads.Store(&ErrBroken) }
+func (e *Engine) FailReads() { e.reads.Store(&errBroken) }
 
 // SetUnreachable sets the result of Unreachable.
 func (e *Engine) SetUnreachable(err error) { e.unreachable.Store(&err) }

@@ -9,8 +9,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// A question about one document is answered from what it says, to those who
-// may read it.
 func TestAskAboutOneDocument(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -22,10 +20,10 @@ func TestAskAboutOneDocument(t *testing.T) {
 		if a, err := f.search.Ask(t.Context(), alice, q); err != nil || !strings.Contains(a.Text, want) {
 			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", id, a, err, want)
 		} else if len(a.Sources) != 1 || a.Sources[0].Document != id || !strings.Contains(a.Sources[0].Text, want) || a.Sources[0].DeepLink == "" {
-			t.Errorf("the answer of %s rests on %+v", id, a.Sources)
+			t.Errorf("Ask(alice, %s): got sources %+v", id, a.Sources)
 		}
 		if a, err := f.search.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) || len(a.Sources) > 0 {
-			t.Errorf("Ask(bob, %s) = %+v, %v", id, a, err)
+			t.Errorf("Ask(bob, %s) = %+v, %v, want no answer", id, a, err)
 		}
 	}
 }

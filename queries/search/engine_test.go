@@ -51,10 +51,10 @@ func TestSearchAwaitsIndexAtStart(t *testing.T) {
 	release := f.HoldDuring(engine, func() { f.AddDocument(top, "zebra.md", nil, "A zebra.") })
 	f.Models.Start, f.Models.MaxLag = f.At, time.Nanosecond // do not wait
 	if hits, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Search: %v (%v), want unavailable", hits, err)
+		t.Errorf("Search before the index has caught up: %v (%v), want fault.Unavailable", hits, err)
 	}
 	if answer, err := f.search.Ask(t.Context(), alice, search.Query{Query: "What is a zebra?"}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Ask: %v (%v), want unavailable", answer, err)
+		t.Errorf("Ask before the index has caught up: %v (%v), want fault.Unavailable", answer, err)
 	}
 	release()
 	f.Settle()

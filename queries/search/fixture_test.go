@@ -48,7 +48,7 @@ func found(sources []search.Source) []uuid.UUID {
 	return ids
 }
 
-// finds searches and compares the documents found with those wanted.
+// finds fails the test if a search finds other documents than those wanted.
 func (f *fixture) finds(user events.User, s search.Query, want ...uuid.UUID) {
 	f.t.Helper()
 	sources, err := f.search.Search(f.t.Context(), user, s)
@@ -60,7 +60,7 @@ func (f *fixture) finds(user events.User, s search.Query, want ...uuid.UUID) {
 	slices.SortFunc(got, byID)
 	slices.SortFunc(want, byID)
 	if !slices.Equal(got, want) {
-		f.t.Errorf("%s, asking %+v, finds %v, want %v", user.Principal, s, got, want)
+		f.t.Errorf("Search(%s, %+v): got %v, want %v", user.Principal, s, got, want)
 	}
 }
 
@@ -74,5 +74,5 @@ func (f *fixture) firstFound(user events.User, s search.Query) []uuid.UUID {
 	return found(sources)
 }
 
-// passageKey tells the passages of fixture documents apart.
+// passageKey identifies a passage.
 func passageKey(s search.Source) string { return fmt.Sprint(s.Document, s.LeafTitle, s.Text) }

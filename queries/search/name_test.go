@@ -35,10 +35,10 @@ func TestSearchFindsDocumentsByName(t *testing.T) {
 		"reports 2026": report, "report 2025": older, "lighthouse": lighthouse, "lighthouse.md": lighthouse, "light": lighthouse, "lightho": lighthouse,
 	} {
 		if got := f.firstFound(alice, search.Query{Query: query}); len(got) == 0 || got[0] != want {
-			t.Errorf("%q finds %v first, want %s", query, got, want)
+			t.Errorf("Search(%q): got %v, want %s first", query, got, want)
 		}
 		if slices.Contains(f.firstFound(alice, search.Query{Query: query, Limit: 100}), others) {
-			t.Errorf("%q finds another's document", query)
+			t.Errorf("Search(%q) finds a document that alice may not read", query)
 		}
 	}
 	f.finds(alice, search.Query{Query: "report 2026", Tags: []string{"x"}}, report)
@@ -63,8 +63,7 @@ func TestSearchFindsDocumentsByName(t *testing.T) {
 	f.finds(bob, search.Query{Query: "beacon"})
 }
 
-// A question in a sentence is ranked by what passages say, not by names that
-// share a word with it.
+// A name that shares a single word with a question does not matter.
 func TestNamesDoNotOutrankAnswers(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -74,7 +73,6 @@ func TestNamesDoNotOutrankAnswers(t *testing.T) {
 	f.finds(alice, search.Query{Query: "When does the keeper trim the wick of the lighthouse?"}, answer)
 }
 
-// What others name their documents changes nothing of what is found.
 func TestUnreadableNamesDoNotAffectSearch(t *testing.T) {
 	f := newFixture(t)
 	top, hidden := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Hidden", "user:bob")
@@ -93,6 +91,6 @@ func TestUnreadableNamesDoNotAffectSearch(t *testing.T) {
 	f.Settle()
 	after, err := f.search.Search(t.Context(), alice, s)
 	if err != nil || !slices.EqualFunc(before, after, func(a, b search.Source) bool { return passageKey(a) == passageKey(b) && a.Score == b.Score }) {
-		t.Errorf("it finds %v (%v), and before %v", after, err, before)
+		t.Errorf("Search: got %v (%v), and %v before others added documents", after, err, before)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// pagesOf returns the passages of all pages of a search, whose limits it goes
-// through again and again.
+// pagesOf returns the passages of all pages of a search. The page sizes cycle through
+// limits.
 func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids []string) {
 	f.t.Helper()
 	for i := 0; ; i++ {
@@ -26,7 +26,7 @@ func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids 
 			f.t.Fatal(err)
 		}
 		if len(page) > s.Limit || next != "" && len(page) < s.Limit {
-			f.t.Errorf("page %d has %d passages of %d, and %q follows", i+1, len(page), s.Limit, next)
+			f.t.Errorf("page %d: got %d passages with limit %d and next cursor %q", i+1, len(page), s.Limit, next)
 		}
 		if !slices.IsSortedFunc(page, func(a, b search.Source) int {
 			if a.Score < b.Score {
@@ -34,7 +34,7 @@ func (f *fixture) pagesOf(user events.User, s search.Query, limits ...int) (ids 
 			}
 			return 0
 		}) && i > 0 {
-			f.t.Errorf("page %d is not in the order of its scores", i+1)
+			f.t.Errorf("page %d is not ordered by score", i+1)
 		}
 		for _, p := range page {
 			ids = append(ids, passageKey(p))
@@ -69,13 +69,13 @@ func TestSearchPagesListEachPassageOnce(t *testing.T) {
 		}
 		for i, p := range first {
 			if ids[i] != passageKey(p) {
-				t.Errorf("pages of %d do not begin with the search's own passages", limits)
+				t.Errorf("pages of %d do not begin with the passages that Search returns", limits)
 				break
 			}
 		}
 		slices.Sort(ids)
 		if n := len(slices.Compact(slices.Clone(ids))); len(ids) != 80 || n != 80 {
-			t.Errorf("pages of %d have %d passages, %d different ones, want 80", limits, len(ids), n)
+			t.Errorf("pages of %d: got %d passages, %d different ones, want 80", limits, len(ids), n)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestSearchPagesEndAtMaxDepth(t *testing.T) {
 	ids := f.pagesOf(alice, search.Query{Query: "zebra"}, 90)
 	slices.Sort(ids)
 	if n := len(slices.Compact(slices.Clone(ids))); len(ids) != search.MaxDepth || n != search.MaxDepth {
-		t.Errorf("%d passages, %d different ones, want %d", len(ids), n, search.MaxDepth)
+		t.Errorf("got %d passages, %d different ones, want %d", len(ids), n, search.MaxDepth)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestSearchCursorRejectsOtherSearch(t *testing.T) {
 	q := search.Query{Query: "zebra", Folder: "Top", Tags: []string{"x"}}
 	_, next, err := f.search.SearchPage(t.Context(), alice, q)
 	if err != nil || next == "" {
-		t.Fatalf("%q, %v", next, err)
+		t.Fatalf("SearchPage: next cursor %q, %v", next, err)
 	}
 	b, _ := base64.RawURLEncoding.DecodeString(next)
 	b[3]++
@@ -112,22 +112,22 @@ func TestSearchCursorRejectsOtherSearch(t *testing.T) {
 		user events.User
 		s    search.Query
 	}{
-		"another user's":  {bob, with(func(*search.Query) {})},
-		"another query's": {alice, with(func(s *search.Query) { s.Query = "zebras" })},
-		"another scope's": {alice, with(func(s *search.Query) { s.Folder = "" })},
-		"other tags'":     {alice, with(func(s *search.Query) { s.Tags = nil })},
-		"another mode's":  {alice, with(func(s *search.Query) { s.AnyTag = true })},
-		"a document's":    {alice, with(func(s *search.Query) { s.Document = uuid.New() })},
-		"a changed":       {alice, with(func(s *search.Query) { s.Cursor = base64.RawURLEncoding.EncodeToString(b) })},
-		"a short":         {alice, with(func(s *search.Query) { s.Cursor = next[:10] })},
-		"a long":          {alice, with(func(s *search.Query) { s.Cursor = strings.Repeat(next, 10_000) })},
-		"no":              {alice, with(func(s *search.Query) { s.Cursor = "?" })},
+		"another user":     {bob, with(func(*search.Query) {})},
+		"another query":    {alice, with(func(s *search.Query) { s.Query = "zebras" })},
+		"another folder":   {alice, with(func(s *search.Query) { s.Folder = "" })},
+		"other tags":       {alice, with(func(s *search.Query) { s.Tags = nil })},
+		"any tag":          {alice, with(func(s *search.Query) { s.AnyTag = true })},
+		"one document":     {alice, with(func(s *search.Query) { s.Document = uuid.New() })},
+		"a changed cursor": {alice, with(func(s *search.Query) { s.Cursor = base64.RawURLEncoding.EncodeToString(b) })},
+		"a short cursor":   {alice, with(func(s *search.Query) { s.Cursor = next[:10] })},
+		"a long cursor":    {alice, with(func(s *search.Query) { s.Cursor = strings.Repeat(next, 10_000) })},
+		"no base64":        {alice, with(func(s *search.Query) { s.Cursor = "?" })},
 	} {
 		if _, _, err := f.search.SearchPage(t.Context(), c.user, c.s); !errors.Is(err, search.ErrCursor) || !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s cursor: %v", what, err)
+			t.Errorf("SearchPage with the cursor of %s: %v, want ErrCursor", what, err)
 		}
 	}
 	if page, _, err := f.search.SearchPage(t.Context(), alice, with(func(s *search.Query) { s.Limit = 5 })); err != nil || len(page) != 5 {
-		t.Errorf("its own: %d passages, %v", len(page), err)
+		t.Errorf("SearchPage with its own cursor: got %d passages, %v, want 5", len(page), err)
 	}
 }

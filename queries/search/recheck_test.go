@@ -130,7 +130,7 @@ func TestSearchFindsOneReadableAmongMany(t *testing.T) {
 	for range 300 {
 		f.AddDocument(big, "big.md", nil, "Zebra zebra zebra.")
 	}
-	doc := f.AddDocument(open, "a.md", nil, "Far down in a long text, after many other words that tell of nothing, a zebra is named once.")
+	doc := f.AddDocument(open, "a.md", nil, "Far down in a long text, after many other words that say nothing, a zebra is named once.")
 	f.Settle()
 	release := f.HoldDuring(engine, func() { f.Append(events.Folders, events.FolderMoved{Folder: big, Parent: top}) })
 	defer release()
@@ -154,7 +154,7 @@ func TestSearchShowsOldContentUntilIndexed(t *testing.T) {
 		t.Helper()
 		s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"})
 		if err != nil || len(s) != 1 || s[0].Title != title || !strings.HasSuffix(s[0].Text, text) || s[0].DeepLink != "/documents/"+id.String()+link {
-			t.Errorf("found %+v (%v), want %s: %s", s, err, title, text)
+			t.Errorf("Search = %+v, %v, want %s: %s", s, err, title, text)
 		}
 	}
 	check("Title of notes", "The zebra of old.", ".md")
@@ -175,12 +175,12 @@ func TestSearchAwaitsVault(t *testing.T) {
 	}
 	f.Models.MaxLag = time.Nanosecond // do not wait
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("while the vault does not know it, the search finds %+v (%v), want fault.Unavailable", s, err)
+		t.Errorf("Search while the vault is behind = %+v, %v, want fault.Unavailable", s, err)
 	}
 	unlock()
 	f.Models.MaxLag = time.Hour
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); err != nil || len(s) != 1 || s[0].Title != "New" || s[0].Text != "The zebra of now." {
-		t.Errorf("found %+v (%v)", s, err)
+		t.Errorf("Search after the vault has caught up = %+v, %v", s, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestSearchRestartsAreBounded(t *testing.T) {
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	id := f.AddDocument(top, "a.md", nil, "The zebra of old.")
 	f.Settle()
-	const searchRestarts = 20
+	const maxRestarts = 20
 	version, times := 1, 0
 	revise := func() {
 		if times > 0 {
@@ -200,18 +200,18 @@ func TestSearchRestartsAreBounded(t *testing.T) {
 		}
 	}
 	engine.AfterSearch(revise)
-	times = searchRestarts
+	times = maxRestarts
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); err != nil || len(s) != 1 || !strings.HasSuffix(s[0].Text, fmt.Sprintf("edition %d.", version)) {
-		t.Errorf("overtaken %d times the search finds %+v (%v), want edition %d", searchRestarts, s, err, version)
+		t.Errorf("Search with %d revisions during it = %+v, %v, want edition %d", maxRestarts, s, err, version)
 	}
-	times = searchRestarts + 1
+	times = maxRestarts + 1
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("overtaken without end the search finds %+v (%v), want fault.Unavailable", s, err)
+		t.Errorf("Search with more revisions than restarts = %+v, %v, want fault.Unavailable", s, err)
 	}
 }
 
-// Whenever a search is made, it finds one edition, whole: with its title, and
-// every passage of it.
+// While a document is revised, each search finds all passages of one edition, with the
+// title of that edition.
 func TestSearchFindsOneVersionDuringRevisions(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -262,10 +262,11 @@ func TestSearchFindsOneVersionDuringRevisions(t *testing.T) {
 	f.Settle()
 	s, err := f.search.Search(t.Context(), alice, search.Query{Query: "heron edition"})
 	if err = errors.Join(err, oneEdition(s, err)); err != nil || s[0].Title != fmt.Sprintf("Edition %d", editions) {
-		t.Errorf("at last found %v (%v)", s, err)
+		t.Errorf("Search after the last revision = %v, %v", s, err)
 	}
 }
 
+// oneEdition returns an error unless the sources are all passages of one edition.
 func oneEdition(sources []search.Source, err error) error {
 	if err != nil {
 		return err

@@ -36,13 +36,13 @@ func TestSearchFindsReadableOnly(t *testing.T) {
 		slices.SortFunc(got, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		slices.SortFunc(c.want, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s finds %v, want %v", c.user.Principal, got, c.want)
+			t.Errorf("Search(%s): got %v, want %v", c.user.Principal, got, c.want)
 		}
 	}
 	f.Append(events.Folders, events.FolderShared{Folder: shared})
 	f.Await(f.Models.Vault)
 	if sources, err := f.search.Search(t.Context(), bob, search.Query{Query: "walrus plan"}); err != nil || len(sources) > 0 {
-		t.Errorf("after the right was withdrawn bob finds %v (%v)", sources, err)
+		t.Errorf("Search(bob) = %v, %v after he lost access, want nothing", sources, err)
 	}
 }
 
@@ -80,22 +80,21 @@ func TestSearchFilters(t *testing.T) {
 		got := found(sources)
 		for _, id := range q.want {
 			if !slices.Contains(got, id) {
-				t.Errorf("%s: %v is not found", name, id)
+				t.Errorf("%s: got no passage of %v", name, id)
 			}
 		}
 		if len(got) != len(q.want) {
-			t.Errorf("%s: found %d documents, want %d", name, len(got), len(q.want))
+			t.Errorf("%s: got %d documents, want %d", name, len(got), len(q.want))
 		}
 	}
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra", Limit: 2}); err != nil || len(s) != 2 {
-		t.Errorf("limit 2: %d passages (%v)", len(s), err)
+		t.Errorf("Search with limit 2: got %d passages (%v)", len(s), err)
 	}
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "  "}); err != nil || len(s) != 0 {
-		t.Errorf("a blank question finds %d passages (%v)", len(s), err)
+		t.Errorf("Search of a blank query: got %d passages (%v), want none", len(s), err)
 	}
 }
 
-// A search returns as many passages as it is asked for, of one document too.
 func TestSearchLimit(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -107,7 +106,7 @@ func TestSearchLimit(t *testing.T) {
 	for limit, want := range map[int]int{0: 10, 1: 1, 50: 50, search.MaxLimit: 60} {
 		s, err := f.search.Search(t.Context(), alice, search.Query{Query: "lighthouse", Limit: limit})
 		if err != nil || len(s) != want {
-			t.Errorf("%d passages (%v) where %d are asked for, want %d", len(s), err, limit, want)
+			t.Errorf("Search with limit %d: got %d passages (%v), want %d", limit, len(s), err, want)
 		}
 	}
 	f.finds(alice, search.Query{Query: "lighthouse", Document: last}, last)
@@ -126,19 +125,19 @@ func TestSearchAfterRevision(t *testing.T) {
 	}})
 	f.Settle()
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "okapis"}); err != nil || len(s) != 0 {
-		t.Errorf("the old text is still found: %v (%v)", s, err)
+		t.Errorf("Search of the old text = %v, %v, want nothing", s, err)
 	}
 	s, err := f.search.Search(t.Context(), alice, search.Query{Query: "gnus"})
 	if err != nil || len(s) != 1 || s[0].Title != "New" {
-		t.Errorf("the new text: %v (%v)", s, err)
+		t.Errorf("Search of the new text = %v, %v, want one passage", s, err)
 	}
 	f.Append(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
 	f.Settle()
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "gnus"}); err != nil || len(s) != 0 {
-		t.Errorf("the deleted text is still found: %v (%v)", s, err)
+		t.Errorf("Search of the deleted text = %v, %v, want nothing", s, err)
 	}
 	if n, err := f.Models.Search.Count(t.Context()); err != nil || n != 0 {
-		t.Errorf("the index holds %d passages of deleted text (%v)", n, err)
+		t.Errorf("Count = %d, %v after the deletion, want 0", n, err)
 	}
 }
 
@@ -162,21 +161,21 @@ func TestSourcePagesFollowPageBreaks(t *testing.T) {
 		word := fmt.Sprintf("word%dpage", page)
 		s, err := f.search.Search(t.Context(), alice, search.Query{Query: word})
 		if err != nil || len(s) == 0 {
-			t.Fatalf("%s: %v, %v", word, s, err)
+			t.Fatalf("Search(%s) = %v, %v", word, s, err)
 		}
 		for _, one := range s {
 			if one.StartPage > page || one.EndPage < page || one.EndPage-one.StartPage > 1 {
-				t.Errorf("%s was found on pages %d-%d", word, one.StartPage, one.EndPage)
+				t.Errorf("Search(%s): got pages %d-%d", word, one.StartPage, one.EndPage)
 			}
 			if want := fmt.Sprintf("/documents/%s.pdf#page=%d", id, one.StartPage); one.DeepLink != want {
-				t.Errorf("deep link %s, want %s", one.DeepLink, want)
+				t.Errorf("got deep link %s, want %s", one.DeepLink, want)
 			}
 		}
 	}
 }
 
-// Every source names its folder, and the creator of that or the nearest folder above:
-// not those who own it by a share, whom any owner can choose.
+// The owner of a source created the folder, or owns the nearest folder above. Users who
+// were granted ownership do not count, because any owner can grant it to anybody.
 func TestPassagesHaveNoPageMarks(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Document is a document as listed by the vault.
+// Document is a document that the user may read, or a folder's summary.
 type Document struct {
 	ID             uuid.UUID
 	Name           string // the file's name

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Folder is a folder as listed by the vault.
+// Folder is a folder that the user may read.
 type Folder struct {
 	ID        uuid.UUID
 	Name      string

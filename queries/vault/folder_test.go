@@ -28,13 +28,13 @@ func TestFolderAt(t *testing.T) {
 			t.Errorf("FolderAt(%s, %q) = %+v, %v, %v; want %s", c.user.Principal, c.path, got, found, err, c.want)
 		}
 		if c.user.Principal == bob.Principal && got.Parent != uuid.Nil {
-			t.Errorf("bob gets the parent %s, which he may not read", got.Parent)
+			t.Errorf("FolderAt(bob): got parent %s, which he may not read", got.Parent)
 		}
 	}
 	f.Append(events.Folders, events.FolderDeleted{Folder: top})
 	f.Settle()
 	if got, found, err := f.vault.FolderAt(t.Context(), admin, "Reports/2024"); err != nil || found {
-		t.Errorf("once it is deleted it is %+v, %v, %v", got, found, err)
+		t.Errorf("FolderAt of a deleted folder = %+v, %v, %v", got, found, err)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestFolderVersion(t *testing.T) {
 		return folder.Version
 	}
 	if got := version(top); got != 1 {
-		t.Errorf("version %d of a new folder, want 1", got)
+		t.Errorf("new folder: got version %d, want 1", got)
 	}
 	for i, change := range []events.Data{
 		events.FolderRenamed{Folder: sub, Name: "New"}, events.FolderMoved{Folder: sub, Parent: uuid.Nil, Owner: "user:alice"},
@@ -60,12 +60,12 @@ func TestFolderVersion(t *testing.T) {
 	} {
 		f.Append(events.Folders, change)
 		if got, want := version(sub), int64(i)+2; got != want {
-			t.Errorf("after %T it is at version %d, want %d", change, got, want)
+			t.Errorf("after %T: got version %d, want %d", change, got, want)
 		}
 	}
 	f.AddDocument(sub, "a.md", nil, "Text.")
 	if got := version(top); got != 1 {
-		t.Errorf("a folder that was not changed is at version %d", got)
+		t.Errorf("unchanged folder: got version %d, want 1", got)
 	}
 }
 
@@ -76,14 +76,14 @@ func TestHoldsDocuments(t *testing.T) {
 	holds := func(want bool) {
 		t.Helper()
 		if got, err := f.vault.HoldsDocuments(t.Context(), sub, f.At); err != nil || got != want {
-			t.Errorf("the folder holds documents: %v (%v), want %v", got, err, want)
+			t.Errorf("HoldsDocuments = %v, %v, want %v", got, err, want)
 		}
 	}
 	holds(false)
 	id := f.AddDocument(sub, "a.md", nil, "Text.")
 	holds(true)
 	if got, err := f.vault.HoldsDocuments(t.Context(), top, f.At); err != nil || got {
-		t.Errorf("the folder above holds documents: %v (%v)", got, err)
+		t.Errorf("HoldsDocuments of the parent = %v, %v, want false", got, err)
 	}
 	f.Append(events.DocumentStream(id), events.DocumentMoved{Version: 2, Folder: top})
 	holds(false)
@@ -106,6 +106,6 @@ func TestFoldersAreSortedInAnyScript(t *testing.T) {
 		got = append(got, one.Name)
 	}
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("folders %v (%v), want %v", got, err, want)
+		t.Errorf("Folders: got %v (%v), want %v", got, err, want)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// pages reads a listing page by page; see is called with every cursor.
+// pages lists documents page by page, and calls see with each cursor.
 func (f *fixture) pages(user events.User, filter vault.DocumentFilter, see func(string)) (names []string) {
 	f.t.Helper()
 	for {
@@ -44,36 +44,36 @@ func TestListingsShowReadableOnly(t *testing.T) {
 
 	folders, err := f.vault.Folders(t.Context(), bob, nil)
 	if err != nil || len(folders) != 1 || folders[0].ID != mid || folders[0].Parent != uuid.Nil {
-		t.Errorf("bob's top level is %v (%v), want Mid without its parent", folders, err)
+		t.Errorf("Folders(bob) = %v, %v, want Mid without its parent", folders, err)
 	}
 	if _, err := f.vault.Folders(t.Context(), bob, &top); !fault.Is(err, fault.NotFound) {
-		t.Errorf("folders below one that bob may not read: %v", err)
+		t.Errorf("Folders(bob) below an unreadable one: %v, want fault.NotFound", err)
 	}
 	detail, err := f.vault.FolderDetail(t.Context(), bob, low)
 	if err != nil || len(detail.Ancestors) != 1 || detail.Ancestors[0].ID != mid || !detail.DocFolder {
-		t.Errorf("bob sees Low as %+v (%v), want Mid alone above it", detail, err)
+		t.Errorf("FolderDetail(bob) = %+v, %v, want Mid as its only ancestor", detail, err)
 	}
 	if tags, err := f.vault.VisibleTags(t.Context(), bob); err != nil || !slices.Equal(tags, []string{"t1"}) {
-		t.Errorf("bob sees the tags %v (%v)", tags, err)
+		t.Errorf("VisibleTags(bob) = %v, %v, want t1", tags, err)
 	}
 	docs, _, err := f.vault.Documents(t.Context(), bob, vault.DocumentFilter{Tag: "t2"})
 	if err != nil || len(docs) != 0 {
-		t.Errorf("bob lists %v by a tag of a document that he may not read (%v)", docs, err)
+		t.Errorf("Documents(bob) by the tag of an unreadable document = %v, %v, want none", docs, err)
 	}
 	if batch, err := f.vault.DocumentBatch(t.Context(), eve, []uuid.UUID{doc}); err != nil || len(batch) != 0 {
-		t.Errorf("eve gets %v (%v)", batch, err)
+		t.Errorf("DocumentBatch(eve) = %v, %v, want none", batch, err)
 	}
 	if _, err := f.vault.Document(t.Context(), eve, doc); !fault.Is(err, fault.NotFound) {
-		t.Errorf("eve reads the document: %v", err)
+		t.Errorf("Document(eve): %v, want fault.NotFound", err)
 	}
 	got, err := f.vault.Document(t.Context(), bob, doc)
 	if err != nil || got.Content == nil || *got.Content != "---\ntype: document\ntitle: \"Title of B.md\"\n---\n\n# Section 1\n\nText." {
-		t.Errorf("bob reads %+v (%v)", got, err)
+		t.Errorf("Document(bob) = %+v, %v", got, err)
 	}
 	f.Append(events.Folders, events.FolderDeleted{Folder: mid})
 	f.Settle()
 	if _, err := f.vault.Document(t.Context(), admin, doc); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a document below a deleted folder can be read: %v", err)
+		t.Errorf("Document below a deleted folder: %v, want fault.NotFound", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestDocumentPagesListEachOnce(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: %v, want %v", limit, got, want)
+			t.Errorf("limit %d: got %v, want %v", limit, got, want)
 		}
 	}
 	for _, cursor := range []string{"%", "YQ"} {
@@ -146,23 +146,23 @@ func TestDocumentCursorHidesUnreadable(t *testing.T) {
 			}
 			b, err := base64.RawURLEncoding.DecodeString(next)
 			if err != nil || len(b) < 36 || !readable[string(b[:36])] || !slices.Contains(want, string(b[36:])) {
-				t.Errorf("limit %d: a cursor shows bob %q (%v)", limit, b, err)
+				t.Errorf("limit %d: got a cursor of bob with %q (%v), want only names that he may read", limit, b, err)
 			}
 		})
 		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: bob lists %v, want %v", limit, got, want)
+			t.Errorf("Documents(bob) with limit %d: got %v, want %v", limit, got, want)
 		}
 	}
 }
 
-// A tag that many documents have is looked for elsewhere than a rare one; the
-// listing is the same.
+// Documents with a rare tag and documents with a common one are found by different
+// queries, with the same result.
 func TestListingByRareAndCommonTags(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	open := f.AddFolder(top, "Open", "")
 	f.Share(open, "user:bob", "read")
-	const common = 2010 // more than are looked through one by one
+	const common = 2010 // more than fewTagged
 	for i := range common {
 		folder, tags := top, []string{"common"}
 		if i%100 == 0 {
@@ -177,7 +177,7 @@ func TestListingByRareAndCommonTags(t *testing.T) {
 		common := f.pages(bob, vault.DocumentFilter{Tag: "common", Limit: limit}, func(string) {})
 		within := f.pages(bob, vault.DocumentFilter{Tag: "rare", Folder: &open, Limit: limit}, func(string) {})
 		if len(rare) != 21 || !slices.Equal(rare, common) || !slices.Equal(rare, within) || !slices.IsSorted(rare) {
-			t.Errorf("limit %d: by a rare tag %v, by a common one %v, in the folder %v", limit, rare, common, within)
+			t.Errorf("limit %d: got %v by the rare tag, %v by the common one, %v in the folder", limit, rare, common, within)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestVisibleTagsAreSorted(t *testing.T) {
 	for _, user := range []events.User{alice, admin} {
 		tags, err := f.vault.VisibleTags(t.Context(), user)
 		if want := []string{"a", "b", "m", "z", "Übung"}; err != nil || !slices.Equal(tags, want) {
-			t.Errorf("%s sees the tags %v (%v), want %v", user.Principal, tags, err, want)
+			t.Errorf("VisibleTags(%s) = %v, %v, want %v", user.Principal, tags, err, want)
 		}
 	}
 }
@@ -208,15 +208,15 @@ func TestDeletedFolderHidesGrantsBelow(t *testing.T) {
 		t.Helper()
 		tags, err := f.vault.VisibleTags(t.Context(), user)
 		if err != nil || (len(tags) == 1) != want {
-			t.Errorf("%s sees the tags %v (%v)", user.Principal, tags, err)
+			t.Errorf("VisibleTags(%s) = %v, %v", user.Principal, tags, err)
 		}
 		docs, _, err := f.vault.Documents(t.Context(), user, vault.DocumentFilter{Tag: "t"})
 		if err != nil || (len(docs) == 1) != want || want && docs[0].FolderPath != "Top/Gone/Low" {
-			t.Errorf("%s lists %v (%v)", user.Principal, docs, err)
+			t.Errorf("Documents(%s) = %v, %v", user.Principal, docs, err)
 		}
 		_, found, err := f.vault.DuplicateOf(t.Context(), user, uuid.Nil, "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a")
 		if err != nil || found != want {
-			t.Errorf("%s finds a duplicate: %v (%v)", user.Principal, found, err)
+			t.Errorf("DuplicateOf(%s): found is %v, %v", user.Principal, found, err)
 		}
 	}
 	for _, user := range []events.User{alice, bob, admin} {

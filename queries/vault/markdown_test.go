@@ -106,7 +106,7 @@ func TestMarkdownPagesJoinToWholeText(t *testing.T) {
 	}
 }
 
-// readEverywhere reads a document's text in each of the three ways.
+// readEverywhere returns the three ways of reading a document's text.
 func (f *fixture) readEverywhere(id uuid.UUID) map[string]func() (string, error) {
 	ctx := f.t.Context()
 	return map[string]func() (string, error){
@@ -117,7 +117,7 @@ func (f *fixture) readEverywhere(id uuid.UUID) map[string]func() (string, error)
 		"batch": func() (string, error) {
 			docs, err := f.vault.DocumentBatch(ctx, alice, []uuid.UUID{id})
 			if err != nil || len(docs) != 1 {
-				return "", errors.Join(err, errors.New("not one document"))
+				return "", errors.Join(err, errors.New("the batch has no document"))
 			}
 			return content(docs[0]), nil
 		},
@@ -148,7 +148,7 @@ func TestReadsAwaitText(t *testing.T) {
 		for how, read := range f.readEverywhere(doc) {
 			text, err := read()
 			if how == "batch" && (err != nil || text != "") || how != "batch" && !fault.Is(err, fault.Unavailable) {
-				t.Errorf("%s does not wait: %q (%v)", how, text, err)
+				t.Errorf("%s before the text is there: got %q (%v)", how, text, err)
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func TestReadsAwaitText(t *testing.T) {
 	release()
 	for range readers {
 		if r := <-results; r.err != nil || !strings.HasSuffix(r.text, r.want) {
-			t.Errorf("%s reads %q (%v), want %q at its end", r.how, r.text, r.err, r.want)
+			t.Errorf("%s: got %q (%v), want it to end with %q", r.how, r.text, r.err, r.want)
 		}
 	}
 }
@@ -202,6 +202,6 @@ func TestTextOfStoppedPassagesIsUnavailable(t *testing.T) {
 		}
 	}
 	if d, err := f.vault.Document(t.Context(), alice, old); err != nil || !strings.HasSuffix(content(d), "An old zebra.") {
-		t.Errorf("a text that is there: %q (%v)", content(d), err)
+		t.Errorf("Document with an earlier text: got %q (%v)", content(d), err)
 	}
 }

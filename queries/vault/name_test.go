@@ -9,8 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A document's name is compared with those of its folder alone, and of documents
-// that are there now.
+// A name is compared only with the names of documents that are in the folder now.
 func TestAlikeDocuments(t *testing.T) {
 	f := newFixture(t)
 	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:alice")

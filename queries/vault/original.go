@@ -7,8 +7,8 @@ import (
 	"annals/queries/freshness"
 )
 
-// isThere is true if a document's folder was not deleted. A document's row may outlive
-// the folder for a while.
+// isThere is an SQL condition: the document's folder was not deleted. The row of a document
+// may remain for a while after that.
 const isThere = `NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)`
 
 // Refers reports whether an original with this SHA-256 is still in use: by a job that

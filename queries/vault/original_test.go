@@ -32,10 +32,10 @@ func TestRefers(t *testing.T) {
 	check("before anything", false, false)
 	job := uuid.New()
 	f.Append(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top", SHA256: old}, events.ImportRequested{Files: 1, User: "user:alice"})
-	check("while a job works", true, false)
+	check("during the job", true, false)
 	id := f.importOriginal(top, old)
 	f.Append(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
-	check("once the job has ended", true, false)
+	check("after the job", true, false)
 	f.Append(events.DocumentStream(id), events.DocumentRevised{Version: 2, Content: events.Content{SHA256: later, MediaType: "application/pdf", TextStream: events.TextStream(id, 2)}})
 	check("as an earlier version", true, true)
 	f.Append(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
@@ -54,7 +54,7 @@ func TestRefersAwaitsVault(t *testing.T) {
 		f.Append(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
 		f.Await(f.Models.Jobs)
 		if got, err := f.vault.Refers(t.Context(), sha256); err != nil || !got {
-			t.Fatalf("Refers = %v (%v) of bytes that are a document", got, err)
+			t.Fatalf("Refers = %v, %v for the original of a document, want true", got, err)
 		}
 	}
 }
@@ -67,12 +67,12 @@ func TestRefersWhileEventsAreParked(t *testing.T) {
 		f := newFixture(t)
 		sha256 := strings.Repeat("0d", 32)
 		if got, err := f.vault.Refers(t.Context(), sha256); err != nil || got {
-			t.Errorf("Refers = %v (%v) of bytes that nothing tells of", got, err)
+			t.Errorf("Refers = %v, %v for an unknown original, want false", got, err)
 		}
 		f.AppendUnreadable(stream, kind)
 		f.Settle()
 		if got, err := f.vault.Refers(t.Context(), sha256); err != nil || !got {
-			t.Errorf("Refers = %v (%v) while there is a %s that cannot be read", got, err, kind)
+			t.Errorf("Refers = %v, %v while a %s is parked, want true", got, err, kind)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The library of these benchmarks: alice has 20,000 documents in 200 folders, of
-// which bob may read five.
+// In these benchmarks alice has 20,000 documents in 200 folders. Bob may read five of the
+// folders.
 const (
 	manyFolders = 200
 	perFolder   = 100
@@ -40,14 +40,14 @@ func manyDocuments(t testing.TB) *fixture {
 	return f
 }
 
-// reads are the calls whose cost hangs on how many documents a caller may
-// read, and what they give where those are n.
+// reads are queries whose cost depends on the number n of documents that the user may
+// read.
 func (f *fixture) reads(user events.User, n int) map[string]func() error {
 	list := func(limit int) func() error {
 		return func() error {
 			docs, _, err := f.vault.Documents(f.t.Context(), user, vault.DocumentFilter{Tag: "all", Limit: limit})
 			if want := cmp.Or(limit, n); err == nil && len(docs) != want {
-				return fmt.Errorf("%d documents, want %d", len(docs), want)
+				return fmt.Errorf("Documents: got %d, want %d", len(docs), want)
 			}
 			return err
 		}
@@ -56,7 +56,7 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 		"Tags": func() error {
 			tags, err := f.vault.VisibleTags(f.t.Context(), user)
 			if err == nil && (len(tags) != min(51, n/perFolder+1) || !slices.IsSorted(tags)) {
-				return fmt.Errorf("tags %v", tags)
+				return fmt.Errorf("VisibleTags = %v", tags)
 			}
 			return err
 		},
@@ -64,15 +64,15 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 		"Listing": list(0),
 		"Duplicate": func() error {
 			if _, found, err := f.vault.DuplicateOf(f.t.Context(), user, uuid.Nil, commonBytes); err != nil || !found {
-				return fmt.Errorf("found %v: %v", found, err)
+				return fmt.Errorf("DuplicateOf: found is %v, %v", found, err)
 			}
 			return nil
 		},
 	}
 }
 
-// A caller who reads little does not pay for what others have: bob, who reads
-// 500 of 20,000 documents, takes a fraction of the time of alice.
+// The cost of a query depends on what the user may read: queries of bob, who may read 500
+// of 20,000 documents, take a fraction of the time of alice's.
 func BenchmarkReadsOfManyDocuments(b *testing.B) {
 	f := manyDocuments(b)
 	for _, u := range []struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Few copies are found without listing the user's folders, and by those the
-// result is the same.
-func TestDuplicateByFoldersAgrees(t *testing.T) {
+// Few copies are checked one by one. oldestCopy, which is used for many, has the same
+// result.
+func TestOldestCopyAgrees(t *testing.T) {
 	w := queriestest.Open(t)
 	top := w.AddFolder(uuid.Nil, "Top", "user:alice")
 	open := w.AddFolder(top, "Open", "")
@@ -30,10 +30,10 @@ func TestDuplicateByFoldersAgrees(t *testing.T) {
 			}
 			few, err := v.duplicate(t.Context(), folder.String(), sha256)
 			if err != nil {
-				t.Errorf("of two copies %q (%v) is found by all folders that %s may read", few, err, user.Principal)
+				t.Errorf("duplicate for %s = %q, %v", user.Principal, few, err)
 			}
 			if many, err := v.oldestCopy(t.Context(), folder.String(), sha256); err != nil || many != few {
-				t.Errorf("of few copies %q is found for %s, of many it were %q (%v)", few, user.Principal, many, err)
+				t.Errorf("oldestCopy for %s = %q, %v, want %q", user.Principal, many, err, few)
 			}
 		}
 	}

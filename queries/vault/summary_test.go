@@ -18,22 +18,22 @@ func TestFolderSummary(t *testing.T) {
 	f.Settle()
 	s, err := f.vault.FolderSummary(t.Context(), alice, "Top")
 	if err != nil || s.Status != "ok" || s.Folder != "Top" || s.Content != "- **Title of a.md** (a.md): About a.md.\n- **Sub/**: a folder\n" {
-		t.Fatalf("summary %+v (%v)", s, err)
+		t.Fatalf("FolderSummary = %+v, %v", s, err)
 	}
 	d, err := f.vault.Document(t.Context(), alice, s.Document)
 	if err != nil || d.Content == nil || !strings.HasPrefix(*d.Content, "---\ntype: folder-summary\ntitle: \"Summary of Top\"\n---\n\n- **Title") {
-		t.Errorf("the summary as a document: %+v (%v)", d, err)
+		t.Errorf("Document of the summary = %+v, %v", d, err)
 	}
 	if _, err := f.vault.Document(t.Context(), eve, s.Document); !fault.Is(err, fault.NotFound) {
-		t.Errorf("eve reads the summary: %v", err)
+		t.Errorf("Document of the summary for eve: %v, want fault.NotFound", err)
 	}
 	for _, path := range []string{"Nowhere", "Top/Sub"} {
 		if s, err := f.vault.FolderSummary(t.Context(), alice, path); err != nil || s.Status != "none" {
-			t.Errorf("summary of %s: %+v (%v)", path, s, err)
+			t.Errorf("FolderSummary(%s) = %+v, %v, want status none", path, s, err)
 		}
 	}
 	if s, err := f.vault.FolderSummary(t.Context(), eve, "Top"); err != nil || s.Status != "none" {
-		t.Errorf("eve's summary: %+v (%v)", s, err)
+		t.Errorf("FolderSummary for eve = %+v, %v, want status none", s, err)
 	}
 	job := uuid.New()
 	f.Append(events.JobStream(job), events.FileAccepted{Name: "b.md", Folder: "Top"}, events.FileAccepted{File: 1, Name: "b.md", Folder: "New"},
@@ -41,11 +41,11 @@ func TestFolderSummary(t *testing.T) {
 	f.Settle()
 	for path, want := range map[string]string{"Top": "unavailable", "New": "unavailable"} {
 		if s, err := f.vault.FolderSummary(t.Context(), alice, path); err != nil || s.Status != want {
-			t.Errorf("while a job works, the summary of %s is %+v (%v)", path, s, err)
+			t.Errorf("FolderSummary(%s) during a job = %+v, %v, want unavailable", path, s, err)
 		}
 	}
 	if s, err := f.vault.FolderSummary(t.Context(), eve, "New"); err != nil || s.Status != "none" {
-		t.Errorf("eve learns of a job in a folder: %+v (%v)", s, err)
+		t.Errorf("FolderSummary for eve during a job = %+v, %v, want status none", s, err)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestFolderSummaryNormalizesPath(t *testing.T) {
 	for _, path := range []string{"Top/Süd", "Top/Süd/", "/Top//Süd", " Top / Su\u0308d ", "New/One", "New/One/", "//New/ One"} {
 		s, err := f.vault.FolderSummary(t.Context(), alice, path)
 		if err != nil || s.Status != "unavailable" {
-			t.Errorf("the summary of %q while a job works there: %+v (%v)", path, s, err)
+			t.Errorf("FolderSummary(%q) during a job = %+v, %v, want unavailable", path, s, err)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestSummaryWhileJobImportsIntoMovedFolder(t *testing.T) {
 		f.Settle()
 		s, err := f.vault.FolderSummary(t.Context(), user, path)
 		if err != nil || (s.Status == "unavailable") != want {
-			t.Errorf("the summary of %q for %s: %+v (%v), want it unavailable: %v", path, user.Principal, s, err, want)
+			t.Errorf("FolderSummary(%q) for %s = %+v, %v, want unavailable: %v", path, user.Principal, s, err, want)
 		}
 	}
 	for path, want := range map[string]bool{
@@ -89,7 +89,7 @@ func TestSummaryWhileJobImportsIntoMovedFolder(t *testing.T) {
 		busy(alice, path, want)
 	}
 	busy(bob, "Other/Papers", true)
-	busy(bob, "Other/Papers/2024/May", false) // it is yet to be made, by another
+	busy(bob, "Other/Papers/2024/May", false) // it does not exist yet, and the job is alice's
 	f.AddFolder(year, "May", "")
 	busy(bob, "Other/Papers/2024/May", true)
 	busy(alice, "Other/Papers/2024/May", true)

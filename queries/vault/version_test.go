@@ -28,12 +28,12 @@ func TestVersionsShowEarlierState(t *testing.T) {
 	var got []string
 	for _, v := range versions {
 		if v.CreatedBy != "user:alice" || v.CreatedAt.IsZero() {
-			t.Errorf("version %d was made by %q at %v", v.Version, v.CreatedBy, v.CreatedAt)
+			t.Errorf("Versions: got version %d by %q at %v", v.Version, v.CreatedBy, v.CreatedAt)
 		}
 		got = append(got, fmt.Sprint(v.Version, " ", v.Change))
 	}
 	if want := []string{"1 imported", "2 renamed, moved", "3 tagged", "4 revised"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("versions %q (%v), want %q", got, err, want)
+		t.Errorf("Versions: got %q (%v), want %q", got, err, want)
 	}
 	for n, want := range map[int]struct {
 		name, title, tags, text, sha string
@@ -46,19 +46,19 @@ func TestVersionsShowEarlierState(t *testing.T) {
 	} {
 		d, err := f.vault.DocumentVersion(t.Context(), bob, id, n, true)
 		if err != nil {
-			t.Fatalf("version %d: %v", n, err)
+			t.Fatalf("DocumentVersion(%d): %v", n, err)
 		}
 		if d.ID != id || d.Version != n || d.Name != want.name || d.Title != want.title || strings.Join(d.Tags, ",") != want.tags || d.Folder != want.folder ||
 			!strings.HasPrefix(d.SHA256, want.sha) || (d.FolderPath == "") != (want.folder == uuid.Nil) || !strings.HasSuffix(content(d), "\n\n"+want.text) {
-			t.Errorf("version %d is %+v with %q, want %+v", n, d, content(d), want)
+			t.Errorf("DocumentVersion(%d) = %+v with content %q, want %+v", n, d, content(d), want)
 		}
 	}
 	if d, err := f.vault.DocumentVersion(t.Context(), alice, id, 1, false); err != nil || d.Folder != top || d.FolderPath != "Top" || d.Content != nil {
-		t.Errorf("alice, who may read the folder it was in, sees %+v (%v)", d, err)
+		t.Errorf("DocumentVersion(1) for alice = %+v, %v, want it with its former folder", d, err)
 	}
 	for _, n := range []int{-1, 0, 5} {
 		if _, err := f.vault.DocumentVersion(t.Context(), bob, id, n, true); !fault.Is(err, fault.NotFound) {
-			t.Errorf("version %d: %v", n, err)
+			t.Errorf("DocumentVersion(%d): %v", n, err)
 		}
 	}
 }
@@ -74,10 +74,10 @@ func TestVersionsRequireReadAccess(t *testing.T) {
 	refuses := func(user events.User, id uuid.UUID) {
 		t.Helper()
 		if versions, err := f.vault.Versions(t.Context(), user, id); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s lists versions %v (%v)", user.Principal, versions, err)
+			t.Errorf("Versions(%s) = %v, %v, want fault.NotFound", user.Principal, versions, err)
 		}
 		if d, err := f.vault.DocumentVersion(t.Context(), user, id, 1, true); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s reads version 1: %v (%v)", user.Principal, d, err)
+			t.Errorf("DocumentVersion(1) for %s = %v, %v, want fault.NotFound", user.Principal, d, err)
 		}
 	}
 	refuses(bob, id)
