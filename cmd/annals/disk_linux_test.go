@@ -160,7 +160,7 @@ func TestStartReportsFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, small)
-	if server, err := startServer(dir, nil, "--log", data); err == nil || !strings.Contains(err.Error(), "no room is left on the disk of: log") {
+	if server, err := startServer(dir, nil, "--log", data); err == nil || !strings.Contains(err.Error(), "no space is left on the disk of: log") {
 		t.Errorf("a start on a full disk = %v, want an error that names it", err)
 		if err == nil {
 			_ = server.end(os.Kill)

@@ -60,7 +60,7 @@ func bindLimits(flags *pflag.FlagSet, s *usage.Settings, searches *int) {
 	for kind, help := range folderLimitHelp {
 		flags.Var(settings.Limit(kind, &s.Folder[kind]), "quota-folder-"+kind.String(), help+"; 0 for no limit")
 	}
-	flags.StringArrayVar(&s.Others, "quota-for", nil, "limits for one user of another issuer, such as user:ALIAS/NAME=bytes=50GiB,search=2m; the names are those of the --quota-... flags; repeatable")
+	flags.StringArrayVar(&s.Others, "quota-for", nil, "limits for one user of another issuer, such as user:ALIAS/NAME=bytes=50GiB,search=2m; the names are those of the --quota-... flags; repeatable (default: none)")
 	flags.IntVar(searches, "quota-searches", max(1, runtime.NumCPU()/2), "maximum number of searches, questions and listings of one user that run at the same time; further ones wait")
 }
 

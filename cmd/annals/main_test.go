@@ -56,5 +56,5 @@ func Example_import() {
 	// Output:
 	// leave.md -> handbook
 	// travel/trains.txt -> handbook/travel
-	// 2 files to import, 0 imported earlier; passed over: 1 hidden
+	// 2 files to import, 0 imported earlier; skipped: 1 hidden
 }

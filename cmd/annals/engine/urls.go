@@ -108,7 +108,7 @@ func (u URLs) Folders() disk.Folders {
 // on a full disk fails to open with an error that does not mention the disk.
 func (u URLs) ExplainFullDisk(err error) error {
 	if full := u.Folders().Full(); len(full) > 0 {
-		return fmt.Errorf("%w; the disk is full for: %s: free some space and start again", err, strings.Join(full, ", "))
+		return fmt.Errorf("%w; no space is left on the disk of: %s: free some and start again", err, strings.Join(full, ", "))
 	}
 	return err
 }
