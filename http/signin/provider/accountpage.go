@@ -9,13 +9,16 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// grantView shows a grant to its user.
+// dateFormat is the format of dates on pages.
+const dateFormat = "2 January 2006"
+
+// grantView is a grant on the account page.
 type grantView struct {
 	ID, Name, Since, Used string
 	Tools                 bool
 }
 
-// tokenView shows an API token to the user it acts as.
+// tokenView is an API token on the account page.
 type tokenView struct{ ID, Note, Scope, Since, Until, Used string }
 
 // accountView is the content of the account page.
@@ -25,7 +28,7 @@ type accountView struct {
 	Factors accounts.Factors
 }
 
-// accountPage shows users the programs that act for them, and their factors.
+// accountPage shows users their grants, API tokens and factors.
 func (p *Provider) accountPage(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{}, "")
@@ -38,12 +41,11 @@ func (p *Provider) showAccountPage(w http.ResponseWriter, r *http.Request, v vis
 	if err != nil {
 		return err
 	}
-	const day = "2 January 2006"
 	var all []grantView
 	for _, g := range grants {
-		all = append(all, grantView{g.ID, g.Name, g.Created.Format(day), g.Used.Format(day), g.Audience == p.issuer.Tools()})
+		all = append(all, grantView{g.ID, g.Name, g.Created.Format(dateFormat), g.Used.Format(dateFormat), g.Audience == p.issuer.Tools()})
 	}
-	tokens, err := p.tokenViews(r.Context(), v.user, day)
+	tokens, err := p.tokenViews(r.Context(), v.user)
 	if err != nil {
 		return err
 	}
@@ -58,16 +60,16 @@ func (p *Provider) showAccountPage(w http.ResponseWriter, r *http.Request, v vis
 	return p.show(w, v, "home.html", shown)
 }
 
-// tokenViews returns the unexpired tokens that act as a user.
-func (p *Provider) tokenViews(ctx context.Context, user, day string) (all []tokenView, err error) {
+// tokenViews returns the unexpired API tokens of a user.
+func (p *Provider) tokenViews(ctx context.Context, user string) (all []tokenView, err error) {
 	tokens, err := p.accounts.Tokens(ctx, user)
 	for _, t := range tokens {
 		if p.now().After(t.Expires) {
 			continue
 		}
-		shown := tokenView{t.ID, t.Note, string(t.Scope), t.Created.Format(day), t.Expires.Format(day), "never"}
+		shown := tokenView{t.ID, t.Note, string(t.Scope), t.Created.Format(dateFormat), t.Expires.Format(dateFormat), "never"}
 		if !t.Used.IsZero() {
-			shown.Used = t.Used.Format(day)
+			shown.Used = t.Used.Format(dateFormat)
 		}
 		all = append(all, shown)
 	}
@@ -77,7 +79,7 @@ func (p *Provider) tokenViews(ctx context.Context, user, day string) (all []toke
 // logout ends the session of this browser, or all sessions and grants of its user.
 func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) error {
 	everywhere := r.PostForm.Get("everywhere") != ""
-	if everywhere && !v.signedIn() { // the sign-in page would look as if it were done
+	if everywhere && !v.signedIn() { // the sign-in page would suggest that it was done
 		return errSessionEnded
 	}
 	err := p.accounts.EndSession(r.Context(), v.cookie)
@@ -100,7 +102,7 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	return nil
 }
 
-// endProgram ends a grant of the user, or an API token that acts as the user.
+// endProgram ends a grant or an API token of the user.
 func (p *Provider) endProgram(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if id := r.PostForm.Get("id"); v.signedIn() && apitoken.IsID(id) {
 		ended, err := p.accounts.RevokeTokenOf(r.Context(), v.user, id)
@@ -123,8 +125,8 @@ func (p *Provider) endProgram(w http.ResponseWriter, r *http.Request, v visitor)
 	return nil
 }
 
-// changePassword sets another password. That ends everything the old one began, but this
-// browser stays signed in.
+// changePassword changes the password, which signs the user out everywhere except in this
+// browser.
 func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		redirect(w, p.pathTo("/"))
@@ -136,7 +138,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	}
 	if shown := problemOf(err); shown != nil {
 		if shown.text == wrongPassword {
-			shown.text = "The password that you have now is another."
+			shown.text = "That is not your current password."
 		}
 		return p.showAccountPage(w, r, v, shown.text)
 	}
@@ -147,7 +149,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	if err == nil {
 		_, err = p.signIn(w, r, v, account, hash, "password")
 	}
-	if err != nil && !fault.Is(err, fault.Unauthenticated) { // it was changed once more
+	if err != nil && !fault.Is(err, fault.Unauthenticated) { // Unauthenticated: it was changed again meanwhile
 		return err
 	}
 	redirect(w, p.pathTo("/"))

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// address returns the client's address as throttles count it: an IPv4 address, or the /64 of
-// IPv6 that one subscriber has. X-Forwarded-For is believed as far as trusted proxies wrote
-// it.
-func (p *Provider) address(r *http.Request) string {
+// Address returns the address of the client that sent a request, as throttles count it: an IPv4
+// address, or the /64 prefix of an IPv6 address, since a subscriber gets a whole /64. Entries of
+// X-Forwarded-For count only if a trusted proxy wrote them.
+func (p *Provider) Address(r *http.Request) string {
 	peer, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	seen := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(seen) - 1; i >= 0; i-- {
-		ip, err := netip.ParseAddr(strings.TrimSpace(seen[i]))
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(forwarded) - 1; i >= 0; i-- {
+		ip, err := netip.ParseAddr(strings.TrimSpace(forwarded[i]))
 		if err != nil || !p.trusts(peer) {
 			break
 		}
@@ -35,9 +35,6 @@ func (p *Provider) address(r *http.Request) string {
 	}
 	return ip.String()
 }
-
-// Address returns the client's address of a request; for IPv6 it is the /64.
-func (p *Provider) Address(r *http.Request) string { return p.address(r) }
 
 func (p *Provider) trusts(peer string) bool {
 	ip, err := netip.ParseAddr(peer)

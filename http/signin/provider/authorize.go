@@ -15,7 +15,8 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// visitLimits bound how often an address may have clients' pages fetched.
+// visitLimits bounds the authorization requests of an address, each of which may fetch a page
+// of a client.
 var visitLimits = throttle.Limits{Free: 300, First: time.Second, Longest: time.Second, Quiet: time.Minute}
 
 const (
@@ -25,7 +26,7 @@ const (
 
 // authorization is a valid request for a code (RFC 6749 §4.1.1).
 type authorization struct {
-	query     string // as it came
+	query     string // the unparsed request
 	client    clients.Client
 	redirect  string
 	state     string
@@ -34,10 +35,10 @@ type authorization struct {
 	scope     string
 	nonce     string
 	prompt    []string
-	maxAge    time.Duration // since the password was given; negative if it does not matter
+	maxAge    time.Duration // maximum time since the user signed in; negative for no limit
 }
 
-// grant returns the grant that the request asks for, without its user.
+// grant returns the requested grant, without its user.
 func (a *authorization) grant() accounts.Grant {
 	return accounts.Grant{
 		Client: a.client.ID, Name: a.client.Title(), Audience: a.audience, Scope: a.scope,
@@ -45,33 +46,33 @@ func (a *authorization) grant() accounts.Grant {
 	}
 }
 
-// parseAuthorization parses and checks a request for a code. If it returns both a request and
-// an error, the error may be sent to the client by a redirect. Without a request the redirect
-// address is not known to be the client's, so the error is shown to the user.
+// parseAuthorization parses and checks a request for a code. If it returns a request and an
+// error, the error may be sent to the client by a redirect. If it returns only an error, the
+// redirect address may not be the client's, and the error must be shown to the user.
 func (p *Provider) parseAuthorization(r *http.Request, query string) (*authorization, error) {
-	if wait := p.visits.Take(p.address(r)); wait > 0 {
+	if wait := p.visits.Take(p.Address(r)); wait > 0 {
 		return nil, &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many requests. Try again in a minute."}
 	}
 	if len(query) > maxQuery {
-		return nil, oauth.Errorf("invalid_request", "it is too long")
+		return nil, oauth.Errorf("invalid_request", "the request has more than %d bytes", maxQuery)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, oauth.Errorf("invalid_request", "it is not a URL query")
+		return nil, oauth.Errorf("invalid_request", "the request is not a valid URL query")
 	}
 	q := oauth.Params{Values: values}
 	if len(q.Values["client_id"]) != 1 || len(q.Values["redirect_uri"]) != 1 {
-		return nil, oauth.Errorf("invalid_request", "client_id and redirect_uri must be given once each")
+		return nil, oauth.Errorf("invalid_request", "client_id and redirect_uri must each be given exactly once")
 	}
 	c, err := p.client(r.Context(), q.Get("client_id"))
 	if err != nil {
 		return nil, err
 	}
-	switch known := c.MayRedirectTo(q.Get("redirect_uri")); {
-	case !known && c.Unchecked:
-		return nil, oauth.Errorf("invalid_request", "its page cannot be read at the moment, and nothing else says that its redirect_uri is its own")
-	case !known:
-		return nil, oauth.Errorf("invalid_request", "its redirect_uri is not one of those that it registered")
+	switch allowed := c.MayRedirectTo(q.Get("redirect_uri")); {
+	case !allowed && c.Unchecked:
+		return nil, oauth.Errorf("invalid_request", "redirect_uri cannot be checked, because the client's page cannot be read at the moment")
+	case !allowed:
+		return nil, oauth.Errorf("invalid_request", "redirect_uri is not one that the client registered")
 	}
 	a := &authorization{query: query, client: c, redirect: q.Get("redirect_uri"), maxAge: -1}
 	if len(q.Values["state"]) == 1 {
@@ -80,7 +81,7 @@ func (p *Provider) parseAuthorization(r *http.Request, query string) (*authoriza
 	return a, p.parseParams(a, q)
 }
 
-// parseParams reads the rest of a request from a known client.
+// parseParams parses the parameters other than client_id, redirect_uri and state into a.
 func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 	if err := q.Check(); err != nil {
 		return err
@@ -88,9 +89,9 @@ func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 	challenge, err := base64.RawURLEncoding.Strict().DecodeString(q.Get("code_challenge"))
 	switch {
 	case q.Get("request") != "":
-		return oauth.Errorf("request_not_supported", "requests are not taken as JWTs")
+		return oauth.Errorf("request_not_supported", "requests in JWTs are not supported")
 	case q.Get("request_uri") != "":
-		return oauth.Errorf("request_uri_not_supported", "requests are not fetched")
+		return oauth.Errorf("request_uri_not_supported", "requests at a request_uri are not supported")
 	case q.Get("response_type") == "":
 		return oauth.Errorf("invalid_request", "response_type is missing")
 	case q.Get("response_type") != "code":
@@ -106,12 +107,12 @@ func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 	}
 	a.challenge, a.nonce, a.prompt = q.Get("code_challenge"), q.Get("nonce"), strings.Fields(q.Get("prompt"))
 	if slices.Contains(a.prompt, "none") && len(a.prompt) > 1 {
-		return oauth.Errorf("invalid_request", "prompt cannot be none and something else")
+		return oauth.Errorf("invalid_request", "prompt cannot combine none with other values")
 	}
 	if text := q.Get("max_age"); text != "" {
 		seconds, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return oauth.Errorf("invalid_request", "max_age must be a number of seconds")
+			return oauth.Errorf("invalid_request", "max_age must be a whole number of seconds")
 		}
 		a.maxAge = time.Duration(seconds) * time.Second
 	}
@@ -122,8 +123,8 @@ func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 
 // grantedScope returns the part of a requested scope that is granted. Unknown scopes are
 // ignored (RFC 6749 §3.3).
-func grantedScope(asked string) string {
-	if slices.Contains(strings.Fields(asked), scopeOpenID) {
+func grantedScope(requested string) string {
+	if slices.Contains(strings.Fields(requested), scopeOpenID) {
 		return scopeOpenID
 	}
 	return ""
@@ -140,7 +141,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 		a.maxAge >= 0 && p.now().Sub(v.authenticated) > a.maxAge
 	if !v.signedIn() || again {
 		if silent {
-			return p.rejectAuthorization(w, r, v, a, oauth.Errorf("login_required", "nobody is signed in"))
+			return p.rejectAuthorization(w, r, v, a, oauth.Errorf("login_required", "the user is not signed in"))
 		}
 		return p.requireLogin(w, v, a)
 	}
@@ -151,64 +152,65 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 	case known && !slices.Contains(a.prompt, "consent"):
 		return p.issueCode(w, r, v, a)
 	case silent:
-		return p.rejectAuthorization(w, r, v, a, oauth.Errorf("consent_required", "the user has not allowed this yet"))
+		return p.rejectAuthorization(w, r, v, a, oauth.Errorf("consent_required", "the user has not given consent yet"))
 	}
 	return p.showConsent(w, v, a)
 }
 
-// authorizeByForm redirects a request that was sent as a form (OpenID Connect Core §3.1.2.1)
-// to authorize.
+// authorizeByForm is the authorization endpoint for requests sent as a form (OpenID Connect Core
+// §3.1.2.1). It redirects to authorize.
 func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxQuery)
 	if err := r.ParseForm(); err != nil {
-		return problemf(http.StatusBadRequest, "The program that sent you here sent a form that cannot be read.")
+		return problemf(http.StatusBadRequest, "The program that sent you here sent an invalid form.")
 	}
 	redirect(w, p.pathTo("/authorize?"+r.PostForm.Encode()))
 	return nil
 }
 
-// requireLogin shows the sign-in page; authorization continues after it.
+// requireLogin shows the sign-in page, after which the authorization continues.
 func (p *Provider) requireLogin(w http.ResponseWriter, v visitor, a *authorization) error {
 	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.Title()}, clients.FormTarget(a.redirect))
 }
 
-// rejectAuthorization reports to the client why it gets no code. Anyone may register a client
-// and send users here with a request that is bound to fail, so the browser is redirected only
-// to addresses that some user has allowed before; otherwise the user sees an error page with a
-// link (RFC 9700 §4.11.2).
+// rejectAuthorization reports to the client why it gets no code. It redirects the browser only
+// to an address that some user has allowed before, and otherwise shows an error page with a link
+// (RFC 9700 §4.11.2). Otherwise anyone could register a client and use invalid requests to
+// redirect users from here to any site.
 func (p *Provider) rejectAuthorization(w http.ResponseWriter, r *http.Request, v visitor, a *authorization, err error) error {
 	if a == nil {
 		return err
 	}
-	why := p.oauthError(r.Context(), err)
+	rejection := p.oauthError(r.Context(), err)
 	allowed, err := p.everConsented(r.Context(), a)
 	switch {
 	case err != nil:
 		return err
 	case allowed:
-		redirect(w, p.errorURL(a, why))
+		redirect(w, p.errorURL(a, rejection))
 		return nil
 	}
 	return p.show(w, v, "error.html", view{
-		Title: "This did not work", Problem: problemOf(why).text, Content: returnLink{p.errorURL(a, why), clients.RedirectHost(a.redirect)}, status: why.Status,
+		Title: "This did not work", Problem: problemOf(rejection).text, status: rejection.Status,
+		Content: returnLink{p.errorURL(a, rejection), clients.RedirectHost(a.redirect)},
 	})
 }
 
 // returnLink is the link back to the client on an error page.
 type returnLink struct{ URL, Host string }
 
-func (p *Provider) errorURL(a *authorization, why *oauth.Error) string {
-	return p.callbackURL(a, url.Values{"error": {why.Code}, "error_description": {why.Description}})
+func (p *Provider) errorURL(a *authorization, e *oauth.Error) string {
+	return p.callbackURL(a, url.Values{"error": {e.Code}, "error_description": {e.Description}})
 }
 
-// callbackURL returns the redirect address with a response. It names the issuer, so that a
-// client of several issuers can tell their responses apart (RFC 9207).
-func (p *Provider) callbackURL(a *authorization, answer url.Values) string {
-	answer.Set("iss", p.issuer.URL())
+// callbackURL returns the redirect address with a response. The parameter iss names the issuer,
+// so that a client of several issuers can distinguish their responses (RFC 9207).
+func (p *Provider) callbackURL(a *authorization, response url.Values) string {
+	response.Set("iss", p.issuer.URL())
 	if a.state != "" {
-		answer.Set("state", a.state)
+		response.Set("state", a.state)
 	}
-	return clients.WithParams(a.redirect, answer)
+	return clients.WithParams(a.redirect, response)
 }
 
 // issueCode redirects the browser to the client with a code.
@@ -219,10 +221,10 @@ func (p *Provider) issueCode(w http.ResponseWriter, r *http.Request, v visitor, 
 	switch {
 	case err != nil:
 		return err
-	case code == "": // the session ended at this moment
+	case code == "": // the session ended meanwhile
 		return p.requireLogin(w, visitor{cookie: v.cookie}, a)
 	}
-	p.logger.InfoContext(r.Context(), "signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
+	p.logger.InfoContext(r.Context(), "a user signed in to a program", "user", v.user, "client", a.client.ID, "audience", a.audience)
 	p.report(r, accounts.Event{Kind: accounts.ProgramAllowed, User: v.user, Client: a.client.ID})
 	redirect(w, p.callbackURL(a, url.Values{"code": {code}}))
 	return nil

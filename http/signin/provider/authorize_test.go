@@ -262,7 +262,7 @@ func FuzzAuthorization(f *testing.F) {
 		r := httptest.NewRequest("GET", s.URL+"/signin/authorize", nil)
 		r.URL.RawQuery = query + "&state=" + url.QueryEscape(state)
 		w := httptest.NewRecorder()
-		s.provider.visits.Reset(s.provider.address(r))
+		s.provider.visits.Reset(s.provider.Address(r))
 		s.provider.ServeHTTP(w, r)
 		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, webRedirect+"&") || w.Code >= 500 || strings.ContainsAny(to, "\r\n") {
 			t.Errorf("%q leads to %q with %d", query, to, w.Code)

@@ -15,10 +15,11 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// exchangeAPIToken issues an access token for an API token that serves as client secret (RFC
-// 6749 §4.4), for libraries that support nothing else. The client_id is the API token's id or
-// the account's name. The access token expires with the API token at the latest, and comes
-// without a refresh token: the secret serves as one.
+// exchangeAPIToken issues an access token in exchange for an API token, which is sent as the
+// client secret (RFC 6749 §4.4). It exists for libraries that support only client credentials.
+// The client_id is the id of the API token or the name of its account. The access token expires
+// no later than the API token. It comes without a refresh token, since the client can repeat the
+// exchange.
 func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, error) {
 	id, secret, err := clientSecret(r, f)
 	if err != nil {
@@ -30,17 +31,18 @@ func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, er
 		return tokens{}, err
 	}
 	if !found || id != t.ID && accounts.NormalName(id) != t.User {
-		// Only wrong secrets are throttled. Secrets cannot be guessed, and a program that
-		// keeps sending an expired one must not lock out others at its address.
-		if wait := p.secrets.Take(p.address(r)); wait > 0 {
+		// Only wrong secrets are throttled, because they cost a lookup. Right ones are not:
+		// otherwise a program that keeps sending an expired secret would lock out the other
+		// programs at its address.
+		if wait := p.secrets.Take(p.Address(r)); wait > 0 {
 			return tokens{}, oauth.TooMany(wait)
 		}
 		p.report(r, accounts.Event{Kind: accounts.SignInFailed, Detail: "client credentials"})
-		return tokens{}, oauth.Errorf("invalid_client", "client_id and client_secret are not those of an API token, or it has ended")
+		return tokens{}, oauth.Errorf("invalid_client", "client_id and client_secret do not match a valid API token")
 	}
 	scope, ok := t.Scope.Narrowed(f.Get("scope"))
 	if !ok {
-		return tokens{}, oauth.Errorf("invalid_scope", "the scope goes beyond that of the token, which is %s", string(t.Scope))
+		return tokens{}, oauth.Errorf("invalid_scope", "the API token has only the scope %s", string(t.Scope))
 	}
 	audience, err := p.audienceFor(f.List("resource"))
 	if err != nil {
@@ -58,14 +60,14 @@ func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, er
 	return tokens{Access: access, Type: "Bearer", Expires: int(expires.Sub(now) / time.Second), Scope: string(scope)}, nil
 }
 
-// clientSecret returns the id and secret of a client, sent in either of the two ways that the
-// metadata names (RFC 6749 §2.3.1).
+// clientSecret returns the id and secret of a client, from the Authorization header or from the
+// form (RFC 6749 §2.3.1).
 func clientSecret(r *http.Request, f oauth.Params) (id, secret string, err error) {
 	id, secret = f.Get("client_id"), f.Get("client_secret")
 	if header := r.Header.Values("Authorization"); len(header) > 0 {
 		name, password, ok := r.BasicAuth()
 		if !ok || len(header) > 1 {
-			return "", "", oauth.Errorf("invalid_client", "the Authorization header must use the Basic scheme or be left out")
+			return "", "", oauth.Errorf("invalid_client", "the Authorization header must use the Basic scheme")
 		}
 		name, errName := url.QueryUnescape(name)
 		password, errPassword := url.QueryUnescape(password)
@@ -73,15 +75,15 @@ func clientSecret(r *http.Request, f oauth.Params) (id, secret string, err error
 		case errName != nil || errPassword != nil:
 			return "", "", oauth.Errorf("invalid_client", "client_id and client_secret must be form-encoded in the Authorization header")
 		case secret != "" || id != "" && id != name:
-			return "", "", oauth.Errorf("invalid_request", "client credentials belong in the Authorization header or in the body, not in both")
+			return "", "", oauth.Errorf("invalid_request", "client credentials must be either in the Authorization header or in the body")
 		}
 		id, secret = name, password
 	}
 	if id == "" || secret == "" {
-		return "", "", oauth.Errorf("invalid_client", "client_id and client_secret are missing")
+		return "", "", oauth.Errorf("invalid_client", "client_id or client_secret is missing")
 	}
 	if len(secret) > signin.MaxToken || strings.ContainsFunc(id, accounts.Invisible) || !apitoken.Is(secret) {
-		return "", "", oauth.Errorf("invalid_client", "client_secret must be a token that annals token create has printed")
+		return "", "", oauth.Errorf("invalid_client", "client_secret must be an API token; create one with annals token create")
 	}
 	return id, secret, nil
 }

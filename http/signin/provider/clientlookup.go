@@ -10,15 +10,15 @@ import (
 )
 
 // errNoClient is the error for an unknown client_id.
-var errNoClient = oauth.Errorf("invalid_client", "the client is not registered, or no longer; it has to register again")
+var errNoClient = oauth.Errorf("invalid_client", "the client is not registered, or its registration has expired; register it again")
 
-// client returns the client with that id. If there is none it is errNoClient; if its page is
-// invalid it is an oauth.Error as well.
+// client returns the client with that id. The error is errNoClient if there is none, and another
+// oauth.Error if the client's page is invalid.
 func (p *Provider) client(ctx context.Context, id string) (clients.Client, error) {
 	switch {
 	case id == clients.CLIID:
 		return clients.CLI, nil
-	case id == p.issuer.Audience() || id == p.issuer.Tools(): // its ID tokens would pass as access tokens
+	case id == p.issuer.Audience() || id == p.issuer.Tools(): // its ID tokens would be accepted as access tokens
 		return clients.Client{}, errNoClient
 	case clients.IsPage(id):
 		return p.clientPages.Get(ctx, id)

@@ -65,8 +65,8 @@ func TestClientPage(t *testing.T) {
 	if !strings.Contains(page.body, "A published program") || !strings.Contains(page.body, "described at <strong>"+strings.TrimPrefix(h.URL, "https://")) {
 		t.Errorf("the consent page says %s", page.body)
 	}
-	if !strings.Contains(page.body, "any program on a device could say") {
-		t.Errorf("the consent page does not say that any program may listen on a device: %s", page.body)
+	if !strings.Contains(page.body, "any program on a device could claim that") {
+		t.Errorf("the consent page does not warn that any program may listen on a device: %s", page.body)
 	}
 	first := p.redeem(p.code(b))
 	s.wantToken(first.field("access_token"), true)
@@ -223,8 +223,8 @@ func TestUnreachableClientPageIsRetried(t *testing.T) {
 	if page.StatusCode != http.StatusOK {
 		t.Errorf("when its page can be reached again = %s %s", page.Status, page.body)
 	}
-	if page = b.signIn(page, "alice"); strings.Contains(page.body, "could say") {
-		t.Errorf("the consent page warns of a program at a host of its own: %s", page.body)
+	if page = b.signIn(page, "alice"); strings.Contains(page.body, "could claim that") {
+		t.Errorf("the consent page warns of a client on the web: %s", page.body)
 	}
 }
 

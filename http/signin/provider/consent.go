@@ -14,19 +14,19 @@ import (
 type consentForm struct {
 	Query  string
 	Client clientView
-	Host   string // to which the browser goes then
-	Tools  bool   // rather than the services
-	Switch string // URL for signing in as another user
+	Host   string // to which the browser is redirected afterwards
+	Tools  bool   // access to the agents' tools rather than to the services
+	Switch string // URL at which another user can sign in
 }
 
 // clientView describes a client to users.
 type clientView struct {
 	ID        string
 	Title     string
-	Page      string // host of the page that it publishes; "" for none
-	Unchecked bool   // that page cannot be reached
-	Own       bool   // a part of this program
-	Local     bool   // on the user's device, which other programs share
+	Page      string // host of the page that it publishes; "" if it publishes none
+	Unchecked bool   // the page cannot be reached
+	Own       bool   // it is the annals command line
+	Local     bool   // it runs on a device of the user, where any program could pose as it
 }
 
 func viewOf(c clients.Client, local bool) clientView {
@@ -53,8 +53,8 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 	})
 }
 
-// submitConsent takes the decision of the consent page. The request is checked again, since a
-// form carried it.
+// submitConsent handles the decision on the consent page. It checks the request again, since the
+// browser could have changed it in the form.
 func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visitor) error {
 	a, err := p.parseAuthorization(r, r.PostForm.Get("query"))
 	switch {
@@ -65,14 +65,14 @@ func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visit
 		return nil
 	case r.PostForm.Get("decision") != "allow":
 		p.report(r, accounts.Event{Kind: accounts.ProgramDenied, User: v.user, Client: a.client.ID})
-		redirect(w, p.errorURL(a, oauth.Errorf("access_denied", "the user did not allow it")))
+		redirect(w, p.errorURL(a, oauth.Errorf("access_denied", "the user denied consent")))
 		return nil
 	}
 	return p.issueCode(w, r, v, a)
 }
 
-// consented reports whether the user has allowed this before. Clients on the user's device
-// always ask: nothing proves that they are the ones that were allowed (RFC 8252 §8.6).
+// consented reports whether the user has given consent to the same request before. Clients on a
+// device always need new consent, because another program could pose as them (RFC 8252 §8.6).
 func (p *Provider) consented(ctx context.Context, user string, a *authorization) (bool, error) {
 	if !clients.IsWeb(a.redirect) {
 		return false, nil
@@ -82,8 +82,8 @@ func (p *Provider) consented(ctx context.Context, user string, a *authorization)
 	return p.accounts.Consented(ctx, g, p.now())
 }
 
-// everConsented reports whether any user has allowed the redirect address of a. On the user's
-// device every address counts as allowed.
+// everConsented reports whether any user has given consent to a client with the redirect address
+// of a. An address on the user's device always counts as allowed.
 func (p *Provider) everConsented(ctx context.Context, a *authorization) (bool, error) {
 	if !clients.IsWeb(a.redirect) {
 		return true, nil

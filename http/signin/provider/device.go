@@ -12,10 +12,10 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// deviceLimits bound how many device sign-ins an address may start.
+// deviceLimits bounds the device sign-ins that an address may start.
 var deviceLimits = throttle.Limits{Free: 20, First: 10 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
-// userCodeLimits bound guesses at other users' codes. A code has 34 random bits, and up to
+// userCodeLimits bounds guesses at user codes. A code has 34 random bits, and up to
 // accounts.MaxDevices codes are valid at a time.
 var userCodeLimits = throttle.Limits{Free: 10, First: 5 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
@@ -31,7 +31,7 @@ type deviceResponse struct {
 
 // deviceAuthorization starts the sign-in of a device without a browser.
 func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	if wait := p.devices.Take(p.address(r)); wait > 0 {
+	if wait := p.devices.Take(p.Address(r)); wait > 0 {
 		return 0, nil, oauth.TooMany(wait)
 	}
 	f, err := p.readClientForm(w, r)
@@ -43,7 +43,7 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 		return 0, nil, err
 	}
 	if !slices.Contains(c.Grants, oauth.GrantDevice) {
-		return 0, nil, oauth.Errorf("unauthorized_client", "the client did not register for the sign-in of devices")
+		return 0, nil, oauth.Errorf("unauthorized_client", "the client did not register the device code grant type")
 	}
 	audience, err := p.audienceFor(f.List("resource"))
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 	}
 	code, userCode := accounts.NewSecret(), accounts.NewUserCode()
 	d := accounts.Device{Client: c.ID, Audience: audience, Scope: grantedScope(f.Get("scope"))}
-	added, err := p.accounts.AddDevice(r.Context(), d, code, userCode, p.address(r), p.now())
+	added, err := p.accounts.AddDevice(r.Context(), d, code, userCode, p.Address(r), p.now())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -65,7 +65,8 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 	}, nil
 }
 
-// exchangeDeviceCode answers the poll of a device.
+// exchangeDeviceCode handles a poll of a device. After the user has allowed the sign-in, it
+// returns the grant and its refresh token.
 func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	code := f.Get("device_code")
 	if code == "" {
@@ -77,10 +78,10 @@ func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (acco
 	case err != nil:
 		return accounts.Grant{}, "", err
 	case !found:
-		return accounts.Grant{}, "", oauth.Errorf("invalid_grant", "the device code is not this client's, or was used")
+		return accounts.Grant{}, "", oauth.Errorf("invalid_grant", "the device code was not issued to this client, or was used before")
 	}
-	if why := pollError(d, now); why != nil {
-		return accounts.Grant{}, "", why
+	if err := pollError(d, now); err != nil {
+		return accounts.Grant{}, "", err
 	}
 	c, err := p.client(ctx, d.Client)
 	if err != nil {
@@ -92,7 +93,7 @@ func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (acco
 	}
 	refresh, err := p.accounts.RedeemDevice(ctx, code, &g, now)
 	if err == nil && refresh == "" {
-		err = oauth.Errorf("invalid_grant", "the device code was used")
+		err = oauth.Errorf("invalid_grant", "the device code was used before")
 	}
 	return g, refresh, err
 }
@@ -103,11 +104,11 @@ func pollError(d accounts.Device, now time.Time) *oauth.Error {
 	case !now.Before(d.Expires):
 		return oauth.Errorf("expired_token", "the device code has expired")
 	case d.PolledEarly:
-		return oauth.Errorf("slow_down", "the device asks too often")
+		return oauth.Errorf("slow_down", "the device polls too often")
 	case d.Decision == "":
 		return oauth.Errorf("authorization_pending", "the user has not decided yet")
 	case d.Decision != "allow":
-		return oauth.Errorf("access_denied", "the user did not allow it")
+		return oauth.Errorf("access_denied", "the user denied consent")
 	}
 	return nil
 }
@@ -117,10 +118,10 @@ type deviceForm struct {
 	Code   string
 	Client clientView // empty until the code is found
 	Tools  bool
-	Done   string // what was decided
+	Done   string // the decision; "" before it
 }
 
-// devicePage shows the page to which devices send their users.
+// devicePage shows the form for a user code.
 func (p *Provider) devicePage(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{Next: step{"device", r.URL.RawQuery}}, "")
@@ -136,7 +137,7 @@ func (p *Provider) showDevice(w http.ResponseWriter, v visitor, form deviceForm,
 	return p.show(w, v, "device.html", page)
 }
 
-// submitUserCode looks up a code and asks for the user's decision.
+// submitUserCode looks up a user code and shows the form for the decision.
 func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form, _, err := p.findDevice(r, v)
 	if err != nil {
@@ -145,7 +146,7 @@ func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visi
 	return p.showDevice(w, v, form, "")
 }
 
-// decideDevice takes the user's decision.
+// decideDevice stores the user's decision.
 func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form, userCode, err := p.findDevice(r, v)
 	if err != nil {
@@ -162,14 +163,15 @@ func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visito
 	case !done:
 		return p.wrongCode(w, v, form, errUserCodeUnknown)
 	}
-	p.logger.InfoContext(r.Context(), "decided on a device", "user", v.user, "client", form.Client.Title, "decision", decision)
+	p.logger.InfoContext(r.Context(), "a user decided on the sign-in of a device", "user", v.user, "client", form.Client.Title, "decision", decision)
 	p.report(r, accounts.Event{Kind: kind, User: v.user, Client: form.Client.ID, Detail: "device"})
 	form.Done = decision
 	return p.showDevice(w, v, form, "")
 }
 
-// errUserCodeUnknown does not reveal why a code is not accepted.
-var errUserCodeUnknown = problemf(http.StatusUnprocessableEntity, "There is no such code, or it has expired. Look at the device once more.")
+// errUserCodeUnknown is the error for every code that is not accepted, so that guessing reveals
+// nothing.
+var errUserCodeUnknown = problemf(http.StatusUnprocessableEntity, "This code is unknown or has expired. Check the code on the device.")
 
 func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, err error) error {
 	if err == errUserCodeUnknown {
@@ -178,15 +180,15 @@ func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, 
 	return err
 }
 
-// findDevice looks up the device whose code a form carries.
+// findDevice looks up the device with the user code in a form.
 func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, userCode string, err error) {
 	form.Code = r.PostForm.Get("user_code")
 	if !v.signedIn() {
 		return form, "", errSessionEnded
 	}
-	for _, key := range []string{"user " + v.user, "address " + p.address(r)} {
+	for _, key := range []string{"user " + v.user, "address " + p.Address(r)} {
 		if wait := p.userCodes.Take(key); wait > 0 {
-			return form, "", &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many tries. Wait for a minute and try again."}
+			return form, "", &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many attempts. Wait a minute and try again."}
 		}
 	}
 	userCode = accounts.PlainUserCode(form.Code)
@@ -198,7 +200,7 @@ func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, user
 		return form, "", errUserCodeUnknown
 	}
 	p.userCodes.Refund("user " + v.user)
-	p.userCodes.Refund("address " + p.address(r))
+	p.userCodes.Refund("address " + p.Address(r))
 	c, err := p.client(r.Context(), d.Client)
 	if err != nil {
 		return form, "", err

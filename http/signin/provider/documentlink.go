@@ -10,26 +10,26 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// A browser that opens a link to a document has no token. It is redirected here, the user
-// signs in, and the browser returns with a cookie that is sent below documentsPath only and
-// refers to the session. It permits reading documents and nothing else.
+// A browser that opens a link to a document has no token. It is redirected to DocumentStep,
+// where the user signs in. It then returns to the document with a cookie, which refers to the
+// session, is sent only below documentsPath, and permits only reading documents.
 
 // documentsPath is the prefix of document links, on every host.
 const documentsPath = "/documents"
 
-// DocumentStep is the path, below the issuer's URL, to which browsers without a session are
-// redirected from a document. Its parameter "to" is the path of the document to return to; the
-// fragment is kept.
+// DocumentStep is the path below the issuer's URL to which a browser without a session is
+// redirected from a document. The parameter "to" is the path of that document, to which the
+// browser returns with the fragment of the link.
 const DocumentStep = "/document"
 
-// documentLink matches the paths to which a browser may be redirected.
+// documentLink matches the paths of documents. The browser is redirected to no other path.
 var documentLink = regexp.MustCompile(`^` + documentsPath + `/[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\.[A-Za-z]{2,10}$`)
 
 const readerPurpose = "reader"
 
-// reader is the content of the cookie.
+// reader is the content of the cookie for reading documents.
 type reader struct {
-	Session []byte `json:"session"` // digest of the session's own cookie
+	Session []byte `json:"session"` // digest of the session cookie
 }
 
 func (p *Provider) readerCookie() http.Cookie {
@@ -38,13 +38,13 @@ func (p *Provider) readerCookie() http.Cookie {
 	return c
 }
 
-// openDocumentLink redirects a browser to a document, after the sign-in if there is no
-// session. Browsers keep the fragment, which names the page, across redirects; fragment.js
-// keeps it across forms.
+// openDocumentLink sets the cookie and redirects the browser to a document. If there is no
+// session, it shows the sign-in page first. Browsers keep the fragment of the link, which names
+// a page, across redirects; fragment.js keeps it across forms.
 func (p *Provider) openDocumentLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	to := r.URL.Query().Get("to")
 	if !documentLink.MatchString(to) {
-		return problemf(http.StatusNotFound, "This link leads to no document.")
+		return problemf(http.StatusNotFound, "This is not a link to a document.")
 	}
 	if !v.signedIn() {
 		form := loginForm{Next: step{Page: "document", Query: url.Values{"to": {to}}.Encode()}, OtherIssuers: p.otherIssuers()}
@@ -61,7 +61,7 @@ func (p *Provider) openDocumentLink(w http.ResponseWriter, r *http.Request, v vi
 	return nil
 }
 
-// otherIssuers returns the trusted issuers whose users cannot sign in on these pages.
+// otherIssuers returns the external issuers. Their users cannot sign in on these pages.
 func (p *Provider) otherIssuers() (others []string) {
 	for _, url := range p.servers {
 		if url != p.issuer.URL() {
@@ -71,15 +71,15 @@ func (p *Provider) otherIssuers() (others []string) {
 	return others
 }
 
-// clearReaderCookie deletes the cookie, which is useless once its session has ended.
+// clearReaderCookie deletes the cookie, which is useless after the session has ended.
 func (p *Provider) clearReaderCookie(w http.ResponseWriter) {
 	c := p.readerCookie()
 	c.MaxAge = -1
 	http.SetCookie(w, &c)
 }
 
-// Reader returns the user whose browser requests a document, with read-only access. It looks
-// up the session each time, so that signing out and disabling the user take effect at once.
+// Reader returns the user of a browser that requests a document, with read-only rights. It looks
+// up the session each time, so that signing out or disabling the user takes effect immediately.
 func (p *Provider) Reader(r *http.Request) (user events.User, found bool, err error) {
 	ctx := r.Context()
 	c, err := r.Cookie(p.readerCookie().Name)

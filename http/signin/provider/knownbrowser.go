@@ -7,9 +7,9 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// browserCookie marks a browser in which a user has signed in, also after signing out. It
-// grants nothing; it distinguishes the owner of an account from those who guess its password
-// elsewhere.
+// browserCookie marks a browser in which a user has signed in, even after signing out. It grants
+// no rights. It only exempts the user from the limits on password attempts from unknown
+// browsers.
 func (p *Provider) browserCookie() http.Cookie {
 	c := p.cookie
 	c.Name += "browser"
@@ -30,7 +30,7 @@ func (p *Provider) knownBrowser(r *http.Request, user string) (string, error) {
 	return c.Value, nil
 }
 
-// rememberBrowser makes a browser known for a user who has signed in.
+// rememberBrowser makes a browser a known browser of a user who has signed in.
 func (p *Provider) rememberBrowser(w http.ResponseWriter, r *http.Request, user string) error {
 	if known, err := p.knownBrowser(r, user); err != nil || known != "" {
 		return err

@@ -13,39 +13,41 @@ import (
 	"annals/http/signin/queue"
 )
 
-// passwordLimits apply to each known browser of an account.
+// passwordLimits bounds the password attempts of each known browser.
 var passwordLimits = throttle.Limits{Free: 5, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
-// addressLimits apply to each address, which many users may share.
+// addressLimits bounds the password attempts of each address, which many users may share.
 var addressLimits = throttle.Limits{Free: 50, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
 // loginForm is the content of the sign-in page.
 type loginForm struct {
-	Next   step
-	Name   string // as it was typed
-	Client string // to which the visitor is on the way; "" for none
-	Proof  bool   // a proof of work is missing
-
-	Passkey bool // in place of the password
-
-	OtherIssuers []string // issuers whose people cannot sign in here, on the way to a document
+	Next         step
+	Name         string   // as it was typed
+	Client       string   // title of the client to which the user signs in; "" if there is none
+	Proof        bool     // a proof of work is missing
+	Passkey      bool     // passkeys are supported
+	OtherIssuers []string // issuers whose users cannot open document links
 }
 
-// showLogin shows the sign-in page. formTargets is where its form may lead in the end. A
-// browser without a cookie gets one, for the form token. Only this page and that of a password
-// link set one: a request from another site comes without the existing cookie, which a new one
-// would replace.
-func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, leads string) error {
+// showLogin shows the sign-in page. formTargets are the origins to which its form may redirect.
+func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, formTargets string) error {
+	return p.loginPage(w, p.ensureCookie(w, v), form, formTargets, nil)
+}
+
+// ensureCookie sets a session cookie if the browser sent none, because form tokens depend on it.
+// It must only be called for a page that a user opens, not for a form: browsers send a form of
+// another site without the existing cookie, which a new cookie would then replace.
+func (p *Provider) ensureCookie(w http.ResponseWriter, v visitor) visitor {
 	if v.cookie == "" {
 		v.cookie = accounts.NewSecret()
 		p.setCookie(w, v.cookie)
 	}
-	return p.loginPage(w, v, form, leads, nil)
+	return v
 }
 
-func (p *Provider) loginPage(w http.ResponseWriter, v visitor, form loginForm, leads string, wrong *problem) error {
+func (p *Provider) loginPage(w http.ResponseWriter, v visitor, form loginForm, formTargets string, wrong *problem) error {
 	form.Passkey = p.passkeys != nil
-	page := view{Title: "Sign in", Content: form, Scripts: []string{"login.js"}, formTargets: leads}
+	page := view{Title: "Sign in", Content: form, Scripts: []string{"login.js"}, formTargets: formTargets}
 	if form.Passkey {
 		page.Scripts = append(page.Scripts, "passkey.js")
 	}
@@ -53,11 +55,11 @@ func (p *Provider) loginPage(w http.ResponseWriter, v visitor, form loginForm, l
 	return p.showWith(w, v, "login.html", page, wrong)
 }
 
-// login takes the form of the sign-in page.
+// login handles the form of the sign-in page.
 func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form := loginForm{Next: readStep(r.PostForm), Name: r.PostForm.Get("username")}
-	var leads string
-	form.Client, leads = p.destination(r, form.Next)
+	var formTargets string
+	form.Client, formTargets = p.destination(r, form.Next)
 	if form.Next.Page == "document" {
 		form.OtherIssuers = p.otherIssuers()
 	}
@@ -70,7 +72,7 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 		return err
 	}
 	form.Proof = shown.proof
-	return p.loginPage(w, v, form, leads, shown)
+	return p.loginPage(w, v, form, formTargets, shown)
 }
 
 const wrongPassword = "The name or the password is wrong."
@@ -78,22 +80,22 @@ const wrongPassword = "The name or the password is wrong."
 // attempt is an attempt to sign in by password.
 type attempt struct {
 	name, password string
-	proof          string // of work
-	signedIn       bool   // the browser is, as that user
+	proof          string // proof of work
+	signedIn       bool   // the user is already signed in and confirms a change
 }
 
 func tooManyTries(wait time.Duration) error {
 	return &problem{
 		status: http.StatusTooManyRequests, wait: wait,
-		text: fmt.Sprintf("There were too many tries. Try again in %d s.", oauth.Seconds(wait)),
+		text: fmt.Sprintf("There were too many attempts. Try again in %d s.", oauth.Seconds(wait)),
 	}
 }
 
-// authenticate checks a password within the limits on attempts. Its errors can be shown to the
-// user.
+// authenticate checks a password within the limits on attempts. It returns the account and its
+// password hash.
 func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, string, error) {
 	account := accountName(t.name)
-	caller, succeeded, err := p.admit(r, account, t)
+	caller, refund, err := p.admit(r, account, t)
 	if err != nil {
 		if shown := problemOf(err); shown != nil {
 			p.report(r, accounts.Event{Kind: accounts.SignInRefused, Detail: shown.text})
@@ -103,13 +105,13 @@ func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, s
 	found, hash, err := p.accounts.CheckPassword(r.Context(), caller, account, t.password)
 	switch {
 	case errors.Is(err, queue.ErrFull):
-		succeeded() // nothing was tried
+		refund() // the password was not checked
 		return accounts.Account{}, "", &problem{
-			status: http.StatusServiceUnavailable, wait: unavailableRetry, text: "Too many people sign in at this moment. Try again in a few seconds.",
+			status: http.StatusServiceUnavailable, wait: unavailableRetry, text: "Too many people are signing in at the moment. Try again in a few seconds.",
 		}
 	case fault.Is(err, fault.Unauthenticated):
 		// The log omits the name, since people type their password there by mistake.
-		p.logger.InfoContext(r.Context(), "a sign-in was refused", "address", p.address(r))
+		p.logger.InfoContext(r.Context(), "a sign-in with a wrong name or password was refused", "address", p.Address(r))
 		event := accounts.Event{Kind: accounts.SignInFailed, Detail: "password"}
 		if hash != "" {
 			event.User = account
@@ -119,13 +121,13 @@ func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, s
 	case err != nil:
 		return accounts.Account{}, "", err
 	}
-	succeeded()
+	refund()
 	return found, hash, nil
 }
 
-// admit decides whether an attempt is checked at all. The caller calls succeeded if the
-// password was right.
-func (p *Provider) admit(r *http.Request, account string, t attempt) (caller queue.Caller, succeeded func(), err error) {
+// admit decides whether the limits allow an attempt. The caller must call refund if the password
+// was right or was not checked.
+func (p *Provider) admit(r *http.Request, account string, t attempt) (caller queue.Caller, refund func(), err error) {
 	key := "session of " + account
 	if !t.signedIn {
 		browser, err := p.knownBrowser(r, account)

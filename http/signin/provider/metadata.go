@@ -14,20 +14,19 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// scopeOpenID asks for an ID token, too. It is the only scope of clients: what their tokens
-// permit depends on the rights of the user alone, and every one comes with a refresh token.
-// Access tokens for API tokens have a scope of package apitoken.
+// scopeOpenID requests an ID token. It is the only scope that clients can request: their tokens
+// always have all rights of the user, and come with a refresh token. Only access tokens issued
+// in exchange for API tokens have one of the scopes of package apitoken.
 const scopeOpenID = "openid"
 
-// document is served at a well-known address of a host.
+// document is a metadata document at a well-known path of a host.
 type document struct {
 	host  string
-	serve route
+	route route
 }
 
-// rootDocuments returns the documents at well-known addresses, by path: the issuer's metadata
-// (RFC 8414 §3.1 appends the issuer's path to the well-known name) and that of the resources
-// (RFC 9728 §3.1).
+// rootDocuments returns the documents at well-known paths, by path: the metadata of the issuer
+// (RFC 8414 §3.1) and of the resources (RFC 9728 §3.1).
 func (p *Provider) rootDocuments(issuer *url.URL) (map[string][]document, error) {
 	all := map[string][]document{}
 	add := func(path, host string, read func(context.Context) (any, error)) {
@@ -39,20 +38,20 @@ func (p *Provider) rootDocuments(issuer *url.URL) (map[string][]document, error)
 	for i, r := range p.resources {
 		u, err := url.Parse(r.url)
 		if err != nil {
-			return nil, fault.Errorf(fault.Invalid, "resource %q: %w", r.url, err)
+			return nil, fault.Errorf(fault.Invalid, "parse the URL of the resource %q: %w", r.url, err)
 		}
 		read := func(context.Context) (any, error) { return p.resourceMetadata(r), nil }
 		path := strings.TrimSuffix(u.Path, "/")
 		add(signin.WellKnown+signin.ProtectedResource+path, u.Host, read)
-		if i == 0 && path != "" { // for clients that know nothing of paths: the tools
+		if i == 0 && path != "" { // the first resource also without its path, for clients that omit it
 			add(signin.WellKnown+signin.ProtectedResource, u.Host, read)
 		}
 	}
 	return all, nil
 }
 
-// RootDocuments serves the well-known addresses. If several resources have the same path, the
-// request's host decides.
+// RootDocuments serves the documents at well-known paths. If several resources have the same
+// path, the host of the request selects the document.
 func (p *Provider) RootDocuments() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all := p.documents[strings.TrimSuffix(r.URL.Path, "/")]
@@ -61,7 +60,7 @@ func (p *Provider) RootDocuments() http.Handler {
 			return
 		}
 		i := slices.IndexFunc(all, func(d document) bool { return strings.EqualFold(d.host, r.Host) })
-		all[max(i, 0)].serve.serve(w, r)
+		all[max(i, 0)].route.serve(w, r)
 	})
 }
 
@@ -74,7 +73,7 @@ func (p *Provider) resourceMetadata(r resource) any {
 	}
 }
 
-// discovery is the issuer's metadata, for both OpenID Connect Discovery and RFC 8414.
+// discovery returns the issuer's metadata, both for OpenID Connect Discovery and for RFC 8414.
 func (p *Provider) discovery(context.Context) (any, error) {
 	return map[string]any{
 		"issuer":                                         p.issuer.URL(),
@@ -106,7 +105,7 @@ func (p *Provider) discovery(context.Context) (any, error) {
 }
 
 func (p *Provider) keySet(ctx context.Context) (any, error) {
-	if _, err := p.accounts.SigningKey(ctx); err != nil { // so that there is one
+	if _, err := p.accounts.SigningKey(ctx); err != nil { // creates the first key
 		return nil, err
 	}
 	keys, err := p.accounts.Keys(ctx)

@@ -25,14 +25,14 @@ var templates = template.Must(template.New("").ParseFS(templateFiles, "templates
 type view struct {
 	Title   string
 	Base    string   // path of the issuer's URL, without a slash at the end
-	Token   string   // for forms to bring back
+	Token   string   // form token
 	User    string   // "" if nobody is signed in
-	Problem string   // what was wrong with what was sent
-	Scripts []string // modules
+	Problem string   // what is wrong with the form that was sent
+	Scripts []string // names of JavaScript modules
 	Content any
 
-	status      int
-	formTargets string // form-action sources besides this service
+	status      int    // 200 if it is 0
+	formTargets string // further sources of the policy's form-action
 }
 
 // show writes a page.
@@ -48,11 +48,11 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	if len(page.Scripts) > 0 {
 		policy += "script-src 'self'; worker-src 'self'; connect-src 'self'; "
 	}
-	// Browsers apply form-action to redirects after a form, too.
+	// Browsers also apply form-action to the redirects that follow a form.
 	h.Set("Content-Security-Policy", strings.TrimSpace(policy+"form-action 'self' "+page.formTargets))
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // without one, browsers send forms with the origin "null"
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send forms with the origin "null"
 	h.Set("Cache-Control", "no-store")
 	if page.status != 0 {
 		w.WriteHeader(page.status)
@@ -66,7 +66,7 @@ type problem struct {
 	status int
 	text   string
 	wait   time.Duration
-	proof  bool // of work is what is missing
+	proof  bool // a proof of work is missing
 }
 
 func (e *problem) Error() string { return e.text }
@@ -86,8 +86,8 @@ func (p *Provider) page(render func(w http.ResponseWriter, r *http.Request, v vi
 	}
 }
 
-// form returns the handler of a form. Forms that other sites submit are rejected, by their
-// Origin and by the form token.
+// form returns the handler of a form. It rejects forms that other sites submit by their Origin
+// header and by the form token.
 func (p *Provider) form(take func(w http.ResponseWriter, r *http.Request, v visitor) error) http.HandlerFunc {
 	return p.page(func(w http.ResponseWriter, r *http.Request, v visitor) error {
 		p.sweep(r.Context())
@@ -96,7 +96,7 @@ func (p *Provider) form(take func(w http.ResponseWriter, r *http.Request, v visi
 			return problemf(http.StatusBadRequest, "The form could not be read.")
 		}
 		if p.origin.Check(r) != nil || !v.validToken(r.PostForm.Get("token")) {
-			return problemf(http.StatusForbidden, "This page was open for too long, or did not come from here. Go back, load it again, and try once more.")
+			return problemf(http.StatusForbidden, "This form was open for too long, or was not sent from this service. Go back, reload the page and try again.")
 		}
 		return take(w, r, v)
 	})
@@ -107,39 +107,39 @@ func (p *Provider) showError(ctx context.Context, w http.ResponseWriter, v visit
 	shown := problemOf(err)
 	if shown == nil {
 		if ctx.Err() == nil {
-			p.logger.ErrorContext(ctx, "a sign-in page failed", "error", err)
+			p.logger.ErrorContext(ctx, "a request for a sign-in page failed", "error", err)
 		}
 		shown = &problem{status: http.StatusInternalServerError, text: "The sign-in service failed. Try again later."}
 		if fault.Is(err, fault.Unavailable) {
-			shown = &problem{status: http.StatusServiceUnavailable, text: "The sign-in service cannot answer at the moment. Try again in a few seconds.", wait: unavailableRetry}
+			shown = &problem{status: http.StatusServiceUnavailable, text: "The sign-in service is temporarily unavailable. Try again in a few seconds.", wait: unavailableRetry}
 		}
 	}
 	(&oauth.Error{Status: shown.status, Wait: shown.wait}).WriteHeaders(w)
 	if err := p.show(w, v, "error.html", view{Title: "This did not work", Problem: shown.text, status: shown.status}); err != nil {
-		p.logger.ErrorContext(ctx, "a sign-in page cannot be shown", "error", err)
+		p.logger.ErrorContext(ctx, "the error page of the sign-in service failed", "error", err)
 	}
 }
 
-// problemOf returns an error as it may be shown to users, or nil for internal errors.
+// problemOf returns an error in the form in which users see it, or nil for internal errors.
 func problemOf(err error) *problem {
 	var shown *problem
-	var refused *oauth.Error
+	var invalid *oauth.Error
 	switch {
 	case errors.As(err, &shown):
 		return shown
-	case errors.As(err, &refused):
-		return &problem{status: http.StatusBadRequest, text: "The program that sent you here asked for something that cannot be: " + refused.Description + ".", wait: refused.Wait}
+	case errors.As(err, &invalid):
+		return &problem{status: http.StatusBadRequest, text: "The program that sent you here sent an invalid request: " + invalid.Description + ".", wait: invalid.Wait}
 	case fault.Is(err, fault.Invalid):
 		return &problem{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
 	return nil
 }
 
-// step is where the browser continues after the sign-in: one of these pages, whatever the form
-// says.
+// step is the page at which the browser continues after the sign-in.
 type step struct{ Page, Query string }
 
-// readStep reads the step that a form carries.
+// readStep returns the step in a form. It accepts only known pages, so that a form cannot
+// redirect to another site.
 func readStep(form url.Values) step {
 	s := step{Page: form.Get("page")}
 	query, err := url.ParseQuery(form.Get("query"))
@@ -152,7 +152,7 @@ func readStep(form url.Values) step {
 		}
 		query = url.Values{"to": {query.Get("to")}}
 	}
-	if s.Page == "authorize" { // the password was given just now
+	if s.Page == "authorize" { // the user has just signed in, as prompt and max_age may require
 		consent := slices.Contains(strings.Fields(query.Get("prompt")), "consent")
 		query.Del("max_age")
 		query.Del("prompt")
@@ -164,10 +164,10 @@ func readStep(form url.Values) step {
 	return s
 }
 
-// scripts adds the scripts that the step needs to those of a page.
+// scripts returns the names of a page's scripts, with those that the step needs.
 func (s step) scripts(names ...string) []string {
 	if s.Page == "document" {
-		names = append(names, "fragment.js") // after the rest
+		names = append(names, "fragment.js") // last, because it changes addresses by which the others find forms
 	}
 	return names
 }
@@ -186,9 +186,9 @@ func (p *Provider) stepPath(s step) string {
 // script serves one of the pages' modules.
 func script(name string) route {
 	return route{get: func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "public, max-age=300") // they belong together
+		w.Header().Set("Cache-Control", "public, max-age=300") // short, so that modules of two versions are not mixed for long
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		// A worker has the policy of its own script.
+		// A worker is subject to the policy of its script, not of the page.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'none'")
 		http.ServeFileFS(w, r, templateFiles, "scripts/"+name)
 	}}

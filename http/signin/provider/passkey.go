@@ -13,14 +13,14 @@ import (
 
 const ceremonyPurpose = "ceremony"
 
-// ceremony is a challenge for a passkey, bound to a browser.
+// ceremony is the state of a passkey challenge, which the browser keeps as a sealed text.
 type ceremony struct {
-	Browser  []byte           `json:"browser"`
-	User     string           `json:"user,omitempty"` // whose new passkey it is to be
+	Browser  []byte           `json:"browser"`        // digest of the cookie
+	User     string           `json:"user,omitempty"` // who registers a passkey; "" for a sign-in
 	Question passkey.Ceremony `json:"question"`
 }
 
-// passkeyReply is what passkey.js gets.
+// passkeyReply is the response to passkey.js.
 type passkeyReply struct {
 	Ceremony string `json:"ceremony,omitempty"`
 	Options  any    `json:"options,omitempty"`
@@ -37,9 +37,9 @@ func (p *Provider) sendCeremony(w http.ResponseWriter, r *http.Request, v visito
 	return nil
 }
 
-var errPasskeyRefused = problemf(http.StatusForbidden, "The passkey was refused. Perhaps it was removed here, or the page was open for too long: load it again.")
+var errPasskeyRefused = problemf(http.StatusForbidden, "The passkey was refused. It may have been removed here, or the page was open for too long. Reload the page and try again.")
 
-// openCeremony returns a challenge that was sent to this browser, and uses it up.
+// openCeremony returns the ceremony in a form and marks it as used. It must be this browser's.
 func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err error) {
 	sealed, valid, err := p.accounts.Unseal(r.Context(), ceremonyPurpose, r.PostForm.Get("ceremony"), &c, p.now())
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err err
 	return c, err
 }
 
-// startPasskeyLogin sends a challenge that any passkey may answer.
+// startPasskeyLogin sends a challenge for any passkey of this host.
 func (p *Provider) startPasskeyLogin(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if p.passkeys == nil {
 		return errPasskeyRefused
@@ -72,7 +72,7 @@ func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v 
 	if p.passkeys == nil {
 		return errPasskeyRefused
 	}
-	address := p.address(r)
+	address := p.Address(r)
 	if wait := p.addresses.Take(address); wait > 0 {
 		return tooManyTries(wait)
 	}
@@ -94,8 +94,8 @@ func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v 
 		return p.accounts.PasskeyUser(r.Context(), user, handle)
 	})
 	if err == nil {
-		var there bool
-		if there, err = p.accounts.UsePasskey(r.Context(), user, used, p.now()); err == nil && !there {
+		var exists bool
+		if exists, err = p.accounts.UsePasskey(r.Context(), user, used, p.now()); err == nil && !exists {
 			err = passkey.ErrRefused
 		}
 	}
@@ -135,7 +135,8 @@ func (p *Provider) passkeyUser(r *http.Request, v visitor) (passkey.User, error)
 	return p.accounts.PasskeyUser(r.Context(), v.user, handle)
 }
 
-// finishPasskeyRegistration stores a new passkey. The user gave the password at the start.
+// finishPasskeyRegistration stores a new passkey. changeFactor checked the password before it
+// sent the challenge.
 func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return errSessionEnded
@@ -154,9 +155,9 @@ func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	made, err := p.passkeys.FinishRegistration(user, c.Question, []byte(r.PostForm.Get("credential")))
+	created, err := p.passkeys.FinishRegistration(user, c.Question, []byte(r.PostForm.Get("credential")))
 	if err == nil {
-		err = p.accounts.AddPasskey(r.Context(), v.user, passkeyName(r.PostForm.Get("name")), made, p.now())
+		err = p.accounts.AddPasskey(r.Context(), v.user, passkeyName(r.PostForm.Get("name")), created, p.now())
 	}
 	if errors.Is(err, passkey.ErrRefused) {
 		p.logger.InfoContext(r.Context(), "a new passkey was refused", "user", v.user, "error", err)

@@ -6,31 +6,27 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// linkForm is the content of the page of a password link.
+// linkForm is the content of the page on which a password link sets a password.
 type linkForm struct{ Code, Name string }
 
-var errLinkInvalid = problemf(http.StatusForbidden, "This link is wrong, was used, or has expired. Ask the operator of this service for another.")
+var errLinkInvalid = problemf(http.StatusForbidden, "This link is wrong, was used, or has expired. Ask the operator of this service for a new one.")
 
-// passwordLink shows the page of a link. Opening it does not use the link up, since mail
-// programs open links.
+// passwordLink shows the page of a link. The link stays valid, since mail programs open links
+// before their user does.
 func (p *Provider) passwordLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	code := r.URL.Query().Get("code")
 	name, err := p.checkLink(r, code)
 	if err != nil {
 		return err
 	}
-	if v.cookie == "" {
-		v.cookie = accounts.NewSecret()
-		p.setCookie(w, v.cookie)
-	}
-	return p.showLink(w, v, linkForm{code, name}, nil)
+	return p.showLink(w, p.ensureCookie(w, v), linkForm{code, name}, nil)
 }
 
 func (p *Provider) showLink(w http.ResponseWriter, v visitor, form linkForm, wrong *problem) error {
 	return p.showWith(w, v, "link.html", view{Title: "Set your password", Content: form}, wrong)
 }
 
-// setPasswordByLink sets the password and signs the user in.
+// setPasswordByLink sets the user's password and continues with the sign-in.
 func (p *Provider) setPasswordByLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	code := r.PostForm.Get("code")
 	name, err := p.checkLink(r, code)
@@ -50,10 +46,10 @@ func (p *Provider) setPasswordByLink(w http.ResponseWriter, r *http.Request, v v
 	return p.afterPassword(w, r, v, accounts.Account{Name: name}, hash, step{})
 }
 
-// checkLink returns the user of a link. Wrong links are throttled although they cannot be
-// guessed, because each costs a lookup.
+// checkLink returns the user of a link. Wrong links are throttled because each costs a lookup,
+// not because links could be guessed.
 func (p *Provider) checkLink(r *http.Request, code string) (name string, err error) {
-	address := p.address(r)
+	address := p.Address(r)
 	if wait := p.addresses.Take(address); wait > 0 {
 		return "", tooManyTries(wait)
 	}

@@ -11,67 +11,71 @@ import (
 	"annals/http/signin/queue"
 )
 
-// Password guessing is limited in three ways. A known browser of the user has attempts of its
-// own, with growing waits. Attempts from all other browsers count against their address, with
-// waits after many. And after a few failures of the account or the address, each attempt takes
-// a proof of work. Guesses from elsewhere therefore never lock a user out: they cost some
-// seconds of work once, as each guess costs the attacker.
+// Password guessing is limited in three ways:
+//   - The attempts in a known browser of a user are throttled for that browser.
+//   - The attempts in unknown browsers are throttled for their address.
+//   - After a few failures for an account or an address, each attempt in an unknown browser
+//     requires a proof of work.
+//
+// Failed guesses therefore never lock out the user. In an unknown browser the user has to wait
+// some seconds for one proof, while the attacker needs a proof for each guess.
 
 const (
-	// freeAccountFailures and freeAddressFailures are how many failures need no proof.
+	// freeAccountFailures and freeAddressFailures are the numbers of failures from which on a
+	// proof is required.
 	freeAccountFailures = 5
 	freeAddressFailures = 20
-	// failuresHalfLife is how long it takes to forget half of the failures.
+	// failuresHalfLife is the time after which the counts of failures are halved.
 	failuresHalfLife = 15 * time.Minute
-	// busyQueue is how many waiting password checks make every attempt of an unknown browser
-	// take a proof of busyBits.
+	// busyQueue is the number of waiting password checks from which on every attempt in an
+	// unknown browser requires a proof of busyBits.
 	busyQueue = 8
 	busyBits  = pow.MinBits + 2
 )
 
-// difficulty returns the bits of proof that an attempt takes after so many failures.
-func difficulty(ofAccount, ofAddress int) int {
-	bits := max(pow.Difficulty(ofAccount, freeAccountFailures), pow.Difficulty(ofAddress, freeAddressFailures))
+// difficulty returns the number of zero bits that a proof must have, given the failures of the
+// account and of the address; 0 if no proof is required.
+func difficulty(accountFailures, addressFailures int) int {
+	bits := max(pow.Difficulty(accountFailures, freeAccountFailures), pow.Difficulty(addressFailures, freeAddressFailures))
 	if accounts.WaitingChecks() >= busyQueue {
 		bits = max(bits, busyBits)
 	}
 	return bits
 }
 
-// accountKey and addressKey are the keys of failures.
+// accountKey and addressKey return the keys by which failures are counted.
 func accountKey(name string) string    { return "account " + name }
 func addressKey(address string) string { return "address " + address }
 
-// errProofMissing asks for a proof of work.
+// errProofMissing is the error if an attempt lacks a valid proof of work.
 var errProofMissing = &problem{
 	status: http.StatusTooManyRequests, proof: true,
-	text: "Wrong passwords were tried for this name. Before another try, this browser has to do some work, which takes some seconds: type the password again.",
+	text: "Wrong passwords were tried for this name. Your browser now has to do some work before each attempt, which takes a few seconds. Enter the password again.",
 }
 
-// admitUnknown decides whether an attempt from an unknown browser is checked. Its errors can
-// be shown to the user. The caller calls undo if the attempt was no failure.
-func (p *Provider) admitUnknown(r *http.Request, account, proof string) (caller queue.Caller, undo func(), err error) {
-	address := p.address(r)
+// admitUnknown is admit for an attempt in an unknown browser.
+func (p *Provider) admitUnknown(r *http.Request, account, proof string) (caller queue.Caller, refund func(), err error) {
+	address := p.Address(r)
 	if wait := p.addresses.Take(address); wait > 0 {
 		return caller, nil, tooManyTries(wait)
 	}
-	ofAccount, ofAddress := p.failures.Take(accountKey(account)), p.failures.Take(addressKey(address))
-	undo = func() {
+	bits := difficulty(p.failures.Take(accountKey(account)), p.failures.Take(addressKey(address)))
+	refund = func() {
 		p.addresses.Refund(address)
 		p.failures.Refund(accountKey(account))
 		p.failures.Refund(addressKey(address))
 	}
-	bits := difficulty(ofAccount, ofAddress)
 	if bits == 0 {
-		return queue.Caller{Class: accounts.UnknownCaller, Key: address}, undo, nil
+		return queue.Caller{Class: accounts.UnknownCaller, Key: address}, refund, nil
 	}
 	if err := p.checkProof(r.Context(), proof, account, bits); err != nil {
-		undo()
+		refund()
 		return caller, nil, err
 	}
-	return queue.Caller{Class: accounts.ProvenCaller, Key: address}, undo, nil
+	return queue.Caller{Class: accounts.ProvenCaller, Key: address}, refund, nil
 }
 
+// checkProof checks a proof of work and marks its challenge as used.
 func (p *Provider) checkProof(ctx context.Context, proof, account string, bits int) error {
 	if proof == "" {
 		return errProofMissing
@@ -94,32 +98,33 @@ func (p *Provider) checkProof(ctx context.Context, proof, account string, bits i
 	return err
 }
 
-// proof tells login.js, before it sends the form, which proof is needed: a challenge, or an
-// empty object. It depends on earlier attempts alone, not on whether the name exists.
+// proof returns the challenge that login.js has to solve before it sends the form; an empty
+// object if no proof is required. Whether one is required depends only on earlier attempts, so
+// that it does not reveal whether the name exists.
 func (p *Provider) proof(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	account := accountName(r.PostForm.Get("username"))
 	known, err := p.knownBrowser(r, account)
 	if err != nil {
 		return err
 	}
-	bits := difficulty(p.failures.Count(accountKey(account)), p.failures.Count(addressKey(p.address(r))))
-	var answer any = struct{}{}
+	bits := difficulty(p.failures.Count(accountKey(account)), p.failures.Count(addressKey(p.Address(r))))
+	var reply any = struct{}{}
 	if known == "" && bits > 0 {
 		key, err := p.accounts.SealKey(r.Context())
 		if err != nil {
 			return err
 		}
-		if answer, err = pow.New(key, account, bits, p.now()); err != nil {
+		if reply, err = pow.New(key, account, bits, p.now()); err != nil {
 			return err
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, reply)
 	return nil
 }
 
-// accountName normalises a typed name. A name that is too long becomes "", which no account
-// has.
+// accountName normalises a typed name. For a name that is too long it returns "", which is the
+// name of no account.
 func accountName(typed string) string {
 	name := accounts.NormalName(typed)
 	if len(name) > accounts.MaxNameBytes {

@@ -1,8 +1,8 @@
-// Package provider is the built-in OAuth 2.1 authorization server and OpenID provider:
-// the pages on which users sign in and manage their factors, programs and tokens, and
-// the endpoints at which programs register and get tokens.
+// Package provider is the built-in OAuth 2.1 authorization server and OpenID provider: the pages
+// on which users sign in and manage their factors, programs and tokens, and the endpoints at
+// which clients register and get tokens.
 //
-// It may import events and what is below it, signin, and all packages below that.
+// It may import events and what is below it, signin, and all packages below signin.
 package provider
 
 import (
@@ -23,37 +23,35 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// Provider is the built-in OAuth 2.1 authorization server and OpenID provider. Below the
-// issuer's URL it serves the pages on which users sign in, and the endpoints at which programs
-// get tokens. It runs nothing in the background: expired rows are deleted while it handles
-// requests. Methods may be called concurrently, and several processes may serve the same
-// accounts.
+// Provider serves the pages and endpoints below the issuer's URL. It starts no goroutine:
+// expired rows are deleted while it handles requests. Methods may be called concurrently, and
+// several processes may serve the same accounts.
 type Provider struct {
 	issuer    *signin.Issuer
 	accounts  *accounts.Store
 	resources []resource
-	servers   []string // whose tokens the resources take
+	servers   []string // URLs of the issuers that the resources accept
 	proxies   []netip.Prefix
 	rotation  time.Duration
 
 	requireFactor bool
-	passkeys      *passkey.Keys // nil if the issuer's URL does not permit them
-	noPasskeys    string        // why, then
-	host          string        // of the issuer's URL, as apps for codes show it
+	passkeys      *passkey.Keys // nil if browsers do not support passkeys at the issuer's URL
+	noPasskeys    string        // why passkeys is nil
+	host          string        // of the issuer's URL; authenticator apps show it
 
 	logger *slog.Logger
 	now    func() time.Time
 
 	routes      map[string]route
-	documents   map[string][]document // by path, at the root of a host
+	documents   map[string][]document // well-known documents, by path
 	origin      *http.CrossOriginProtection
-	path        string      // of the issuer's URL, as requests have it
-	base        string      // the same as it is written in a URL
-	cookie      http.Cookie // what they all have in common
+	path        string      // of the issuer's URL, decoded
+	base        string      // of the issuer's URL, escaped
+	cookie      http.Cookie // attributes that all cookies share
 	clientPages *clients.Pages
 	sweeper     sweeper
 
-	// Keyed by address, except passwords and codes: those by known browser or user.
+	// Keyed by address, except passwords and codes, which are keyed by known browser or user.
 	visits, registrations, addresses, passwords, secrets, devices, userCodes, codes *throttle.Throttle
 	// failures counts wrong passwords, by account and by address.
 	failures *pow.Tally
@@ -62,15 +60,15 @@ type Provider struct {
 // Options configures a Provider.
 type Options struct {
 	Core, Vault, Tools string         // URLs of the services and of the agents' tools
-	Servers            []string       // URLs of the issuers in the resources' metadata; the built-in one if empty
-	Proxies            []netip.Prefix // whose X-Forwarded-For is believed
-	RequireFactor      bool           // a second one, of all users
+	Servers            []string       // URLs of the issuers in the metadata of the resources; the built-in one if empty
+	Proxies            []netip.Prefix // proxies whose X-Forwarded-For is trusted
+	RequireFactor      bool           // require a second factor of all users
 	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 for never
 	Logger             *slog.Logger
 }
 
-// New returns the provider over an issuer and its accounts, which the caller closes. Close
-// releases what the provider opens itself.
+// New returns the provider of an issuer and its account store. The caller closes the store, and
+// the provider by Close.
 func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 	p := &Provider{
 		issuer: issuer, accounts: issuer.Accounts(), servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, requireFactor: o.RequireFactor, logger: cmp.Or(o.Logger, slog.Default()), now: issuer.Now,
@@ -91,12 +89,12 @@ func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 	}
 	own, err := url.Parse(issuer.URL())
 	if err != nil {
-		return nil, fault.Errorf(fault.Invalid, "issuer: %w", err)
+		return nil, fault.Errorf(fault.Invalid, "parse the issuer URL: %w", err)
 	}
 	if err := p.origin.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
-		return nil, fault.Errorf(fault.Invalid, "issuer %q: %w", issuer.URL(), err)
+		return nil, fault.Errorf(fault.Invalid, "trust the origin of issuer %q: %w", issuer.URL(), err)
 	}
-	p.host = strings.ReplaceAll(own.Hostname(), ":", ".") // apps read a colon as the end of it
+	p.host = strings.ReplaceAll(own.Hostname(), ":", ".") // apps take a colon for the end of the name
 	if p.passkeys, err = passkey.New(own); err != nil {
 		p.noPasskeys = err.Error()
 	}
@@ -118,11 +116,11 @@ func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 // Close closes idle connections to clients' pages.
 func (p *Provider) Close() { p.clientPages.HTTP.CloseIdleConnections() }
 
-// urlOf returns the URL of a path below the issuer's.
+// urlOf returns the URL of a path below the issuer's URL.
 func (p *Provider) urlOf(path string) string { return strings.TrimSuffix(p.issuer.URL(), "/") + path }
 
-// pathTo is urlOf without the host: pages link to each other on the host by which the browser
-// came, where its cookies are.
+// pathTo is urlOf without the host. Pages link to each other without it, so that the browser
+// stays on the host that it used, for which it has the cookies.
 func (p *Provider) pathTo(path string) string { return p.base + path }
 
 func (p *Provider) makeRoutes() map[string]route {
@@ -164,7 +162,7 @@ func (p *Provider) makeRoutes() map[string]route {
 	return routes
 }
 
-// ServeHTTP serves the paths below the issuer's URL. Requests carry the full path.
+// ServeHTTP serves the paths below the issuer's URL. It expects requests with the full path.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, below := strings.CutPrefix(r.URL.Path, p.path)
 	route, ok := p.routes[path]
@@ -175,8 +173,8 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route.serve(w, r)
 }
 
-// report passes an event to the audit, with the address of a request.
+// report adds the client's address to an event and passes it to the audit.
 func (p *Provider) report(r *http.Request, e accounts.Event) {
-	e.Address = p.address(r)
+	e.Address = p.Address(r)
 	p.accounts.Report(r.Context(), e)
 }

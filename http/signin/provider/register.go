@@ -13,8 +13,8 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// Anyone may register a client, so registrations are limited by address. A limit on all of
-// them together could be used up by one attacker; see accounts/eviction.go.
+// registrationLimits bounds the registrations of an address. There is no limit on all
+// registrations together, which a single attacker could exhaust; see accounts/eviction.go.
 var registrationLimits = throttle.Limits{Free: 30, First: time.Minute, Longest: time.Minute, Quiet: time.Hour}
 
 // maxRegistration bounds the body of a registration, in bytes.
@@ -28,7 +28,7 @@ type registered struct {
 
 // register registers a client (RFC 7591).
 func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
-	if wait := p.registrations.Take(p.address(r)); wait > 0 {
+	if wait := p.registrations.Take(p.Address(r)); wait > 0 {
 		return 0, nil, oauth.TooMany(wait)
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -36,7 +36,7 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 	}
 	c := clients.Client{ID: rand.Text()}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRegistration)).Decode(&c.Metadata); err != nil {
-		return 0, nil, oauth.Errorf("invalid_client_metadata", "the body must be a JSON object of up to %d bytes with fields of the usual types", maxRegistration)
+		return 0, nil, oauth.Errorf("invalid_client_metadata", "the body must be a JSON object of up to %d bytes with fields as in RFC 7591", maxRegistration)
 	}
 	if err := c.Complete(); err != nil {
 		return 0, nil, err
@@ -46,7 +46,7 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 		return 0, nil, fmt.Errorf("encode the metadata of a client: %w", err)
 	}
 	now := p.now()
-	added, err := p.accounts.AddClient(r.Context(), c.ID, metadata, p.address(r), now)
+	added, err := p.accounts.AddClient(r.Context(), c.ID, metadata, p.Address(r), now)
 	if err != nil {
 		return 0, nil, err
 	}

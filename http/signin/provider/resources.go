@@ -9,23 +9,23 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// resource is what a token may be requested for (RFC 8707).
+// resource is a service for which a token may be requested (RFC 8707).
 type resource struct{ url, audience string }
 
-// audienceFor returns the audience of a token for the given resources; that of the services if
-// there are none.
+// audienceFor returns the audience of a token for the requested resources. Without any, it is
+// the audience of the services.
 func (p *Provider) audienceFor(resources []string) (string, error) {
 	audience := ""
-	for _, asked := range resources {
-		i := slices.IndexFunc(p.resources, func(r resource) bool { return sameResource(r.url, asked) })
+	for _, requested := range resources {
+		i := slices.IndexFunc(p.resources, func(r resource) bool { return sameResource(r.url, requested) })
 		if i < 0 {
-			return "", oauth.Errorf("invalid_target", "this server issues no tokens for the resource")
+			return "", oauth.Errorf("invalid_target", "this server does not issue tokens for the requested resource")
 		}
 		if a := p.resources[i].audience; audience == "" || audience == a {
 			audience = a
 			continue
 		}
-		return "", oauth.Errorf("invalid_target", "one token cannot be for the services and for the tools")
+		return "", oauth.Errorf("invalid_target", "a token cannot be for both the services and the agent tools")
 	}
 	if audience == "" {
 		audience = p.issuer.Audience()
@@ -33,18 +33,18 @@ func (p *Provider) audienceFor(resources []string) (string, error) {
 	return audience, nil
 }
 
-// sameResource compares URLs as RFC 3986 §6.2.2 and §6.2.3 demand. It ignores a trailing
-// slash, which some clients add.
+// sameResource compares URLs after normalisation (RFC 3986 §6.2.2 and §6.2.3). It ignores a
+// trailing slash, which some clients add.
 func sameResource(a, b string) bool {
 	if len(b) > clients.MaxURL {
 		return false
 	}
 	x, errX := url.Parse(a)
 	y, errY := url.Parse(b)
-	return errX == nil && errY == nil && plainURL(x) == plainURL(y)
+	return errX == nil && errY == nil && normalURL(x) == normalURL(y)
 }
 
-func plainURL(u *url.URL) string {
+func normalURL(u *url.URL) string {
 	c := *u
 	c.Scheme, c.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// revoke ends the grant of a refresh token or an access token (RFC 7009). Unknown tokens, and
-// those of other clients, are ignored without an error.
+// revoke ends the grant of a refresh token or access token (RFC 7009). It ignores unknown tokens
+// and tokens of other clients.
 func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
 	f, err := p.readClientForm(w, r)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// unavailableRetry is when clients should retry if the accounts cannot be read.
+// unavailableRetry is the Retry-After of responses if the account store is unavailable.
 const unavailableRetry = 5 * time.Second
 
-// route is the handlers of a path.
+// route holds the handlers of a path.
 type route struct {
-	get, post   http.HandlerFunc
-	crossOrigin bool // to the web pages of every origin
+	get, post   http.HandlerFunc // nil if the method is not allowed
+	crossOrigin bool             // web pages of every origin may call it
 }
 
 func (e route) serve(w http.ResponseWriter, r *http.Request) {
@@ -38,13 +38,14 @@ func (e route) serve(w http.ResponseWriter, r *http.Request) {
 		e.post(w, r)
 	default:
 		w.Header().Set("Allow", allow)
-		http.Error(w, "this address takes "+allow, http.StatusMethodNotAllowed)
+		http.Error(w, "this path allows only "+allow, http.StatusMethodNotAllowed)
 	}
 }
 
-// allowCrossOrigin allows calls from web pages of every origin, which is safe because these
-// endpoints use no cookies. It reports whether the request was a preflight and is answered.
-func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (answered bool) {
+// allowCrossOrigin allows calls from web pages of every origin. That is safe because these
+// endpoints use no cookies. It reports whether the request was a preflight request, to which it
+// has then replied.
+func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (done bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate")
@@ -58,17 +59,17 @@ func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (a
 	return true
 }
 
-// endpoint returns the handler of an endpoint for programs. Errors are written as RFC 6749
-// §5.2 demands.
+// endpoint returns the handler of an endpoint for clients. It writes errors as RFC 6749 §5.2
+// requires.
 func (p *Provider) endpoint(endpoint func(http.ResponseWriter, *http.Request) (status int, body any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.sweep(r.Context())
 		w.Header().Set("Cache-Control", "no-store")
 		status, body, err := endpoint(w, r)
 		if err != nil {
-			refused := p.oauthError(r.Context(), err)
-			refused.WriteHeaders(w)
-			status, body = refused.Status, refused
+			reply := p.oauthError(r.Context(), err)
+			reply.WriteHeaders(w)
+			status, body = reply.Status, reply
 		}
 		writeJSON(w, status, body)
 	}
@@ -79,12 +80,12 @@ func (p *Provider) public(read func(context.Context) (any, error)) http.HandlerF
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := read(r.Context())
 		if err != nil {
-			p.logger.ErrorContext(r.Context(), "the sign-in service cannot answer", "path", r.URL.Path, "error", err)
+			p.logger.ErrorContext(r.Context(), "a public document of the sign-in service is unavailable", "path", r.URL.Path, "error", err)
 			(&oauth.Error{Wait: unavailableRetry}).WriteHeaders(w)
-			http.Error(w, "the sign-in service cannot answer at the moment", http.StatusServiceUnavailable)
+			http.Error(w, "the sign-in service is temporarily unavailable; try again later", http.StatusServiceUnavailable)
 			return
 		}
-		// Short enough for clients to see a new key soon, long enough to save requests.
+		// Short, so that clients soon see a new signing key.
 		w.Header().Set("Cache-Control", "public, max-age=300")
 		writeJSON(w, http.StatusOK, value)
 	}
@@ -97,7 +98,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	}
 	body, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // they are all of our own making
+		panic(err) // all values are of types that can be encoded
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -105,7 +106,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Write(body)
 }
 
-// redirect sends the browser to another page, with a GET.
+// redirect redirects the browser to another page, which it requests with GET.
 func redirect(w http.ResponseWriter, to string) {
 	h := w.Header()
 	h.Set("Location", to)
@@ -114,17 +115,17 @@ func redirect(w http.ResponseWriter, to string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// oauthError returns an error as it is sent to a client, and logs internal ones.
+// oauthError returns the error to send to a client. It logs internal errors.
 func (p *Provider) oauthError(ctx context.Context, err error) *oauth.Error {
 	var known *oauth.Error
 	if errors.As(err, &known) {
 		return known
 	}
 	if ctx.Err() == nil {
-		p.logger.ErrorContext(ctx, "a sign-in failed", "error", err)
+		p.logger.ErrorContext(ctx, "a request to the sign-in service failed", "error", err)
 	}
 	if fault.Is(err, fault.Unavailable) {
-		return &oauth.Error{Code: "temporarily_unavailable", Description: "the sign-in service cannot answer at the moment", Status: http.StatusServiceUnavailable, Wait: unavailableRetry}
+		return &oauth.Error{Code: "temporarily_unavailable", Description: "the sign-in service is temporarily unavailable", Status: http.StatusServiceUnavailable, Wait: unavailableRetry}
 	}
 	return &oauth.Error{Code: "server_error", Description: "the sign-in service failed", Status: http.StatusInternalServerError}
 }

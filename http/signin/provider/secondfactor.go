@@ -14,21 +14,21 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// codeLimits bound guesses at one-time codes, of which three in a million are valid at a time.
-// They need the password first.
+// codeLimits bounds guesses at one-time codes by somebody who knows the password. Three of a
+// million codes are valid at a time.
 var codeLimits = throttle.Limits{Free: 5, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
-// ticketLifetime is how long a sign-in may take between two steps.
+// ticketLifetime is the maximum time between two steps of a sign-in.
 const ticketLifetime = 10 * time.Minute
 
-// ticket is what a browser carries between the steps of a sign-in, sealed: the proof that the
-// password was given. It is valid in that browser until the password is changed.
+// ticket proves in the second step of a sign-in that the password was right. The browser keeps
+// it as a sealed text. It is valid only in that browser, until the password is changed.
 type ticket struct {
 	User     string `json:"user"`
-	Password []byte `json:"password"` // digest of the hash
+	Password []byte `json:"password"` // digest of the password hash
 	Browser  []byte `json:"browser"`  // digest of the cookie
 	Next     step   `json:"next"`
-	// Secret, URL and SignedIn belong to the page that sets up one-time codes.
+	// Secret, URL and SignedIn are only set while one-time codes are set up.
 	Secret   string `json:"secret,omitempty"`
 	URL      string `json:"url,omitempty"`
 	SignedIn bool   `json:"signedIn,omitempty"`
@@ -44,9 +44,9 @@ func (p *Provider) sealTicket(ctx context.Context, t ticket) (string, error) {
 	return p.accounts.Seal(ctx, ticketPurpose, t, p.now().Add(ticketLifetime))
 }
 
-var errTicketInvalid = problemf(http.StatusForbidden, "This sign-in took too long, or was begun in another browser. Start again.")
+var errTicketInvalid = problemf(http.StatusForbidden, "This sign-in took too long, or was started in another browser. Sign in again.")
 
-// openTicket returns a valid ticket and the hash of the user's password.
+// openTicket checks a sealed ticket. It returns the ticket and the user's password hash.
 func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ticket, hash string, err error) {
 	_, valid, err := p.accounts.Unseal(ctx, ticketPurpose, text, &t, p.now())
 	if err != nil {
@@ -64,8 +64,9 @@ func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ti
 	return t, hash, nil
 }
 
-// afterPassword continues after the right password: it asks for the second factor if the user
-// has one, has the user set one up if that is required, or else starts the session.
+// afterPassword continues a sign-in after the right password. If the user has a second factor, it
+// asks for it. If the user has none but one is required, it sets up one-time codes. Otherwise it
+// starts the session.
 func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visitor, account accounts.Account, hash string, next step) error {
 	f, err := p.accounts.Factors(r.Context(), account.Name)
 	if err != nil {
@@ -82,14 +83,13 @@ func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visit
 	return p.startSession(w, r, v, account.Name, hash, next, "password")
 }
 
-// startSession starts the session of a user who has given all factors, and continues with
-// next.
+// startSession starts the session of a user who has proved all factors, and continues with next.
 func (p *Provider) startSession(w http.ResponseWriter, r *http.Request, v visitor, user, hash string, next step, by string) error {
 	done, err := p.signIn(w, r, v, accounts.Account{Name: user}, hash, by)
 	if err != nil {
 		return err
 	}
-	if !done { // it was changed at this moment
+	if !done { // the password was changed meanwhile
 		return problemf(http.StatusForbidden, wrongPassword)
 	}
 	p.redirectToStep(w, next)
@@ -109,9 +109,9 @@ func (p *Provider) showCodeForm(w http.ResponseWriter, r *http.Request, v visito
 	if err != nil {
 		return err
 	}
-	_, leads := p.destination(r, t.Next)
+	_, formTargets := p.destination(r, t.Next)
 	page := view{
-		Title: "Second factor", formTargets: leads,
+		Title: "Second factor", formTargets: formTargets,
 		Content: codeForm{Ticket: sealed, Next: t.Next, Codes: f.Codes, Passkey: f.Passkeys > 0 && p.passkeys != nil},
 	}
 	if f.Passkeys > 0 && p.passkeys != nil {
@@ -121,7 +121,7 @@ func (p *Provider) showCodeForm(w http.ResponseWriter, r *http.Request, v visito
 	return p.showWith(w, v, "second.html", page, wrong)
 }
 
-// showWith shows a page, with a problem if wrong is not nil.
+// showWith shows a page. If wrong is not nil, the page shows that problem and has its status.
 func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page view, wrong *problem) error {
 	if wrong != nil {
 		page.Problem, page.status = wrong.text, wrong.status
@@ -130,9 +130,9 @@ func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page 
 	return p.show(w, v, name, page)
 }
 
-// destination returns the name of the client to which a step leads, and where the forms on the
-// way may redirect.
-func (p *Provider) destination(r *http.Request, next step) (client, target string) {
+// destination returns the title of the client to which a step leads, and the origins to which
+// the forms before that step may redirect.
+func (p *Provider) destination(r *http.Request, next step) (client, formTargets string) {
 	if next.Page != "authorize" {
 		return "", ""
 	}
@@ -143,9 +143,9 @@ func (p *Provider) destination(r *http.Request, next step) (client, target strin
 	return a.client.Title(), clients.FormTarget(a.redirect)
 }
 
-var errCodeWrong = &problem{status: http.StatusForbidden, text: "This code is wrong, or was used. Codes are good for about a minute; the device's clock has to be right."}
+var errCodeWrong = &problem{status: http.StatusForbidden, text: "This code is wrong, or was used before. A code is valid for about a minute. Check the clock of the device that shows the codes."}
 
-// submitCode takes the code of the second factor.
+// submitCode handles the code of the second factor.
 func (p *Provider) submitCode(w http.ResponseWriter, r *http.Request, v visitor) error {
 	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
 	if err != nil {
@@ -166,8 +166,8 @@ func (p *Provider) submitCode(w http.ResponseWriter, r *http.Request, v visitor)
 	return p.showCodeForm(w, r, v, t, f, wrong)
 }
 
-// checkCode checks a one-time code or recovery code, and returns the method of sign-in for the
-// log.
+// checkCode checks a one-time code or a recovery code. It returns the name of the sign-in method
+// for the log.
 func (p *Provider) checkCode(r *http.Request, user, code string) (by string, err error) {
 	key := "user " + user
 	if browser, err := p.knownBrowser(r, user); err != nil {
@@ -184,7 +184,7 @@ func (p *Provider) checkCode(r *http.Request, user, code string) (by string, err
 	case err != nil:
 		return "", err
 	case !ok:
-		p.logger.InfoContext(r.Context(), "a second factor was refused", "user", user, "address", p.address(r))
+		p.logger.InfoContext(r.Context(), "a wrong code of a second factor was refused", "user", user, "address", p.Address(r))
 		p.report(r, accounts.Event{Kind: accounts.SignInFailed, User: user, Detail: "code"})
 		return "", errCodeWrong
 	}
@@ -199,12 +199,13 @@ func (p *Provider) checkCode(r *http.Request, user, code string) (by string, err
 // codeSetupForm is the content of the page that sets up one-time codes.
 type codeSetupForm struct {
 	Ticket   string
-	Secret   string // in groups
+	Secret   string // in groups of four characters
 	QR       otp.QR
 	Required bool
 }
 
-// showCodeSetup shows a new secret, or the ticket's again.
+// showCodeSetup shows the secret in the ticket for an app to scan. If the ticket has none, it
+// creates a new secret.
 func (p *Provider) showCodeSetup(w http.ResponseWriter, r *http.Request, v visitor, t ticket, wrong *problem) error {
 	if t.Secret == "" {
 		secret, err := otp.New("Annals at "+p.host, t.User)
@@ -221,9 +222,9 @@ func (p *Provider) showCodeSetup(w http.ResponseWriter, r *http.Request, v visit
 	if err != nil {
 		return err
 	}
-	_, leads := p.destination(r, t.Next)
+	_, formTargets := p.destination(r, t.Next)
 	return p.showWith(w, v, "setup.html", view{
-		Title: "One-time codes", formTargets: leads, Scripts: t.Next.scripts(),
+		Title: "One-time codes", formTargets: formTargets, Scripts: t.Next.scripts(),
 		Content: codeSetupForm{Ticket: sealed, Secret: inGroups(t.Secret), QR: code, Required: !t.SignedIn},
 	}, wrong)
 }
@@ -236,7 +237,7 @@ func inGroups(secret string) string {
 	return strings.Join(append(groups, secret), " ")
 }
 
-// setUpCodes checks the first code of a new secret and switches codes on.
+// setUpCodes checks the first code of a new secret and switches one-time codes on.
 func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor) error {
 	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
 	if err != nil {
@@ -245,7 +246,7 @@ func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor)
 	if t.Secret == "" || t.SignedIn && v.user != t.User {
 		return errTicketInvalid
 	}
-	if !t.SignedIn { // a factor that was set up since must be asked for
+	if !t.SignedIn { // if a factor was set up meanwhile, the sign-in must ask for it
 		if f, err := p.accounts.Factors(r.Context(), t.User); err != nil {
 			return err
 		} else if f.Any() {
@@ -276,10 +277,10 @@ func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor)
 	return p.showRecovery(w, v, codes, t.Next)
 }
 
-// recoveryView is the content of the page that shows recovery codes, once.
+// recoveryView is the content of the page that shows new recovery codes.
 type recoveryView struct {
 	Codes []string
-	Next  string
+	Next  string // path at which the user continues
 }
 
 func (p *Provider) showRecovery(w http.ResponseWriter, v visitor, codes []string, next step) error {

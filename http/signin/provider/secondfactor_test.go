@@ -188,7 +188,7 @@ func TestRequiredFactorIsSetUpAtLogin(t *testing.T) {
 		if again := b.submitForm("/signin/second/setup", map[string]string{"token": fieldOf(b.open("/signin/"), "token"), "ticket": fieldOf(stale, "ticket"), "code": s.code(secret)}); again.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: setting up twice = %s", name, again.Status)
 		}
-		if kept := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes"); !strings.Contains(kept.says(), "is required of you") {
+		if kept := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes"); !strings.Contains(kept.says(), "needs a second factor") {
 			t.Errorf("%s: switching the last factor off = %s %s", name, kept.Status, kept.says())
 		}
 	}

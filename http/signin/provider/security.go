@@ -9,7 +9,7 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// passkeyView shows a passkey to its user.
+// passkeyView is a passkey on the page of factors.
 type passkeyView struct{ ID, Name, Since, Used string }
 
 // securityView is the content of the page on which users manage their factors.
@@ -17,10 +17,10 @@ type securityView struct {
 	accounts.Factors
 	Required   bool
 	Keys       []passkeyView
-	NoPasskeys string // why there can be none
+	NoPasskeys string // why passkeys are not available; "" if they are
 }
 
-// security shows users their factors.
+// security shows the page on which users manage their factors.
 func (p *Provider) security(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{Next: step{Page: "security"}}, "")
@@ -38,11 +38,10 @@ func (p *Provider) showSecurity(w http.ResponseWriter, r *http.Request, v visito
 		return err
 	}
 	content := securityView{Factors: f, Required: f.Required || p.requireFactor}
-	const day = "2 January 2006"
 	for _, k := range stored {
-		shown := passkeyView{base64.RawURLEncoding.EncodeToString(k.ID), k.Name, k.Created.Format(day), "never"}
+		shown := passkeyView{base64.RawURLEncoding.EncodeToString(k.ID), k.Name, k.Created.Format(dateFormat), "never"}
 		if k.Used.UnixMicro() > 0 {
-			shown.Used = k.Used.Format(day)
+			shown.Used = k.Used.Format(dateFormat)
 		}
 		content.Keys = append(content.Keys, shown)
 	}
@@ -56,29 +55,29 @@ func (p *Provider) showSecurity(w http.ResponseWriter, r *http.Request, v visito
 	return p.showWith(w, v, "security.html", page, wrong)
 }
 
-// changeSecurity changes factors. Each change takes the password, so that a browser left open
-// is not enough.
+// changeSecurity changes factors. Each change requires the password, so that nobody can change
+// them in a browser that was left signed in.
 func (p *Provider) changeSecurity(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return errSessionEnded
 	}
-	what, argument, _ := strings.Cut(r.PostForm.Get("do"), ":")
-	err := p.changeFactor(w, r, v, what, argument)
+	action, argument, _ := strings.Cut(r.PostForm.Get("do"), ":")
+	err := p.changeFactor(w, r, v, action, argument)
 	wrong := problemOf(err)
 	if wrong == nil {
 		return err
 	}
 	if wrong.text == wrongPassword {
-		wrong = &problem{status: http.StatusUnprocessableEntity, text: "The password is another. Each change takes the one that you have now."}
+		wrong = &problem{status: http.StatusUnprocessableEntity, text: "That is not your current password. Each change needs it."}
 	}
-	if what == "passkey" { // the script asks
+	if action == "passkey" { // the request comes from passkey.js
 		writeJSON(w, http.StatusOK, passkeyReply{Problem: wrong.text})
 		return nil
 	}
 	return p.showSecurity(w, r, v, wrong)
 }
 
-func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visitor, what, argument string) error {
+func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visitor, action, argument string) error {
 	_, hash, err := p.authenticate(r, attempt{name: v.user, password: r.PostForm.Get("password"), signedIn: true})
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	if err != nil {
 		return err
 	}
-	switch what {
+	switch action {
 	case "codes":
 		if f.Codes {
 			break
@@ -132,10 +131,10 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	return nil
 }
 
-// lastFactor returns accounts.ErrLastFactor as a problem, and other errors unchanged.
+// lastFactor turns accounts.ErrLastFactor into a problem. It returns other errors unchanged.
 func lastFactor(err error) error {
 	if errors.Is(err, accounts.ErrLastFactor) {
-		return &problem{status: http.StatusUnprocessableEntity, text: "A second factor is required of you, and this is the last: set up another first."}
+		return &problem{status: http.StatusUnprocessableEntity, text: "Your account needs a second factor, and this is the last one. Set up another one first."}
 	}
 	return err
 }

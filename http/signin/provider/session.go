@@ -14,9 +14,9 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// commonCookie returns the common attributes of an issuer's cookies, with the prefix of their
-// names. If the issuer has its own host and https, the __Host- prefix prevents others from
-// setting them.
+// commonCookie returns a cookie with the attributes that all cookies of an issuer share, and with
+// the prefix of their names. If the issuer has a host of its own and https, that is __Host-,
+// which prevents other hosts from setting the cookies.
 func commonCookie(issuer *url.URL) http.Cookie {
 	c := http.Cookie{
 		Name: "annals_", Path: strings.TrimSuffix(issuer.EscapedPath(), "/"),
@@ -41,10 +41,10 @@ type visitor struct {
 
 func (v visitor) signedIn() bool { return v.user != "" }
 
-var errSessionEnded = problemf(http.StatusForbidden, "Your session has ended. Open the page anew and sign in.")
+var errSessionEnded = problemf(http.StatusForbidden, "Your session has ended. Reload the page and sign in again.")
 
-// formToken returns what a form must bring back. It proves that this service wrote the form
-// for this browser, since nobody else knows the cookie.
+// formToken returns the token that forms of this browser must contain. Other sites cannot compute
+// it, since they do not know the cookie.
 func (v visitor) formToken() string {
 	mac := hmac.New(sha256.New, []byte(v.cookie))
 	mac.Write([]byte("form"))
@@ -55,7 +55,7 @@ func (v visitor) validToken(token string) bool {
 	return v.cookie != "" && subtle.ConstantTimeCompare([]byte(token), []byte(v.formToken())) == 1
 }
 
-// visitor returns the browser that makes a request. Without a cookie it is empty.
+// visitor returns the browser that sent a request; the zero value if it sent no cookie.
 func (p *Provider) visitor(r *http.Request) (visitor, error) {
 	c, err := r.Cookie(p.cookie.Name + "session")
 	if err != nil || len(c.Value) != len(accounts.NewSecret()) {
@@ -80,9 +80,9 @@ func (p *Provider) setCookie(w http.ResponseWriter, value string) {
 	http.SetCookie(w, &c)
 }
 
-// signIn starts a session with a new cookie and ends the browser's previous one, so that a
-// cookie that an attacker planted is useless. It reports false if the user's password no
-// longer has that hash. by names the method of sign-in for the log.
+// signIn starts a session with a new cookie and ends the browser's previous session. A cookie
+// that an attacker planted in the browser is therefore useless. It reports false if the password
+// has changed since hash was read. by is the name of the sign-in method for the log.
 func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor, account accounts.Account, hash, by string) (bool, error) {
 	ctx, cookie := r.Context(), accounts.NewSecret()
 	done, err := p.accounts.BeginSession(ctx, cookie, account.Name, hash, p.now())
@@ -93,7 +93,7 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, before visitor
 		return false, err
 	}
 	p.setCookie(w, cookie)
-	p.logger.InfoContext(ctx, "signed in", "user", account.Name, "address", p.address(r), "by", by)
+	p.logger.InfoContext(ctx, "a user signed in", "user", account.Name, "address", p.Address(r), "by", by)
 	p.report(r, accounts.Event{Kind: accounts.SignedIn, User: account.Name, Detail: by})
 	return true, p.rememberBrowser(w, r, account.Name)
 }

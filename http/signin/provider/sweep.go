@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-const (
-	// sweepPause is the least time between two sweeps.
-	sweepPause = time.Minute
-)
+// sweepPause is the minimum time between two sweeps.
+const sweepPause = time.Minute
 
-// sweeper knows when the store was last swept.
+// sweeper limits how often the account store is swept.
 type sweeper struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// due reports whether a sweep is due, to one caller.
+// due reports whether a sweep is due. Of concurrent callers only one gets true.
 func (s *sweeper) due(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,20 +26,20 @@ func (s *sweeper) due(now time.Time) bool {
 	return true
 }
 
-// sweep deletes expired rows from time to time. It only frees space, since expired rows are
-// never used.
+// sweep deletes expired rows and replaces an old signing key, at most once per sweepPause.
+// Expired rows are never used; deleting them only frees space.
 func (p *Provider) sweep(ctx context.Context) {
 	now := p.now()
 	if !p.sweeper.due(now) {
 		return
 	}
 	if err := p.accounts.RemoveExpired(ctx, now); err != nil && ctx.Err() == nil {
-		p.logger.WarnContext(ctx, "expired rows cannot be deleted from the account store", "error", err)
+		p.logger.WarnContext(ctx, "deleting expired rows of the account store failed", "error", err)
 	}
 	if p.rotation == 0 {
 		return
 	}
 	if err := p.accounts.RotateOldKey(ctx, p.rotation, now); err != nil && ctx.Err() == nil {
-		p.logger.WarnContext(ctx, "the signing key cannot be replaced", "error", err)
+		p.logger.WarnContext(ctx, "replacing the signing key failed", "error", err)
 	}
 }

@@ -50,7 +50,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, bo
 	case "":
 		err = oauth.Errorf("invalid_request", "grant_type is missing")
 	default:
-		err = oauth.Errorf("unsupported_grant_type", "grant_type is not one that the metadata names")
+		err = oauth.Errorf("unsupported_grant_type", "grant_type is not one of grant_types_supported in the metadata")
 	}
 	if err != nil {
 		return 0, nil, err
@@ -69,7 +69,7 @@ func (p *Provider) readClientForm(w http.ResponseWriter, r *http.Request) (oauth
 func (p *Provider) checkClientForm(r *http.Request, f oauth.Params, err error) error {
 	switch {
 	case r.Header.Get("Authorization") != "":
-		return oauth.Errorf("invalid_client", "only client_credentials takes a secret; other clients identify themselves by client_id")
+		return oauth.Errorf("invalid_client", "only the grant type client_credentials uses the Authorization header; send client_id in the form")
 	case err != nil:
 		return err
 	case f.Get("client_id") == "":
@@ -78,9 +78,9 @@ func (p *Provider) checkClientForm(r *http.Request, f oauth.Params, err error) e
 	return p.checkClient(r.Context(), f.Get("client_id"))
 }
 
-// exchangeCode redeems a code. A request with a mistake leaves the code valid: a thief who has
-// only the code can neither use nor void it. OAuth 2.1 dropped redirect_uri here; if it is
-// sent, it must match.
+// exchangeCode redeems an authorization code. After an invalid request the code stays valid, so
+// that a thief who has only the code can neither use nor invalidate it. OAuth 2.1 no longer
+// requires redirect_uri here; if it is sent, it must match.
 func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	for _, name := range []string{"code", "code_verifier"} {
 		if f.Get(name) == "" {
@@ -93,11 +93,11 @@ func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.G
 	case err != nil:
 		return g, "", err
 	case !found || g.Client != f.Get("client_id"):
-		return g, "", oauth.Errorf("invalid_grant", "the code is not this client's, or has expired")
+		return g, "", oauth.Errorf("invalid_grant", "the code was not issued to this client, or has expired")
 	case f.Get("redirect_uri") != "" && f.Get("redirect_uri") != g.Redirect:
-		return g, "", oauth.Errorf("invalid_grant", "redirect_uri differs from that of the authorization request")
+		return g, "", oauth.Errorf("invalid_grant", "redirect_uri is not the one of the authorization request")
 	case !verifyChallenge(g.Challenge, f.Get("code_verifier")):
-		return g, "", oauth.Errorf("invalid_grant", "code_verifier does not belong to the code_challenge")
+		return g, "", oauth.Errorf("invalid_grant", "code_verifier does not match the code_challenge")
 	}
 	if err := p.checkTarget(g, f); err != nil {
 		return g, "", err
@@ -109,7 +109,7 @@ func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.G
 	return g, refresh, err
 }
 
-// verifyChallenge compares a challenge with its verifier (RFC 7636 §4.6).
+// verifyChallenge reports whether a challenge is the one of a verifier (RFC 7636 §4.6).
 func verifyChallenge(challenge, verifier string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -118,8 +118,8 @@ func verifyChallenge(challenge, verifier string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// refreshTokens replaces a refresh token. If an already replaced one is sent, two parties have
-// it, and the grant is ended since nobody knows which of them is the client.
+// refreshTokens replaces a refresh token. If a client sends one that was replaced before, it ends
+// the grant: the token was stolen, and the server cannot know who is the thief.
 func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	if f.Get("refresh_token") == "" {
 		return accounts.Grant{}, "", oauth.Errorf("invalid_request", "refresh_token is missing")
@@ -130,19 +130,19 @@ func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.
 	case err != nil:
 		return g, "", err
 	case !found || g.Client != f.Get("client_id"):
-		return g, "", oauth.Errorf("invalid_grant", "the refresh token is not this client's, or has ended")
+		return g, "", oauth.Errorf("invalid_grant", "the refresh token was not issued to this client, or has expired or was revoked")
 	}
 	if err := p.checkTarget(g, f); err != nil {
 		return g, "", err
 	}
-	if asked := f.Get("scope"); asked != "" {
-		narrower := grantedScope(asked)
+	if requested := f.Get("scope"); requested != "" {
+		narrower := grantedScope(requested)
 		if narrower != "" && g.Scope == "" {
-			return g, "", oauth.Errorf("invalid_scope", "the scope goes beyond the one that was granted")
+			return g, "", oauth.Errorf("invalid_scope", "the requested scope exceeds the granted scope")
 		}
 		g.Scope = narrower
 	}
-	g.Nonce = "" // it was for the first ID token
+	g.Nonce = "" // only the first ID token contains it
 	next, err := p.accounts.RotateRefresh(ctx, g, f.Get("refresh_token"), now)
 	if err == nil && next == "" {
 		err = p.endReusedGrant(ctx, g, "the refresh token was used before")
@@ -150,16 +150,16 @@ func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.
 	return g, next, err
 }
 
-// checkTarget checks that the requested resource, if any, is the one that was granted, and
-// that the grant's audience is still served.
+// checkTarget checks that the requested resource, if any, is that of the grant, and that the
+// server still issues tokens for the audience of the grant.
 func (p *Provider) checkTarget(g accounts.Grant, f oauth.Params) error {
-	if asked := f.List("resource"); len(asked) > 0 {
-		if audience, err := p.audienceFor(asked); err != nil || audience != g.Audience {
-			return oauth.Errorf("invalid_target", "the resource is not the one that was granted")
+	if requested := f.List("resource"); len(requested) > 0 {
+		if audience, err := p.audienceFor(requested); err != nil || audience != g.Audience {
+			return oauth.Errorf("invalid_target", "the requested resource is not the granted one")
 		}
 	}
 	if g.Audience != p.issuer.Audience() && g.Audience != p.issuer.Tools() {
-		return oauth.Errorf("invalid_grant", "the resource of the grant is no longer served here")
+		return oauth.Errorf("invalid_grant", "this server no longer issues tokens for the granted resource")
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (p *Provider) endReusedGrant(ctx context.Context, g accounts.Grant, why str
 	if err := p.accounts.EndGrant(ctx, g.ID); err != nil {
 		return err
 	}
-	p.logger.WarnContext(ctx, "a sign-in was ended: "+why, "user", g.User, "client", g.Client)
+	p.logger.WarnContext(ctx, "the sign-in to a program was ended because "+why, "user", g.User, "client", g.Client)
 	p.accounts.Report(ctx, accounts.Event{Kind: accounts.ProgramMisused, User: g.User, Client: g.Client, Detail: why})
 	return oauth.Errorf("invalid_grant", "%s", why)
 }
@@ -192,12 +192,13 @@ type idClaims struct {
 	AuthTime        *jwt.NumericDate `json:"auth_time"`
 }
 
-// signTokens signs the tokens of a grant. The ID token's audience is the client, and the
-// services if the grant is for those: they accept it like an access token.
+// signTokens signs the tokens of a grant. The audience of the ID token is the client. If the
+// grant is for the services, it also includes those, which accept the ID token like an access
+// token.
 func (p *Provider) signTokens(ctx context.Context, g accounts.Grant, refresh string) (tokens, error) {
 	account, err := p.accounts.Get(ctx, g.User)
 	if fault.Is(err, fault.NotFound) || err == nil && account.Disabled {
-		return tokens{}, oauth.Errorf("invalid_grant", "the user may not sign in any more")
+		return tokens{}, oauth.Errorf("invalid_grant", "the user is disabled or deleted")
 	}
 	if err != nil {
 		return tokens{}, err

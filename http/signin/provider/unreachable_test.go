@@ -39,7 +39,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 	b := s.browser()
 	b.client.Jar.SetCookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(s.URL, "http://"), Path: "/signin"},
 		[]*http.Cookie{{Name: "annals_session", Value: accounts.NewSecret(), Path: "/signin"}})
-	if page := b.open("/signin/"); page.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page.body, "cannot answer at the moment") {
+	if page := b.open("/signin/"); page.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page.body, "temporarily unavailable") {
 		t.Errorf("a page meanwhile = %s %s", page.Status, page.body)
 	}
 	l.Set("")

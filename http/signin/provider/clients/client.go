@@ -1,5 +1,6 @@
-// Package clients has the clients of the provider, the programs to which users sign in: their
-// metadata, the pages at which they publish it, and the rules for their redirect addresses.
+// Package clients describes the clients of the provider, which are the programs to which users
+// sign in: their metadata, the pages on which they publish it, and the rules for redirect
+// addresses.
 //
 // It may import oauth, accounts for the normal form of names, and events/lookalike.
 package clients
@@ -23,13 +24,13 @@ type Client struct {
 	ID string `json:"client_id"`
 	Metadata
 
-	// Unchecked means that the page which is the ID cannot be reached, for example because the
-	// server has no access to the internet. Such a client may only redirect to the user's own
-	// device, as any program that registers itself could.
+	// Unchecked means that the page at the URL ID cannot be reached, for example because the
+	// server has no access to the internet. Such a client may only redirect to the user's
+	// device, which any program that registers itself may do too.
 	Unchecked bool `json:"-"`
 }
 
-// Metadata is what a client declares about itself (RFC 7591 §2), as far as it is stored.
+// Metadata is the part of a client's metadata (RFC 7591 §2) that is stored.
 type Metadata struct {
 	Name       string   `json:"client_name,omitempty"`
 	Redirects  []string `json:"redirect_uris,omitempty"`
@@ -57,7 +58,7 @@ func (m *Metadata) Complete() error {
 	if utf8.RuneCountInString(m.Name) > MaxName {
 		return oauth.Errorf("invalid_client_metadata", "client_name has more than %d characters", MaxName)
 	}
-	// A client that could keep a secret is treated as a public one.
+	// Clients that ask for a secret are accepted, but become public clients without one.
 	switch m.AuthMethod {
 	case "", "none", "client_secret_basic", "client_secret_post":
 		m.AuthMethod = "none"
@@ -84,7 +85,7 @@ func (m *Metadata) checkRedirects(device bool) error {
 		return oauth.Errorf("invalid_redirect_uri", "redirect_uris must contain 1 to %d addresses", MaxRedirects)
 	}
 	for i, uri := range m.Redirects {
-		if why := CheckRedirect(uri); why != "" {
+		if why := checkRedirect(uri); why != "" {
 			return oauth.Errorf("invalid_redirect_uri", "redirect_uris[%d] %s", i, why)
 		}
 	}
@@ -100,7 +101,7 @@ func (c Client) Title() string {
 func (c Client) MayRedirectTo(to string) bool {
 	if c.Unchecked {
 		_, _, local := splitLoopback(to)
-		return local && CheckRedirect(to) == ""
+		return local && checkRedirect(to) == ""
 	}
 	return slices.ContainsFunc(c.Redirects, func(registered string) bool { return sameRedirect(registered, to) })
 }

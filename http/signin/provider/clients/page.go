@@ -22,26 +22,26 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// Bounds on the pages at which clients publish their metadata
+// Limits of the pages on which clients publish their metadata
 // (draft-ietf-oauth-client-id-metadata-document).
 const (
 	MaxPage     = 5 << 10 // bytes
 	pageTimeout = 5 * time.Second
-	PageFresh   = 10 * time.Minute
-	PageRetry   = time.Minute // after it was wrong or could not be reached
-	maxFetches  = 16          // at once
-	maxCached   = 1000
-	MaxID       = 256 // bytes of its address, which tokens carry
+	PageFresh   = 10 * time.Minute // until a page is fetched again
+	PageRetry   = time.Minute      // until an invalid or unreachable page is fetched again
+	maxFetches  = 16               // concurrent fetches
+	maxCached   = 1000             // pages
+	maxID       = 256              // bytes of a page's URL, which tokens contain
 )
 
-// Pages fetches and caches the pages whose addresses are client ids.
+// Pages fetches and caches the pages of clients whose id is the URL of a page.
 type Pages struct {
 	HTTP    *http.Client
 	now     func() time.Time
 	logger  *slog.Logger
-	Allowed func(netip.AddrPort) bool // the addresses that it may connect to
-	slots   chan struct{}
-	// MinDelay is how long an unreachable page takes to fail, however soon that is known.
+	Allowed func(netip.AddrPort) bool // reports whether HTTP may connect to an address
+	slots   chan struct{}             // semaphore of fetches
+	// MinDelay is the minimum time until Get returns for an unreachable page.
 	MinDelay time.Duration
 
 	mu    sync.Mutex
@@ -57,8 +57,8 @@ type entry struct {
 	notBefore time.Time
 }
 
-// NewPages returns an empty cache. Its client uses no proxy, since a proxy would hide which
-// address a name resolves to.
+// NewPages returns an empty cache. Its HTTP client uses no proxy, because a proxy would resolve
+// host names itself, out of reach of Allowed.
 func NewPages(now func() time.Time, logger *slog.Logger) *Pages {
 	c := &Pages{now: now, logger: logger, Allowed: isPublic, slots: make(chan struct{}, maxFetches), MinDelay: pageTimeout + pageTimeout/20, cache: map[string]entry{}}
 	dialer := &net.Dialer{Timeout: pageTimeout, Control: c.checkAddress}
@@ -72,8 +72,8 @@ func NewPages(now func() time.Time, logger *slog.Logger) *Pages {
 	return c
 }
 
-// checkAddress sees the address after name resolution. It prevents requests to hosts that only
-// this server can reach.
+// checkAddress checks the address to which a host name was resolved. Otherwise clients could make
+// this server send requests to hosts of its private network.
 func (c *Pages) checkAddress(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !c.Allowed(to) {
@@ -84,8 +84,8 @@ func (c *Pages) checkAddress(_, address string, _ syscall.RawConn) error {
 
 var errNotPublic = errors.New("the address is not public")
 
-// global6 is the allocated part of IPv6. Ranges that embed IPv4 addresses lie outside, except
-// those in reserved.
+// global6 is the part of IPv6 that is allocated to public networks. It contains no ranges that
+// embed IPv4 addresses, except some of reserved.
 var global6 = netip.MustParsePrefix("2000::/3")
 
 // reserved are non-public ranges that package netip does not recognise (IANA special-purpose
@@ -106,18 +106,18 @@ func isPublic(to netip.AddrPort) bool {
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// IsPage reports whether a client id is the address of a page.
+// IsPage reports whether a client id is the URL of a page.
 func IsPage(id string) bool {
-	if !strings.HasPrefix(id, "https://") || len(id) > MaxID || strings.ContainsAny(id, "#*\\") {
+	if !strings.HasPrefix(id, "https://") || len(id) > maxID || strings.ContainsAny(id, "#*\\") {
 		return false
 	}
 	u, err := url.Parse(id)
 	return err == nil && isHost(u.Hostname()) && u.User == nil && len(u.Path) > 1 && path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/")
 }
 
-// Get returns the client that a page describes. For private addresses, unknown names and
-// unreachable hosts the response and its delay are the same: otherwise callers could probe the
-// server's network.
+// Get returns the client that a page describes. For private addresses, unknown host names and
+// unreachable hosts the result and the delay are the same. Otherwise callers could probe the
+// server's private network.
 func (c *Pages) Get(ctx context.Context, id string) (Client, error) {
 	page, err := c.lookup(ctx, id)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	if page, ok := c.cached(id); ok {
 		return page, nil
 	}
-	begun := time.Now()
+	started := time.Now()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
@@ -146,7 +146,7 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	case <-ctx.Done():
 		return entry{}, ctx.Err()
 	}
-	if page, ok := c.cached(id); ok { // another has read it meanwhile
+	if page, ok := c.cached(id); ok { // another caller has fetched it meanwhile
 		return page, nil
 	}
 	page := entry{client: Client{ID: id}, expires: c.now().Add(PageFresh)}
@@ -154,10 +154,10 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	var unreachable *url.Error
 	switch {
 	case ctx.Err() != nil:
-		return entry{}, ctx.Err() // the caller hung up: this says nothing about the page
+		return entry{}, ctx.Err() // nothing is known about the page
 	case errors.As(err, &unreachable):
-		c.logger.WarnContext(ctx, "a client's page is unreachable; its consent page warns that the client is unverified", "error", err)
-		page = entry{client: Client{ID: id, Unchecked: true}, expires: c.now().Add(PageRetry), notBefore: begun.Add(c.MinDelay)}
+		c.logger.WarnContext(ctx, "the page of a client is unreachable; the consent page warns that the client is unverified", "error", err)
+		page = entry{client: Client{ID: id, Unchecked: true}, expires: c.now().Add(PageRetry), notBefore: started.Add(c.MinDelay)}
 	case err != nil:
 		c.logger.WarnContext(ctx, "a client is rejected because its page is invalid", "page", id, "error", err)
 		page = entry{err: pageError(err), expires: c.now().Add(PageRetry)}
@@ -166,13 +166,14 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	return page, nil
 }
 
-// pageError hides why a page could not be read, which would reveal what hosts there are.
+// pageError returns the error for callers. It says what is wrong with the content of a page, but
+// not why the page could not be read, which could reveal hosts of the private network.
 func pageError(err error) error {
 	var known *oauth.Error
 	if errors.As(err, &known) {
-		return oauth.Errorf("invalid_client", "the client's page is invalid because %s", known.Description)
+		return oauth.Errorf("invalid_client", "the client's page is invalid: %s", known.Description)
 	}
-	return oauth.Errorf("invalid_client", "the page of the client cannot be read")
+	return oauth.Errorf("invalid_client", "the client's page cannot be read")
 }
 
 func (c *Pages) cached(id string) (entry, bool) {
@@ -189,12 +190,12 @@ func (c *Pages) store(id string, page entry) {
 		if len(c.cache) < maxCached {
 			break
 		}
-		delete(c.cache, other) // any will do: it is read again
+		delete(c.cache, other) // any page, since it can be fetched again
 	}
 	c.cache[id] = page
 }
 
-// fetch reads the page at to.ID and fills in to.
+// fetch fetches the page at to.ID and fills in the metadata of to.
 func (c *Pages) fetch(ctx context.Context, to *Client) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.ID, nil)
 	if err != nil {
@@ -208,7 +209,7 @@ func (c *Pages) fetch(ctx context.Context, to *Client) error {
 	defer response.Body.Close()
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode != http.StatusOK || err != nil || !strings.HasSuffix(kind, "json") {
-		return fmt.Errorf("it answers %s of type %q", response.Status, kind)
+		return fmt.Errorf("the host replied %s with content type %q, want 200 and JSON", response.Status, kind)
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxPage+1))
 	if err != nil {
@@ -217,19 +218,19 @@ func (c *Pages) fetch(ctx context.Context, to *Client) error {
 	if len(text) > MaxPage {
 		return oauth.Errorf("invalid_client_metadata", "it has more than %d bytes", MaxPage)
 	}
-	said := struct {
+	published := struct {
 		ID     string `json:"client_id"`
 		Secret any    `json:"client_secret"`
 		Metadata
 	}{}
-	switch err := json.Unmarshal(text, &said); {
+	switch err := json.Unmarshal(text, &published); {
 	case err != nil:
-		return oauth.Errorf("invalid_client_metadata", "it is not a JSON object with fields of the usual types")
-	case said.ID != to.ID:
-		return oauth.Errorf("invalid_client_metadata", "its client_id differs from its address")
-	case said.Secret != nil || strings.HasPrefix(said.AuthMethod, "client_secret"):
-		return oauth.Errorf("invalid_client_metadata", "it must not contain a secret, since anyone can read it")
+		return oauth.Errorf("invalid_client_metadata", "it is not a JSON object with fields as in RFC 7591")
+	case published.ID != to.ID:
+		return oauth.Errorf("invalid_client_metadata", "its client_id is not the URL of the page")
+	case published.Secret != nil || strings.HasPrefix(published.AuthMethod, "client_secret"):
+		return oauth.Errorf("invalid_client_metadata", "it must not use a client secret, since anyone can read the page")
 	}
-	to.Metadata = said.Metadata
+	to.Metadata = published.Metadata
 	return to.Complete()
 }

@@ -17,7 +17,7 @@ func TestIsPage(t *testing.T) {
 		"https://program.example/client.json": true, "https://program.example:8443/a/b": true, "https://program.example/client?v=1": true,
 		"http://program.example/client.json": false, "https://program.example": false, "https://program.example/": false, "https://program.example/a/../b": false,
 		"https://program.example/./b": false, "https://user@program.example/c": false, "https://program.example/c#d": false, "https:///c": false,
-		"https://program.example/" + strings.Repeat("x", MaxID): false, "unknown": false, "": false,
+		"https://program.example/" + strings.Repeat("x", maxID): false, "unknown": false, "": false,
 	} {
 		if got := IsPage(id); got != want {
 			t.Errorf("isClientPage(%q) = %v, want %v", id, got, want)

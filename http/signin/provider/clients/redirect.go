@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// MaxURL is the longest redirect address or resource, in bytes.
+// MaxURL is the maximum length of a redirect address or resource, in bytes.
 const MaxURL = 1024
 
-// editors are schemes without a dot that well-known editors registered before RFC 8252 asked
-// for one.
+// editors are the private-use schemes of well-known editors, which lack the dot that RFC 8252
+// requires.
 var editors = []string{"cursor", "vscode", "vscode-insiders", "windsurf"}
 
-// CheckRedirect returns why an address cannot be a redirect address, or "". Allowed are https,
-// http on loopback, and private-use schemes with a dot (RFC 8252 §7.1), which excludes all
-// schemes that browsers interpret.
-func CheckRedirect(text string) string {
+// checkRedirect returns why an address cannot be a redirect address, or "" if it can. Allowed are
+// https, http on loopback, and private-use schemes with a dot (RFC 8252 §7.1). Schemes that
+// browsers interpret themselves contain no dot.
+func checkRedirect(text string) string {
 	switch {
 	case text == "":
 		return "is empty"
@@ -33,14 +33,14 @@ func CheckRedirect(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return "is no URL"
+		return "is not a URL"
 	case u.User != nil:
-		return "names a user"
+		return "contains a user name"
 	case u.Port() != "" && !isPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
-		return "has an unusable port"
+		return "has an invalid port"
 	case u.Scheme == "https":
 		if !isHost(u.Hostname()) {
-			return "has no host, or an unusable one"
+			return "has no valid host"
 		}
 		return ""
 	case u.Scheme == "http":
@@ -51,11 +51,11 @@ func CheckRedirect(text string) string {
 	case strings.Contains(u.Scheme, ".") || slices.Contains(editors, u.Scheme):
 		return ""
 	}
-	return "has a scheme that is neither https nor a private one, which would contain a dot"
+	return "has a scheme that is neither https nor a private-use scheme with a dot"
 }
 
-// isHost accepts DNS names and IP addresses: characters that are safe to show and to write
-// into a header.
+// isHost accepts the characters of DNS names and IP addresses, which are safe to show and to
+// write into a header.
 func isHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789.-_:") == ""
 }
@@ -65,28 +65,27 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// isLoopback accepts the three usual notations and no other.
+// isLoopback accepts the three usual notations. Browsers and libraries disagree on others.
 func isLoopback(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-// sameRedirect reports whether an address equals a registered one. On loopback the port may
-// differ, because programs listen on any free port (RFC 8252 §7.3), and so may the slash of an
-// empty path.
-func sameRedirect(registered, asked string) bool {
-	if CheckRedirect(asked) != "" {
+// sameRedirect reports whether a requested address equals a registered one. On loopback the ports
+// may differ, because programs listen on any free port (RFC 8252 §7.3), and an empty path equals
+// "/".
+func sameRedirect(registered, requested string) bool {
+	if checkRedirect(requested) != "" {
 		return false
 	}
-	if registered == asked {
+	if registered == requested {
 		return true
 	}
-	hostR, restR, okR := splitLoopback(registered)
-	hostA, restA, okA := splitLoopback(asked)
-	return okR && okA && hostR == hostA && restR == restA
+	host1, rest1, ok1 := splitLoopback(registered)
+	host2, rest2, ok2 := splitLoopback(requested)
+	return ok1 && ok2 && host1 == host2 && rest1 == rest2
 }
 
-// splitLoopback returns what is before and after the port of an http address that
-// CheckRedirect accepts.
+// splitLoopback returns the host of an http address on loopback, and the rest after the port.
 func splitLoopback(text string) (host, rest string, ok bool) {
 	authority, ok := strings.CutPrefix(text, "http://")
 	if !ok {
@@ -105,8 +104,8 @@ func splitLoopback(text string) (host, rest string, ok bool) {
 	return name, rest, isLoopback(name)
 }
 
-// IsWeb reports whether a redirect address belongs to the owner of a host. Any other is
-// received by whichever program listens on the device.
+// IsWeb reports whether a redirect address belongs to a web server. Any other belongs to whatever
+// program listens on the user's device.
 func IsWeb(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https"
@@ -126,8 +125,8 @@ func RedirectHost(text string) string {
 	return "a program on this device (" + u.Scheme + ")"
 }
 
-// FormTarget returns the source expression by which a Content-Security-Policy lets a form
-// redirect to an address that CheckRedirect accepts.
+// FormTarget returns the source expression with which a Content-Security-Policy allows forms to
+// redirect to a redirect address.
 func FormTarget(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -138,10 +137,10 @@ func FormTarget(text string) string {
 	case u.Scheme == "https" || u.Scheme == "http" && (err != nil || u.Hostname() == "127.0.0.1"):
 		return u.Scheme + "://" + u.Host
 	}
-	return u.Scheme + ":" // the policy's grammar knows no IPv6
+	return u.Scheme + ":" // policies cannot contain IPv6 addresses
 }
 
-// WithParams adds parameters to an address and keeps its own.
+// WithParams adds parameters to the query of an address.
 func WithParams(text string, more url.Values) string {
 	separator := "?"
 	if strings.Contains(text, "?") {

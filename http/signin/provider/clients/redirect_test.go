@@ -25,7 +25,7 @@ var (
 
 func TestCheckRedirect(t *testing.T) {
 	for _, uri := range goodRedirects {
-		if why := CheckRedirect(uri); why != "" {
+		if why := checkRedirect(uri); why != "" {
 			t.Errorf("%q %s", uri, why)
 		}
 		if !sameRedirect(uri, uri) {
@@ -33,7 +33,7 @@ func TestCheckRedirect(t *testing.T) {
 		}
 	}
 	for _, uri := range badRedirects {
-		if CheckRedirect(uri) == "" {
+		if checkRedirect(uri) == "" {
 			t.Errorf("%q is taken", uri)
 		}
 		if sameRedirect(uri, uri) {
@@ -82,7 +82,7 @@ func FuzzSameRedirect(f *testing.F) {
 		f.Add(uri, strings.Replace(uri, "localhost", "localhost:77", 1))
 	}
 	f.Fuzz(func(t *testing.T, registered, asked string) {
-		if CheckRedirect(registered) != "" || !sameRedirect(registered, asked) || registered == asked {
+		if checkRedirect(registered) != "" || !sameRedirect(registered, asked) || registered == asked {
 			return
 		}
 		a, errA := url.Parse(registered)

@@ -1,5 +1,5 @@
-// Package oauth has what the endpoints of OAuth 2.1 share: errors and parameters (RFC 6749)
-// and the names of grant types.
+// Package oauth contains the parts of OAuth 2.1 that endpoints share: error responses,
+// parameters (RFC 6749) and the names of grant types.
 //
 // It may import the standard library alone.
 package oauth
@@ -19,12 +19,12 @@ type Error struct {
 	Description string `json:"error_description,omitempty"`
 
 	Status int           `json:"-"`
-	Wait   time.Duration `json:"-"` // until it is worth another try
+	Wait   time.Duration `json:"-"` // after which the client should retry; 0 if unknown
 }
 
 func (r *Error) Error() string { return r.Code + ": " + r.Description }
 
-// Errorf returns an error with the status that belongs to the code.
+// Errorf returns an error with the HTTP status for its code.
 func Errorf(code, format string, args ...any) *Error {
 	status := http.StatusBadRequest
 	if code == "invalid_client" {
@@ -33,8 +33,7 @@ func Errorf(code, format string, args ...any) *Error {
 	return &Error{Code: code, Description: fmt.Sprintf(format, args...), Status: status}
 }
 
-// TooMany returns the error for requests that come too often, for which neither RFC 6749 nor
-// RFC 7591 has a code.
+// TooMany returns the error for too many requests. RFC 6749 and RFC 7591 define no code for it.
 func TooMany(wait time.Duration) *Error {
 	return &Error{
 		Code: "temporarily_unavailable", Description: fmt.Sprintf("too many requests; try again in %d s", Seconds(wait)),
@@ -42,7 +41,7 @@ func TooMany(wait time.Duration) *Error {
 	}
 }
 
-// WriteHeaders sets the headers that belong to an error.
+// WriteHeaders sets the response headers for an error: WWW-Authenticate and Retry-After.
 func (r *Error) WriteHeaders(w http.ResponseWriter) {
 	if r.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="annals"`)
@@ -50,12 +49,12 @@ func (r *Error) WriteHeaders(w http.ResponseWriter) {
 	switch {
 	case r.Wait > 0:
 		w.Header().Set("Retry-After", strconv.Itoa(Seconds(r.Wait)))
-	case r.Status == http.StatusTooManyRequests: // as soon as the proof is there
+	case r.Status == http.StatusTooManyRequests: // a proof of work is missing
 		w.Header().Set("Retry-After", "1")
 	}
 }
 
-// Seconds rounds up, so that clients that wait as long do not come back too early.
+// Seconds returns a duration in seconds, rounded up so that clients do not retry too early.
 func Seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // The grant types (RFC 6749, RFC 8628).

@@ -16,7 +16,7 @@ type Params struct{ url.Values }
 func (p Params) Check() error {
 	for name, values := range p.Values {
 		if len(values) > 1 && name != "resource" {
-			return Errorf("invalid_request", "a parameter is given more than once")
+			return Errorf("invalid_request", "only the parameter resource may be given more than once")
 		}
 	}
 	return nil

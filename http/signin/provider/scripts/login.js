@@ -1,21 +1,21 @@
-// Before the sign-in form is sent, asks whether a proof of work is wanted for the
-// name, and computes it.
+// Before the sign-in form is sent, requests the challenge for the name, and computes its proof
+// of work if one is required.
 import {tryPart} from "./work.js";
 
 const form = document.querySelector('form[action$="/login"]');
 const status = document.getElementById("progress");
 
-// solve computes the proof in workers, which leave the page usable.
+// solve computes the proof in workers, so that the page stays responsive.
 async function solve({challenge, seed, bits, parts}) {
   const counters = new Array(parts).fill(-1);
   let done = 0;
   const report = (part, counter) => {
     counters[part] = counter;
     done++;
-    status.textContent = `Wrong passwords were tried for this name, so this browser first has to do some work. Done: ${done} of ${parts} parts.`;
+    status.textContent = `Wrong passwords were tried for this name, so your browser has to do some work first. Done: ${done} of ${parts} parts.`;
   };
   status.hidden = false;
-  status.textContent = "Wrong passwords were tried for this name, so this browser first has to do some work. This takes some seconds.";
+  status.textContent = "Wrong passwords were tried for this name, so your browser has to do some work first. This takes a few seconds.";
   try {
     await inWorkers(seed, bits, parts, report);
   } catch {
@@ -43,7 +43,7 @@ function inWorkers(seed, bits, parts, report) {
   }).finally(() => workers.forEach((worker) => worker.terminate()));
 }
 
-// inPieces is for browsers without workers of modules.
+// inPieces computes the proof in the page, for browsers that cannot run modules in workers.
 async function inPieces(seed, bits, counters, report) {
   for (let part = 0; part < counters.length; part++) {
     for (let from = 0; counters[part] < 0; from += 2 ** 14) {
@@ -59,19 +59,19 @@ form.addEventListener("submit", async (event) => {
   const button = form.querySelector("button");
   button.disabled = true;
   try {
-    const answer = await fetch(new URL("proof", form.action), {
+    const response = await fetch(new URL("proof", form.action), {
       method: "POST",
       body: new URLSearchParams({token: form.elements.token.value, username: form.elements.username.value}),
     });
-    const asked = await answer.json();
-    form.elements.proof.value = asked.challenge ? await solve(asked) : "";
+    const challenge = await response.json();
+    form.elements.proof.value = challenge.challenge ? await solve(challenge) : "";
   } catch {
-    // The answer to the form says what is wrong.
+    // The form is sent all the same; its response says what is wrong.
   }
   form.submit();
 });
 
-// Back from the next page the form is as it was.
+// If the user goes back to this page, the form can be sent again.
 addEventListener("pageshow", () => {
   form.querySelector("button").disabled = false;
   status.hidden = true;

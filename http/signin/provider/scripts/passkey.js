@@ -1,30 +1,31 @@
-// Passkeys: signs in with one, and makes new ones.
+// Signs in with passkeys, and registers new ones.
 
 const text = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
 
 const status = document.getElementById("passkey-status");
 
-function say(problem) {
+function show(problem) {
   status.textContent = problem;
   status.hidden = false;
 }
 
-// ask gets a question from the service, and the browser's answer to it into the form.
-async function ask(form, url, fields, answer) {
+// submit requests a challenge from the service, lets respond compute the browser's response, and
+// submits the form with it.
+async function submit(form, url, fields, respond) {
   const reply = await fetch(url, {method: "POST", body: new URLSearchParams({token: form.elements.token.value, ...fields})});
-  const question = reply.ok ? await reply.json() : {problem: "The service did not answer. Load the page again."};
-  if (question.problem) {
-    say(question.problem);
+  const challenge = reply.ok ? await reply.json() : {problem: "The service did not reply. Reload the page and try again."};
+  if (challenge.problem) {
+    show(challenge.problem);
     return;
   }
   try {
-    form.elements.credential.value = JSON.stringify(await answer(question.options));
+    form.elements.credential.value = JSON.stringify(await respond(challenge.options));
   } catch (e) {
-    say(e.name === "InvalidStateError" ? "This device has a passkey for you here already." : "The browser gave no passkey. Try again, or use your password.");
+    show(e.name === "InvalidStateError" ? "This device already has a passkey of yours for this service." : "The browser returned no passkey. Try again, or use your password.");
     return;
   }
-  form.elements.ceremony.value = question.ceremony;
+  form.elements.ceremony.value = challenge.ceremony;
   form.submit();
 }
 
@@ -56,13 +57,13 @@ if (window.PublicKeyCredential && window.isSecureContext) {
   const signIn = document.querySelector('form[action$="/passkey"]:not([action$="/security/passkey"])');
   signIn?.addEventListener("submit", (event) => {
     event.preventDefault();
-    ask(signIn, new URL("passkey/question", signIn.action), {}, get);
+    submit(signIn, new URL("passkey/question", signIn.action), {}, get);
   });
   const add = document.querySelector('form[action$="/security/passkey"]');
   add?.addEventListener("submit", (event) => {
     event.preventDefault();
     const password = add.elements.password.value;
-    ask(add, add.action.replace(/\/passkey$/, ""), {do: "passkey", password}, create);
+    submit(add, add.action.replace(/\/passkey$/, ""), {do: "passkey", password}, create);
     add.elements.password.value = "";
   });
 }

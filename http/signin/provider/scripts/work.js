@@ -1,6 +1,6 @@
-// The proof of work of the sign-in: package pow says what it is. Browsers have
-// SHA-256 of their own, but one call of that takes longer than a hundred hashes here,
-// and pages without https do not have it.
+// Computes the proof of work that package pow describes. It does not use the SHA-256 of the
+// browser: a single call of that takes longer than a hundred hashes here, and it is missing on
+// pages without https.
 
 const K = new Uint32Array(64);
 const H = new Uint32Array(8);
@@ -40,14 +40,14 @@ function firstWord() {
   return (H[0] + a) >>> 0;
 }
 
-// tryPart tries counters of a part from one on, and returns the first that solves
-// it, or -1 if none of so many does.
+// tryPart tries count counters of a part, beginning with from. It returns the first that solves
+// the part, or -1 if none does.
 export function tryPart(seed, bits, part, from, count) {
   for (let i = 0; i < 8; i++) w[i] = parseInt(seed.slice(8 * i, 8 * i + 8), 16);
   w.fill(0, 10, 16);
   w[8] = part;
-  w[10] = 1 << 31; // the end of the message, and its length of 40 bytes in bits
-  w[15] = 320;
+  w[10] = 1 << 31; // padding after the message of 40 bytes
+  w[15] = 320; // length of the message in bits
   for (let counter = from; counter < from + count; counter++) {
     w[9] = counter;
     if (firstWord() >>> (32 - bits) === 0) return counter;

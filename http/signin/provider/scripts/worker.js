@@ -1,4 +1,4 @@
-// Solves parts of a proof of work beside the page, and reports each.
+// Solves parts of a proof of work in a worker, and posts the counter of each part.
 import {solvePart} from "./work.js";
 
 onmessage = ({data: {seed, bits, parts}}) => {

@@ -1,4 +1,4 @@
-// Package throttle bounds how often something may be tried, by key, in bounded memory.
+// Package throttle limits the rate of attempts by key, in bounded memory.
 //
 // It may import the standard library alone.
 package throttle
@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Limits is a number of free attempts, and the wait after each further one, which doubles from
-// First to Longest. After Quiet without attempts a key starts over.
+// Limits describes a rate limit. The first Free attempts need no wait between them. The wait
+// after each further attempt doubles from First to Longest. After Quiet without attempts the
+// count starts again at zero.
 type Limits struct {
 	Free           int
 	First, Longest time.Duration
 	Quiet          time.Duration
 }
 
-// maxKeys bounds how many keys a throttle holds.
+// maxKeys bounds the number of keys in a throttle.
 const maxKeys = 10_000
 
-// Throttle counts attempts by key, in bounded memory. Each process has its own, so N processes
-// allow N times as many attempts.
+// Throttle counts attempts by key. Each process counts separately, so that N processes allow N
+// times as many attempts.
 type Throttle struct {
 	limits Limits
 	now    func() time.Time
@@ -30,17 +31,19 @@ type Throttle struct {
 }
 
 type attempts struct {
-	count      int
-	last, next time.Time // the last one; when another is allowed
+	count int
+	last  time.Time // time of the last attempt
+	next  time.Time // time from which on another attempt is allowed
 }
 
-// New returns a throttle that tells the time by now.
+// New returns a throttle that reads the time from now.
 func New(l Limits, now func() time.Time) *Throttle {
 	return &Throttle{limits: l, now: now, keys: map[string]attempts{}}
 }
 
-// Take counts an attempt, before its result is known, so that concurrent ones do not count as
-// one. If wait is positive, the attempt must be rejected.
+// Take counts an attempt. If the returned wait is positive, the caller must reject the attempt,
+// which is not counted. Take is called before the result of the attempt is known. Otherwise
+// concurrent attempts would all see the same count.
 func (t *Throttle) Take(key string) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +64,7 @@ func (t *Throttle) Take(key string) (wait time.Duration) {
 	return 0
 }
 
-// after returns the wait after so many attempts.
+// after returns the wait after the given number of attempts.
 func (l Limits) after(count int) time.Duration {
 	if count < l.Free {
 		return 0
@@ -75,7 +78,7 @@ func (l Limits) after(count int) time.Duration {
 	return wait
 }
 
-// Refund takes back an attempt that succeeded.
+// Refund undoes Take for an attempt that succeeded.
 func (t *Throttle) Refund(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +96,8 @@ func (t *Throttle) Reset(key string) {
 	delete(t.keys, key)
 }
 
-// evict removes the keys that are quiet, or else the one that was quiet for longest.
+// evict removes all keys without attempts for Quiet. If there are none, it removes the key whose
+// last attempt is the oldest.
 func (t *Throttle) evict(now time.Time) {
 	oldest, at := "", now
 	for key, e := range t.keys {
