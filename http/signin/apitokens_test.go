@@ -36,13 +36,13 @@ func TestAPITokenActsAsAccount(t *testing.T) {
 		for _, v := range []*signin.Verifier{s.Verifier, s.Verifier.For("http://annals.test/mcp")} {
 			user, until, err := v.Verify(t.Context(), token)
 			if err != nil || user.Principal.Name() != c.user || user.Admin != c.admin || user.ReadOnly != c.readOnly || user.Token != id || user.Via("vault") != "vault by token "+id {
-				t.Errorf("the token of %s with scope %s is that of %+v, %v", c.user, c.scope, user, err)
+				t.Errorf("Verify of a token of %s with scope %s = %+v, %v", c.user, c.scope, user, err)
 			}
 			if c.group != "" && (len(user.Groups) != 1 || string(user.Groups[0]) != c.group) {
 				t.Errorf("the groups of %s are %v, want %s", c.user, user.Groups, c.group)
 			}
 			if d := until.Sub(s.Clock.Now()); d > time.Hour || d < time.Hour-time.Second {
-				t.Errorf("it lasts %v", d)
+				t.Errorf("the token of %s lasts %v, want an hour", c.user, d)
 			}
 		}
 	}
@@ -51,12 +51,11 @@ func TestAPITokenActsAsAccount(t *testing.T) {
 	}
 	token, _ := s.Token(t, "ci", apitoken.Read, time.Hour)
 	if user, _, err := s.Verifier.Verify(t.Context(), token); err != nil || len(user.Groups) != 1 || user.Groups[0] != "group:testers" {
-		t.Errorf("after its groups changed: %+v, %v", user, err)
+		t.Errorf("Verify after the groups changed = %+v, %v; want group:testers", user, err)
 	}
 }
 
-// A token ends at once, at every node, by whatever ends it.
-func TestAPITokenEnds(t *testing.T) {
+func TestAPITokenEndsOnAllNodes(t *testing.T) {
 	s := signintest.New(t)
 	ctx := t.Context()
 	other := s // another node
@@ -70,13 +69,13 @@ func TestAPITokenEnds(t *testing.T) {
 	}
 	t.Cleanup(other.Verifier.Close)
 	for what, end := range map[string]func(id string) error{
-		"revoking it": func(id string) error { _, err := s.Accounts.RevokeToken(ctx, id); return err },
-		"its end":     func(string) error { s.Clock.Advance(time.Hour); return nil },
+		"revocation": func(id string) error { _, err := s.Accounts.RevokeToken(ctx, id); return err },
+		"its expiry": func(string) error { s.Clock.Advance(time.Hour); return nil },
 		"disabling its account": func(string) error {
 			return errors.Join(s.Accounts.Disable(ctx, "alice"), s.Accounts.Enable(ctx, "alice"))
 		},
-		"another password": func(string) error { return s.Accounts.SetPassword(ctx, "alice", "battery staple") },
-		"a sweep after its month": func(string) error {
+		"a password change": func(string) error { return s.Accounts.SetPassword(ctx, "alice", "battery staple") },
+		"deletion of expired rows": func(string) error {
 			return s.Accounts.RemoveExpired(ctx, s.Clock.Now().Add(30*24*time.Hour+time.Hour+time.Minute))
 		},
 	} {
@@ -90,7 +89,7 @@ func TestAPITokenEnds(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		s.WantEnded(t, "the token after "+what, token)
-		other.WantEnded(t, "the token at another node after "+what, token)
+		other.WantEnded(t, "the token on another node after "+what, token)
 	}
 	token, id := s.Token(t, "alice", apitoken.Write, time.Hour)
 	if err := s.Accounts.Delete(ctx, "alice"); err != nil {
@@ -98,9 +97,9 @@ func TestAPITokenEnds(t *testing.T) {
 	}
 	s.WantEnded(t, "the token of a deleted account", token)
 	_, err = s.Accounts.RevokeToken(ctx, id)
-	accountstest.WantKind(t, "revoking it then", err, fault.NotFound)
+	accountstest.WantKind(t, "RevokeToken of a deleted account's token", err, fault.NotFound)
 	_, _, err = s.Accounts.CreateToken(ctx, accounts.NewAPIToken{User: "alice", Scope: apitoken.Read, Lasts: time.Hour}, s.Clock.Now())
-	accountstest.WantKind(t, "a token of a deleted account", err, fault.NotFound)
+	accountstest.WantKind(t, "CreateToken for a deleted account", err, fault.NotFound)
 }
 
 func TestAPITokenIsStoredHashed(t *testing.T) {
@@ -108,7 +107,7 @@ func TestAPITokenIsStoredHashed(t *testing.T) {
 	token, id := s.Token(t, "alice", apitoken.Read, time.Hour)
 	var hash []byte
 	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT hash FROM tokens WHERE id = $1`, id).Scan(&hash); err != nil || len(hash) != 32 || bytes.Contains([]byte(token), hash) {
-		t.Fatalf("the row of %s has %x, %v", id, hash, err)
+		t.Fatalf("the stored hash of %s is %x, %v; want 32 bytes that are not part of the token", id, hash, err)
 	}
 	want, _ := apitoken.Digest(token)
 	if !bytes.Equal(hash, want) {
@@ -130,28 +129,28 @@ func TestCreateTokenRejectsInvalid(t *testing.T) {
 		change func(*accounts.NewAPIToken)
 		kind   fault.Kind
 	}{
-		"for nobody":        {func(n *accounts.NewAPIToken) { n.User = "bob" }, fault.NotFound},
-		"without a scope":   {func(n *accounts.NewAPIToken) { n.Scope = "" }, fault.Invalid},
-		"of another scope":  {func(n *accounts.NewAPIToken) { n.Scope = "admin" }, fault.Invalid},
-		"for ever":          {func(n *accounts.NewAPIToken) { n.Lasts = 367 * 24 * time.Hour }, fault.Invalid},
-		"for no time":       {func(n *accounts.NewAPIToken) { n.Lasts = 0 }, fault.Invalid},
-		"with a long note":  {func(n *accounts.NewAPIToken) { n.Note = strings.Repeat("a", 201) }, fault.Invalid},
-		"with lines":        {func(n *accounts.NewAPIToken) { n.Note = "a\nb" }, fault.Invalid},
-		"with hidden signs": {func(n *accounts.NewAPIToken) { n.Note = "a\u202eb" }, fault.Invalid},
+		"for an unknown user":      {func(n *accounts.NewAPIToken) { n.User = "bob" }, fault.NotFound},
+		"without a scope":          {func(n *accounts.NewAPIToken) { n.Scope = "" }, fault.Invalid},
+		"with an unknown scope":    {func(n *accounts.NewAPIToken) { n.Scope = "admin" }, fault.Invalid},
+		"with a lifetime too long": {func(n *accounts.NewAPIToken) { n.Lasts = 367 * 24 * time.Hour }, fault.Invalid},
+		"without a lifetime":       {func(n *accounts.NewAPIToken) { n.Lasts = 0 }, fault.Invalid},
+		"with a long note":         {func(n *accounts.NewAPIToken) { n.Note = strings.Repeat("a", 201) }, fault.Invalid},
+		"with a line break":        {func(n *accounts.NewAPIToken) { n.Note = "a\nb" }, fault.Invalid},
+		"with hidden characters":   {func(n *accounts.NewAPIToken) { n.Note = "a\u202eb" }, fault.Invalid},
 	} {
 		n := good
 		c.change(&n)
 		token, _, err := s.Accounts.CreateToken(t.Context(), n, s.Clock.Now())
-		accountstest.WantKind(t, "a token "+what, err, c.kind)
+		accountstest.WantKind(t, "CreateToken "+what, err, c.kind)
 		if token != "" {
-			t.Errorf("a token %s = %q", what, token)
+			t.Errorf("CreateToken %s returns the token %q with the error", what, token)
 		}
 	}
 	for range accounts.MaxTokens {
 		s.Token(t, "alice", apitoken.Read, time.Hour)
 	}
 	_, _, err := s.Accounts.CreateToken(t.Context(), good, s.Clock.Now())
-	accountstest.WantKind(t, "one token more than an account has", err, fault.Conflict)
+	accountstest.WantKind(t, "CreateToken for an account with MaxTokens", err, fault.Conflict)
 	s.Clock.Advance(2 * time.Hour)
-	s.Token(t, "alice", apitoken.Read, time.Hour) // the others have ended
+	s.Token(t, "alice", apitoken.Read, time.Hour) // the others have expired
 }

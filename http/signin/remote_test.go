@@ -28,7 +28,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// fakeIssuer is a small OpenID server whose keys can change, fail, or be delayed.
+// fakeIssuer is an OpenID server whose key set can change, fail, or be delayed.
 type fakeIssuer struct {
 	*httptest.Server
 	fetches atomic.Int32 // of the key set
@@ -37,8 +37,8 @@ type fakeIssuer struct {
 	mu   sync.Mutex
 	keys []any // entries of the key set
 
-	// If hold is not nil, a request for the key set closes held and waits for hold.
-	held, hold chan struct{}
+	// If release is not nil, a request for the key set closes requested and waits for release.
+	requested, release chan struct{}
 }
 
 func newFakeIssuer(t testing.TB, keys ...any) *fakeIssuer {
@@ -69,9 +69,9 @@ func (p *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		keys := p.keys
 		p.mu.Unlock()
-		if p.hold != nil {
-			close(p.held)
-			<-p.hold
+		if p.release != nil {
+			close(p.requested)
+			<-p.release
 		}
 		json.NewEncoder(w).Encode(map[string]any{"keys": keys})
 	default:
@@ -79,7 +79,7 @@ func (p *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pair is a key of fakeIssuer.
+// pair is a key pair of fakeIssuer.
 type pair struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
@@ -195,7 +195,7 @@ func TestVerifyAlgorithms(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := accountstest.NewClock()
-	// Unusable entries are skipped: a secret, an unknown type, one for encryption.
+	// Unusable entries are skipped: a secret, a key of an unknown type, an encryption key.
 	keys := []any{
 		map[string]any{"kty": "oct", "kid": "secret", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyYnl0ZXM"},
 		map[string]any{"kty": "future", "kid": "future"},
@@ -226,13 +226,13 @@ func TestVerifyAlgorithms(t *testing.T) {
 	anonymous := pairs[0]
 	anonymous.id = ""
 	if _, _, err := v.Verify(t.Context(), p.token(t, anonymous, c, nil)); err != nil {
-		t.Errorf("without a key id: %v", err)
+		t.Errorf("Verify of a token without a key id: %v", err)
 	}
 	secret := []byte("secret-secret-secret-secret-32bytes")
 	_, _, err = v.Verify(t.Context(), p.token(t, pair{"secret", jose.HS256, secret, nil}, c, nil))
 	accountstest.WantKind(t, "HMAC with a published secret", err, fault.Unauthenticated)
 	_, _, err = v.Verify(t.Context(), p.token(t, pair{"enc", jose.RS256, rsaKey, nil}, c, nil))
-	accountstest.WantKind(t, "a key for encryption", err, fault.Unauthenticated)
+	accountstest.WantKind(t, "an encryption key", err, fault.Unauthenticated)
 }
 
 func TestExternalKeyRotation(t *testing.T) {
@@ -250,15 +250,15 @@ func TestExternalKeyRotation(t *testing.T) {
 	c.Advance(signin.FetchPause)
 	p.publish(second.jwk())
 	if err := verify(p.token(t, second, c, nil)); err != nil {
-		t.Errorf("a token of the new key: %v", err)
+		t.Errorf("Verify of a token of the new key: %v", err)
 	}
 	if got := p.fetches.Load(); got != 2 {
 		t.Errorf("the key set was fetched %d times, want 2", got)
 	}
-	// The withdrawn key is accepted no longer than its cached token.
-	accountstest.WantKind(t, "another token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
+	// Tokens of the withdrawn key are only accepted as long as they are cached.
+	accountstest.WantKind(t, "an uncached token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
 	c.Advance(signin.Recheck)
-	accountstest.WantKind(t, "remembered token of the withdrawn key", verify(old), fault.Unauthenticated)
+	accountstest.WantKind(t, "a cached token of the withdrawn key after recheckAfter", verify(old), fault.Unauthenticated)
 }
 
 func TestUnknownKeyIDsAreThrottled(t *testing.T) {
@@ -282,7 +282,7 @@ func TestUnknownKeyIDsAreThrottled(t *testing.T) {
 		t.Errorf("100 forged tokens fetched the key set %d times, want once", got)
 	}
 	if _, _, err := v.Verify(t.Context(), p.token(t, key, c, nil)); err != nil {
-		t.Errorf("a good token after them: %v", err)
+		t.Errorf("Verify of a valid token after them: %v", err)
 	}
 }
 
@@ -298,52 +298,52 @@ func TestExternalIssuerUnreachable(t *testing.T) {
 	err := verify(key)
 	accountstest.WantKind(t, "before discovery", err, fault.Unavailable)
 	if strings.Contains(err.Error(), p.URL) || !strings.Contains(fault.Detail(err), p.URL) || len(fault.Detail(err)) > 400 {
-		t.Errorf("callers are told %q and operators %q, want the issuer and the beginning of its answer for operators alone", err, fault.Detail(err))
+		t.Errorf("the error is %q with the detail %q, want the issuer and the beginning of its response only in the detail", err, fault.Detail(err))
 	}
 	p.down.Store(false)
-	accountstest.WantKind(t, "at once after a failure", verify(key), fault.Unavailable)
+	accountstest.WantKind(t, "immediately after a failed fetch", verify(key), fault.Unavailable)
 	c.Advance(signin.FetchPause)
 	if err := verify(key); err != nil {
-		t.Errorf("after the pause: %v", err)
+		t.Errorf("Verify after fetchPause: %v", err)
 	}
 
 	p.down.Store(true)
 	c.Advance(signin.KeysFresh + time.Second)
 	if err := verify(key); err != nil {
-		t.Errorf("with keys of ten minutes: %v, want them used", err)
+		t.Errorf("Verify with keys older than keysFresh: %v, want them used", err)
 	}
 	c.Advance(signin.FetchPause)
-	accountstest.WantKind(t, "a key that may be new", verify(newPair(t, "k2")), fault.Unavailable)
+	accountstest.WantKind(t, "an unknown key, which may be new", verify(newPair(t, "k2")), fault.Unavailable)
 	c.Advance(signin.KeysUsable)
-	accountstest.WantKind(t, "with keys of an hour", verify(key), fault.Unavailable)
+	accountstest.WantKind(t, "keys older than keysUsable", verify(key), fault.Unavailable)
 	p.down.Store(false)
 	c.Advance(signin.FetchPause)
 	if err := verify(key); err != nil {
-		t.Errorf("after the outage: %v", err)
+		t.Errorf("Verify after the outage: %v", err)
 	}
 	p.Close()
 	c.Advance(2 * signin.KeysUsable)
-	accountstest.WantKind(t, "nobody listens", verify(key), fault.Unavailable)
+	accountstest.WantKind(t, "connection refused", verify(key), fault.Unavailable)
 }
 
 func TestVerifyHonoursCancellation(t *testing.T) {
 	key, c := newPair(t, "k1"), accountstest.NewClock()
 	p := newFakeIssuer(t, key.jwk())
-	p.held, p.hold = make(chan struct{}), make(chan struct{})
+	p.requested, p.release = make(chan struct{}), make(chan struct{})
 	v := newRemoteVerifier(t, p, c, nil)
 	first := make(chan error)
 	go func() {
 		_, _, err := v.Verify(t.Context(), p.token(t, key, c, nil))
 		first <- err
 	}()
-	<-p.held
+	<-p.requested
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := v.Verify(ctx, p.token(t, key, c, nil))
-	accountstest.WantKind(t, "a caller who hangs up while another fetches", err, fault.Canceled)
-	close(p.hold)
+	accountstest.WantKind(t, "a canceled call while another fetches the keys", err, fault.Canceled)
+	close(p.release)
 	if err := <-first; err != nil {
-		t.Errorf("the first caller: %v", err)
+		t.Errorf("Verify of the first caller: %v", err)
 	}
 }
 
@@ -355,9 +355,9 @@ func TestIssuerResponsesAreBounded(t *testing.T) {
 }
 
 func TestNewVerifierRejectsInvalidConfig(t *testing.T) {
-	good := signin.IssuerConfig{URL: "https://a.test", Alias: "a", Audiences: []string{"x"}}
+	valid := signin.IssuerConfig{URL: "https://a.test", Alias: "a", Audiences: []string{"x"}}
 	with := func(change func(*signin.IssuerConfig)) []signin.IssuerConfig {
-		c := good
+		c := valid
 		change(&c)
 		return []signin.IssuerConfig{c}
 	}
@@ -369,14 +369,14 @@ func TestNewVerifierRejectsInvalidConfig(t *testing.T) {
 		"alias with /":   with(func(c *signin.IssuerConfig) { c.Alias = "a/b" }),
 		"no audience":    with(func(c *signin.IssuerConfig) { c.Audiences = nil }),
 		"empty audience": with(func(c *signin.IssuerConfig) { c.Audiences = []string{""} }),
-		"twice":          {good, {URL: good.URL, Alias: "b", Audiences: good.Audiences}},
-		"alias twice":    {good, {URL: "https://b.test", Alias: "a", Audiences: good.Audiences}},
+		"URL twice":      {valid, {URL: valid.URL, Alias: "b", Audiences: valid.Audiences}},
+		"alias twice":    {valid, {URL: "https://b.test", Alias: "a", Audiences: valid.Audiences}},
 	} {
 		_, err := signin.NewVerifier(signin.Options{Issuers: issuers})
 		accountstest.WantKind(t, name, err, fault.Invalid)
 	}
 	_, err := signin.NewVerifier(signin.Options{Admins: []string{"user:"}})
-	accountstest.WantKind(t, "nameless administrator", err, fault.Invalid)
+	accountstest.WantKind(t, "an administrator without a name", err, fault.Invalid)
 }
 
 // FuzzPublicKeys checks that a key set yields a bounded number of public keys, each of which
@@ -403,16 +403,16 @@ func FuzzPublicKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry string) {
 		list := signin.PublicKeys(slices.Repeat([]json.RawMessage{json.RawMessage(entry)}, signin.MaxKeys+1))
 		if len(list) > signin.MaxKeys {
-			t.Fatalf("%d keys, want %d at most", len(list), signin.MaxKeys)
+			t.Fatalf("PublicKeys returns %d keys, want at most %d", len(list), signin.MaxKeys)
 		}
 		for _, k := range list[:min(1, len(list))] {
 			if !k.IsPublic() {
-				t.Fatalf("%s gives a key that is not public", entry)
+				t.Fatalf("PublicKeys of %s returns a private key", entry)
 			}
 			var got jwt.Claims
-			good := k.Key.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.public)
-			if err := token.Claims(k, &got); err == nil && !good {
-				t.Fatalf("%s checks a signature by another key", entry)
+			equal := k.Key.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.public)
+			if err := token.Claims(k, &got); err == nil && !equal {
+				t.Fatalf("the key %s verifies a signature of another key", entry)
 			}
 		}
 	})

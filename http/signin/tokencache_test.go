@@ -15,6 +15,6 @@ func TestTokenCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	}
 	c.remove(tokenHash{1})
 	if _, ok := c.get(tokenHash{1}); ok || len(c.byKey) != 1 || c.order.Len() != 1 {
-		t.Errorf("after a drop the cache holds %d tokens, want 1", len(c.byKey))
+		t.Errorf("after remove the cache has %d tokens, want 1", len(c.byKey))
 	}
 }

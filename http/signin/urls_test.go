@@ -10,8 +10,8 @@ import (
 
 func TestURLs(t *testing.T) {
 	dir := t.TempDir()
-	unset := signin.DefaultURLs("h:1")
-	if got, err := signin.ReadURLs(dir, unset); err != nil || got != unset || got.Issuer != "http://h:1/signin" {
+	fallback := signin.DefaultURLs("h:1")
+	if got, err := signin.ReadURLs(dir, fallback); err != nil || got != fallback || got.Issuer != "http://h:1/signin" {
 		t.Errorf("ReadURLs of an empty folder = %+v, %v; want the defaults", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, signin.URLsFile+".new"), []byte("cut off"), 0o600); err != nil {
@@ -21,16 +21,16 @@ func TestURLs(t *testing.T) {
 	if err := signin.WriteURLs(dir, want); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := signin.ReadURLs(dir, unset); err != nil || got != want {
+	if got, err := signin.ReadURLs(dir, fallback); err != nil || got != want {
 		t.Errorf("ReadURLs = %+v, %v; want %+v", got, err, want)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("there are %v (%v), want one file", left, err)
+		t.Errorf("the folder contains %v (%v), want one file", left, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, signin.URLsFile), []byte(`{"core"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := signin.ReadURLs(dir, unset); err == nil {
-		t.Errorf("ReadURLs of a damaged file = %+v, want an error", got)
+	if got, err := signin.ReadURLs(dir, fallback); err == nil {
+		t.Errorf("ReadURLs of a corrupt file = %+v, want an error", got)
 	}
 }

@@ -57,7 +57,7 @@ func TestVerifyBuiltInToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // at first, and as remembered
+	for range 2 { // the second time from the cache
 		user, until, err := s.Verifier.Verify(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +80,8 @@ func TestVerifyRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := s.Issue(t, "alice")
-	parts := strings.Split(good, ".")
+	valid := s.Issue(t, "alice")
+	parts := strings.Split(valid, ".")
 	der, err := x509.MarshalPKIXPublicKey(key.Private.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -107,15 +107,15 @@ func TestVerifyRejects(t *testing.T) {
 	signed := func(change map[string]any) string { return sign(t, jose.ES256, key.Private, key.ID, claims(change)) }
 	hmac := func(secret []byte) string { return sign(t, jose.HS256, secret, key.ID, claims(nil)) }
 	none := encode(map[string]any{"alg": "none", "typ": "JWT", "kid": key.ID}) + "." + encode(claims(nil)) + "."
-	last := good[len(good)-1]
-	// Four bits of the last character are unused.
-	twin := good[:len(good)-1] + string("BCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", last)])
+	last := valid[len(valid)-1]
+	// The next character differs only in the four unused bits.
+	twin := valid[:len(valid)-1] + string("BCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", last)])
 
 	if _, _, err := s.Verifier.Verify(t.Context(), signed(nil)); err != nil {
-		t.Fatalf("the token that the others differ from is refused: %v", err)
+		t.Fatalf("Verify of the token from which the others differ: %v", err)
 	}
 	for name, token := range map[string]string{
-		"none at all":                  "",
+		"empty":                        "",
 		"garbage":                      "garbage",
 		"dots":                         "..",
 		"random bytes":                 "\x00\xff.\x01.\x02",
@@ -128,18 +128,18 @@ func TestVerifyRejects(t *testing.T) {
 		"HMAC with the public key JWK": hmac(publicJSON),
 		"changed payload":              parts[0] + "." + encode(claims(map[string]any{"sub": "root"})) + "." + parts[2],
 		"changed header":               encode(map[string]any{"alg": "ES256", "kid": key.ID, "x": 1}) + "." + parts[1] + "." + parts[2],
-		"cut signature":                good[:len(good)-4],
+		"truncated signature":          valid[:len(valid)-4],
 		"no signature":                 parts[0] + "." + parts[1] + ".",
 		"other last character":         twin,
-		"line break within":            good[:40] + "\n" + good[40:],
+		"line break":                   valid[:40] + "\n" + valid[40:],
 		"two parts":                    parts[0] + "." + parts[1],
-		"four parts":                   good + "." + parts[2],
+		"four parts":                   valid + "." + parts[2],
 		"expired":                      signed(map[string]any{"iat": now - 7200, "exp": now - 3600}),
 		"expired beyond the leeway":    signed(map[string]any{"iat": now - 7200, "exp": now - 35}),
 		"without expiry":               signed(map[string]any{"exp": nil}),
-		"expiry of another type":       signed(map[string]any{"exp": "soon"}),
+		"expiry of the wrong type":     signed(map[string]any{"exp": "soon"}),
 		"wrong issuer":                 signed(map[string]any{"iss": "https://elsewhere.test"}),
-		"issuer with a slash more":     signed(map[string]any{"iss": issuerURL + "/"}),
+		"issuer with a trailing slash": signed(map[string]any{"iss": issuerURL + "/"}),
 		"without issuer":               signed(map[string]any{"iss": nil}),
 		"wrong audience":               signed(map[string]any{"aud": "another"}),
 		"without audience":             signed(map[string]any{"aud": nil}),
@@ -149,7 +149,7 @@ func TestVerifyRejects(t *testing.T) {
 		"without user":                 signed(map[string]any{"sub": nil}),
 		"unknown key":                  sign(t, jose.ES256, stranger, "unknown", claims(nil)),
 		"without key id":               sign(t, jose.ES256, key.Private, "", claims(nil)),
-		"another key by the same id":   sign(t, jose.ES256, stranger, key.ID, claims(nil)),
+		"another key with the same id": sign(t, jose.ES256, stranger, key.ID, claims(nil)),
 	} {
 		user, _, err := s.Verifier.Verify(t.Context(), token)
 		accountstest.WantKind(t, name, err, fault.Unauthenticated)
@@ -158,10 +158,10 @@ func TestVerifyRejects(t *testing.T) {
 		}
 	}
 	for name, token := range map[string]string{
-		"several audiences":       signed(map[string]any{"aud": []string{"another", "annals"}}),
-		"expired within leeway":   signed(map[string]any{"exp": now - 20}),
-		"clock ahead, in leeway":  signed(map[string]any{"iat": now + 20, "nbf": now + 20}),
-		"without moment of issue": signed(map[string]any{"iat": nil}),
+		"several audiences":      signed(map[string]any{"aud": []string{"another", "annals"}}),
+		"expired within leeway":  signed(map[string]any{"exp": now - 20}),
+		"clock ahead, in leeway": signed(map[string]any{"iat": now + 20, "nbf": now + 20}),
+		"without time of issue":  signed(map[string]any{"iat": nil}),
 	} {
 		if _, _, err := s.Verifier.Verify(t.Context(), token); err != nil {
 			t.Errorf("%s: %v, want it accepted", name, err)
@@ -199,7 +199,7 @@ func TestCachedTokenExpires(t *testing.T) {
 	}
 }
 
-func TestAccountChangesApplyAtOnce(t *testing.T) {
+func TestAccountChangesApplyImmediately(t *testing.T) {
 	ctx := t.Context()
 	s := signintest.New(t)
 	token := s.Issue(t, "alice")
@@ -217,7 +217,7 @@ func TestAccountChangesApplyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if user, err := verify(); err != nil || !user.Admin || !slices.Equal(user.Groups, []events.Principal{"group:board"}) {
-		t.Errorf("after a change of groups: %+v, %v", user, err)
+		t.Errorf("Verify after groups and admin changed = %+v, %v", user, err)
 	}
 	if err := other.Disable(ctx, "alice"); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestAccountChangesApplyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = verify(); err != nil {
-		t.Errorf("after enabling again: %v", err)
+		t.Errorf("Verify after Enable: %v", err)
 	}
 
 	// A second key signs; deleting the first invalidates its tokens.
@@ -244,7 +244,7 @@ func TestAccountChangesApplyAtOnce(t *testing.T) {
 	second := s.Issue(t, "alice")
 	for _, raw := range []string{token, second} {
 		if _, _, err := s.Verifier.Verify(ctx, raw); err != nil {
-			t.Errorf("with two keys: %v", err)
+			t.Errorf("Verify with two keys: %v", err)
 		}
 	}
 	if err := other.DeleteKey(ctx, first.ID); err != nil {
@@ -253,7 +253,7 @@ func TestAccountChangesApplyAtOnce(t *testing.T) {
 	_, err = verify()
 	accountstest.WantKind(t, "deleted key", err, fault.Unauthenticated)
 	if _, _, err := s.Verifier.Verify(ctx, second); err != nil {
-		t.Errorf("token of the key that stayed: %v", err)
+		t.Errorf("Verify of a token of the remaining key: %v", err)
 	}
 	if err := other.Delete(ctx, "alice"); err != nil {
 		t.Fatal(err)
@@ -262,14 +262,14 @@ func TestAccountChangesApplyAtOnce(t *testing.T) {
 	accountstest.WantKind(t, "deleted user", err, fault.Unauthenticated)
 }
 
-// FuzzVerify checks that only the valid token is accepted, and that everything else is
+// FuzzVerify checks that only the valid token is accepted, and that the error for all others is
 // Unauthenticated.
 func FuzzVerify(f *testing.F) {
 	s := signintest.New(f)
-	good := s.Issue(f, "alice")
-	parts := strings.Split(good, ".")
+	valid := s.Issue(f, "alice")
+	parts := strings.Split(valid, ".")
 	for _, seed := range []string{
-		good, "", "..", good + "=", parts[0] + ".." + parts[2], parts[0] + "." + parts[1] + ".",
+		valid, "", "..", valid + "=", parts[0] + ".." + parts[2], parts[0] + "." + parts[1] + ".",
 		encode(map[string]any{"alg": "none"}) + "." + parts[1] + ".",
 		encode(map[string]any{"alg": "ES256", "crit": []string{"b64"}, "b64": false}) + "." + parts[1] + "." + parts[2],
 		encode(map[string]any{"alg": "ES256", "typ": 7, "kid": []int{1}}) + "." + encode([]int{1}) + "." + parts[2],
@@ -278,9 +278,9 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, token string) {
 		user, _, err := s.Verifier.Verify(t.Context(), token)
-		if token == good {
+		if token == valid {
 			if err != nil || user.Principal != "user:alice" {
-				t.Fatalf("the good token gives %v, %v", user, err)
+				t.Fatalf("Verify of the valid token = %v, %v", user, err)
 			}
 			return
 		}
@@ -288,8 +288,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// BenchmarkVerify measures a cached token, the account lookup alone for comparison, and an
-// uncached token.
+// BenchmarkVerify measures Verify of a cached and of an uncached token, and for comparison the
+// account lookup alone.
 func BenchmarkVerify(b *testing.B) {
 	s := signintest.New(b)
 	token := s.Issue(b, "alice")
@@ -298,13 +298,13 @@ func BenchmarkVerify(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Run("remembered", func(b *testing.B) {
+	b.Run("cached", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			verify(b)
 		}
 	})
-	b.Run("yardstick: bare look-up", func(b *testing.B) {
+	b.Run("lookup alone", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, _, err := s.Accounts.Bearer(b.Context(), "alice", "", "", time.Now()); err != nil {
@@ -312,14 +312,14 @@ func BenchmarkVerify(b *testing.B) {
 			}
 		}
 	})
-	b.Run("new", func(b *testing.B) {
+	b.Run("uncached", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			s.Verifier.ForgetTokens()
 			verify(b)
 		}
 	})
-	b.Run("remembered, all cores", func(b *testing.B) {
+	b.Run("cached, all cores", func(b *testing.B) {
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
 				verify(b)

@@ -29,13 +29,13 @@ func options(t *testing.T, o any, err error) string {
 	return string(text)
 }
 
-func TestNewRejectsAddresses(t *testing.T) {
+func TestNewRejectsUnsupportedURLs(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://annals.example.org/signin": true, "http://localhost:8080/signin": true, "http://127.0.0.1:8080/signin": false,
 		"http://annals.example.org/signin": false, "https://[::1]/signin": false,
 	} {
 		if _, err := keysAt(t, address); (err == nil) != want {
-			t.Errorf("at %s: %v", address, err)
+			t.Errorf("New(%s) = %v, want success: %v", address, err, want)
 		}
 	}
 }
@@ -47,37 +47,39 @@ func TestSignIn(t *testing.T) {
 	}
 	rp := virtualwebauthn.RelyingParty{Name: "Annals", ID: "annals.example.org", Origin: "https://annals.example.org"}
 	device := virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte("handle")})
-	held := passkeytest.NewCredential(t)
+	credential := passkeytest.NewCredential(t)
 	alice := User{Handle: []byte("handle"), Name: "alice"}
 
-	asked, ceremony, err := k.BeginRegistration(alice)
-	create, err := virtualwebauthn.ParseAttestationOptions(options(t, asked, err))
+	raw, ceremony, err := k.BeginRegistration(alice)
+	create, err := virtualwebauthn.ParseAttestationOptions(options(t, raw, err))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := virtualwebauthn.CreateAttestationResponse(rp, device, held, *create)
-	made, err := k.FinishRegistration(alice, *ceremony, []byte(answer))
-	if err != nil || string(made.ID) != string(held.ID) {
-		t.Fatalf("Created = %+v, %v", made, err)
+	response := virtualwebauthn.CreateAttestationResponse(rp, device, credential, *create)
+	created, err := k.FinishRegistration(alice, *ceremony, []byte(response))
+	if err != nil || string(created.ID) != string(credential.ID) {
+		t.Fatalf("FinishRegistration = %+v, %v; want the passkey %x", created, err, credential.ID)
 	}
-	if _, err := k.FinishRegistration(User{Handle: []byte("another")}, *ceremony, []byte(answer)); !errors.Is(err, ErrRefused) {
-		t.Errorf("for another user: %v", err)
+	if _, err := k.FinishRegistration(User{Handle: []byte("another")}, *ceremony, []byte(response)); !errors.Is(err, ErrRefused) {
+		t.Errorf("FinishRegistration for another user: %v, want ErrRefused", err)
 	}
-	alice.Credentials = []Credential{made}
-	device.AddCredential(held)
+	alice.Credentials = []Credential{created}
+	device.AddCredential(credential)
 
-	sign := func(rp virtualwebauthn.RelyingParty, device virtualwebauthn.Authenticator, of *Ceremony, find func([]byte) (User, error)) error {
-		asked, ceremony, err := k.BeginLogin()
-		ask, err := virtualwebauthn.ParseAssertionOptions(options(t, asked, err))
+	// signIn responds to a new challenge. If stored is not nil, it is used in place of the
+	// ceremony of that challenge.
+	signIn := func(rp virtualwebauthn.RelyingParty, device virtualwebauthn.Authenticator, stored *Ceremony, find func([]byte) (User, error)) error {
+		raw, ceremony, err := k.BeginLogin()
+		get, err := virtualwebauthn.ParseAssertionOptions(options(t, raw, err))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if of == nil {
-			of = ceremony
+		if stored == nil {
+			stored = ceremony
 		}
-		used, err := k.FinishLogin(*of, []byte(virtualwebauthn.CreateAssertionResponse(rp, device, held, *ask)), find)
-		if err == nil && string(used.ID) != string(held.ID) {
-			t.Errorf("another passkey was used")
+		used, err := k.FinishLogin(*stored, []byte(virtualwebauthn.CreateAssertionResponse(rp, device, credential, *get)), find)
+		if err == nil && string(used.ID) != string(credential.ID) {
+			t.Errorf("FinishLogin returns the passkey %x, want %x", used.ID, credential.ID)
 		}
 		return err
 	}
@@ -87,8 +89,8 @@ func TestSignIn(t *testing.T) {
 		}
 		return alice, nil
 	}
-	if err := sign(rp, device, nil, find); err != nil {
-		t.Errorf("signing in: %v", err)
+	if err := signIn(rp, device, nil, find); err != nil {
+		t.Errorf("FinishLogin: %v", err)
 	}
 	evil := rp
 	evil.Origin = "https://evil.example"
@@ -96,40 +98,40 @@ func TestSignIn(t *testing.T) {
 	locked.Options.UserNotVerified = true
 	failure := errors.New("the store failed")
 	for name, err := range map[string]error{
-		"at another site":   sign(evil, device, nil, find),
-		"without unlocking": sign(rp, locked, nil, find),
-		"an old question":   sign(rp, device, ceremony, find),
-		"one that is not known": sign(rp, device, nil, func([]byte) (User, error) {
+		"at another site":              signIn(evil, device, nil, find),
+		"without unlocking the device": signIn(rp, locked, nil, find),
+		"with another ceremony":        signIn(rp, device, ceremony, find),
+		"of a user without the passkey": signIn(rp, device, nil, func([]byte) (User, error) {
 			return User{Handle: []byte("handle"), Name: "alice"}, nil
 		}),
 	} {
 		if !errors.Is(err, ErrRefused) {
-			t.Errorf("%s: %v, want ErrRefused", name, err)
+			t.Errorf("FinishLogin %s: %v, want ErrRefused", name, err)
 		}
 	}
-	if err := sign(rp, device, nil, func([]byte) (User, error) { return User{}, failure }); !errors.Is(err, failure) {
-		t.Errorf("where the store fails: %v", err)
+	if err := signIn(rp, device, nil, func([]byte) (User, error) { return User{}, failure }); !errors.Is(err, failure) {
+		t.Errorf("FinishLogin if find fails: %v, want its error", err)
 	}
 }
 
-func FuzzAnswers(f *testing.F) {
+func FuzzResponses(f *testing.F) {
 	k, err := New(&url.URL{Scheme: "https", Host: "annals.example.org"})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte(`{"id":"AA","rawId":"AA","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AA","signature":"AA","userHandle":"AA"}}`))
 	f.Add([]byte(`{"id":"AA","rawId":"AA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA"}}`))
-	f.Fuzz(func(t *testing.T, answer []byte) {
+	f.Fuzz(func(t *testing.T, response []byte) {
 		_, c, err := k.BeginLogin()
 		if err != nil {
 			t.Fatal(err)
 		}
 		user := User{Handle: []byte("AA"), Name: "alice"}
-		if _, err := k.FinishLogin(*c, answer, func([]byte) (User, error) { return user, nil }); err == nil {
-			t.Error("an answer without a key is taken")
+		if _, err := k.FinishLogin(*c, response, func([]byte) (User, error) { return user, nil }); err == nil {
+			t.Error("FinishLogin accepts a response for a user without passkeys")
 		}
-		if _, err := k.FinishRegistration(user, *c, answer); err == nil {
-			t.Error("a passkey that answers nothing is taken")
+		if _, err := k.FinishRegistration(user, *c, response); err == nil {
+			t.Error("FinishRegistration accepts a response to no registration")
 		}
 	})
 }

@@ -16,28 +16,27 @@ func TestAccountPageEndsGrants(t *testing.T) {
 	a := p.redeem(p.code(b))
 	home := b.open("/signin/")
 	if !strings.Contains(home.body, "A program") || !strings.Contains(home.body, "agent tools") {
-		t.Errorf("the page does not tell of the program: %s", home.body)
+		t.Errorf("the account page does not show the program: %s", home.body)
 	}
-	his := bob.signIn(bob.open("/signin/"), "bob")
-	if strings.Contains(his.body, "A program") {
-		t.Error("others are told of it, too")
+	bobsHome := bob.signIn(bob.open("/signin/"), "bob")
+	if strings.Contains(bobsHome.body, "A program") {
+		t.Error("the account page of bob shows the program of alice")
 	}
 	grants, err := s.Accounts.Grants(t.Context(), "alice", s.Clock.Now())
 	if err != nil || len(grants) != 1 {
 		t.Fatalf("grants = %v, %v", grants, err)
 	}
-	token := strings.Split(strings.Split(his.body, `name="token" value="`)[1], `"`)[0]
-	bob.submitForm("/signin/forget", map[string]string{"token": token, "id": grants[0].ID})
+	bob.submitForm("/signin/forget", map[string]string{"token": fieldOf(bobsHome, "token"), "id": grants[0].ID})
 	s.wantToken(a.field("access_token"), true)
 
 	if home = b.submit(home, "/forget"); !strings.Contains(home.body, "There are none") {
-		t.Errorf("after signing it out the page says %s", home.body)
+		t.Errorf("after the program is signed out, the account page is %s", home.body)
 	}
 	if _, _, err := s.tools.Verify(t.Context(), a.field("access_token")); err == nil {
-		t.Error("its token is still taken")
+		t.Error("after the program is signed out, its access token is still accepted")
 	}
 	if page := b.open(p.url()); !strings.Contains(page.body, `value="allow"`) {
-		t.Error("it is not asked about anew")
+		t.Error("after the program is signed out, it needs no new consent")
 	}
 }
 
@@ -63,7 +62,7 @@ func TestEndedGrantAsksForConsent(t *testing.T) {
 			page = b.signIn(page, "alice")
 		}
 		if !strings.Contains(page.body, `value="allow"`) {
-			t.Errorf("ended %s, a program gets a code unseen: %s to %s", name, page.Status, page.Header.Get("Location"))
+			t.Errorf("after its grant ended %s, a program gets a code without consent: %s to %s", name, page.Status, page.Header.Get("Location"))
 		}
 	}
 }
@@ -76,7 +75,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	b.submit(b.open("/signin/"), "/logout", "everywhere", "yes")
 	for _, browser := range []*browser{b, second} {
 		if page := browser.open("/signin/"); !strings.Contains(page.body, "/login") {
-			t.Error("a browser is still signed in")
+			t.Error("after signing out everywhere, a browser is still signed in")
 		}
 	}
 	s.wantError("a refresh token", p.refresh(a.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
@@ -89,10 +88,10 @@ func TestSignOutEverywhereNeedsSession(t *testing.T) {
 	home := b.open("/signin/")
 	s.Clock.Advance(accounts.SessionLifetime)
 	if page := b.submit(home, "/logout", "everywhere", "yes"); page.StatusCode != http.StatusForbidden || page.says() == "" {
-		t.Errorf("signing out everywhere with a session that ended = %s %s", page.Status, page.body)
+		t.Errorf("signing out everywhere after the session has ended = %s %s, want 403 with a problem", page.Status, page.body)
 	}
 	if next := p.refresh(a.field("refresh_token")); next.StatusCode != http.StatusOK {
-		t.Errorf("a refresh token = %s %s", next.Status, next.body)
+		t.Errorf("refresh afterwards = %s %s, want 200", next.Status, next.body)
 	}
 }
 
@@ -103,19 +102,19 @@ func TestChangePassword(t *testing.T) {
 	second.signIn(second.open("/signin/"), "alice")
 	home := b.open("/signin/")
 	if page := b.submit(home, "/password", "password", "wrong", "new", "battery staple"); page.StatusCode != http.StatusUnprocessableEntity || page.says() == "" {
-		t.Errorf("with a wrong password = %s %s", page.Status, page.says())
+		t.Errorf("with a wrong current password = %s %s, want 422", page.Status, page.says())
 	}
 	if page := b.submit(home, "/password", "password", "correct horse", "new", "short"); page.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page.says(), "8 characters") {
-		t.Errorf("to a short password = %s %s", page.Status, page.says())
+		t.Errorf("with a new password that is too short = %s %s, want 422", page.Status, page.says())
 	}
 	if page := b.submit(home, "/password", "password", "correct horse", "new", "battery staple"); !strings.Contains(page.body, "signed in as") {
-		t.Errorf("afterwards the browser sees %s %s", page.Status, page.body)
+		t.Errorf("after the change the browser shows %s %s, want the account page", page.Status, page.body)
 	}
 	if _, err := s.Accounts.Authenticate(t.Context(), "alice", "battery staple"); err != nil {
-		t.Errorf("the new password: %v", err)
+		t.Errorf("Authenticate with the new password: %v", err)
 	}
 	if page := second.open("/signin/"); !strings.Contains(page.body, "/login") {
-		t.Error("another browser is still signed in")
+		t.Error("after the change another browser is still signed in")
 	}
 	s.wantError("a refresh token", p.refresh(a.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
 }

@@ -12,7 +12,7 @@ func TestAddress(t *testing.T) {
 		"192.0.2.1:1234": "192.0.2.1", "[::ffff:192.0.2.1]:1": "192.0.2.1", "[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::/64", "[fe80::1%eth0]:1": "fe80::/64", "@": "@",
 	} {
 		if got := p.Address(&http.Request{RemoteAddr: remote}); got != want {
-			t.Errorf("address of %s = %q, want %q", remote, got, want)
+			t.Errorf("Address with the remote address %s = %q, want %q", remote, got, want)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestAddressBehindProxies(t *testing.T) {
 	} {
 		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": {c.forwarded}}}
 		if got := p.Address(r); got != c.want {
-			t.Errorf("address of %s, forwarded for %q, = %q, want %q", c.remote, c.forwarded, got, c.want)
+			t.Errorf("Address with the remote address %s and X-Forwarded-For %q = %q, want %q", c.remote, c.forwarded, got, c.want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"annals/http/signin/accounts/accountstest"
 )
 
-func TestBackupHoldsNoSignIns(t *testing.T) {
+func TestBackupOmitsSignIns(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(webRedirect), s.browser()
 	p.redeem(p.code(b))
@@ -19,7 +19,7 @@ func TestBackupHoldsNoSignIns(t *testing.T) {
 		t.Fatalf("CopyTo: %v", err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("the copy consists of %v, %v; want one file", files, err)
+		t.Errorf("the folder of the copy contains %v, %v; want one file", files, err)
 	}
 	accountstest.OpenFile(t, dir)
 	for table, want := range map[string]int{"sessions": 0, "grants": 0, "devices": 0, "clients": 1, "browsers": 1} {

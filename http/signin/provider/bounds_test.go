@@ -11,7 +11,7 @@ import (
 	"annals/http/signin/provider/clients"
 )
 
-// fill adds n rows to a table, made by a SELECT that may use i, from 1 to n.
+// fill adds n rows to a table. row is the SELECT list of a row; it may use i, from 1 to n.
 func (s *site) fill(table string, n int, row string) {
 	s.Helper()
 	if !accountstest.OnPostgres() {
@@ -36,7 +36,7 @@ func TestRowsOfUserAreBounded(t *testing.T) {
 	for table, want := range map[string]int{"sessions": accounts.MaxSessions, "browsers": accounts.MaxBrowsers, "grants": accounts.MaxGrants} {
 		var n int
 		if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil || n != want {
-			t.Errorf("%d %s are remembered (%v), want %d", n, table, err, want)
+			t.Errorf("the store has %d %s (%v), want %d", n, table, err, want)
 		}
 	}
 }
@@ -47,13 +47,13 @@ func TestClientsAreBounded(t *testing.T) {
 	s.fill(`grants (id, "user", client, name, audience, scope, authenticated, created, expires, ends)`, accounts.MaxClients,
 		`'grant ' || i, 'user ' || i, CAST(i AS text), 'A program', 'annals', '', i, i, 9000000000000000, 9000000000000000`)
 	if a := s.postRegistration(`{"redirect_uris": ["` + webRedirect + `"]}`); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
-		t.Errorf("one more = %s %s", a.Status, a.body)
+		t.Errorf("a registration while all clients are in use = %s %s, want 429", a.Status, a.body)
 	}
 	if _, err := accountstest.OpenDB(t, s.Dir).Exec(`DELETE FROM grants WHERE client = '1'`); err != nil {
 		t.Fatal(err)
 	}
 	if a := s.postRegistration(`{"redirect_uris": ["` + webRedirect + `"]}`); a.StatusCode != 201 {
-		t.Errorf("after the sign-ins to one have ended = %s %s", a.Status, a.body)
+		t.Errorf("a registration after the grant of a client has ended = %s %s, want 201", a.Status, a.body)
 	}
 }
 
@@ -63,13 +63,13 @@ func TestPendingDevicesAreBounded(t *testing.T) {
 	s.fill("devices", accounts.MaxDevices-1, `CAST('code ' || i AS bytea), CAST('user code ' || i AS bytea), 'client', 'annals', '', 5000000, 0, '', '', 0, `+now+` + 600000000, CAST('' AS bytea)`)
 	g := s.device()
 	if a := s.post("/signin/device_authorization", map[string]string{"client_id": clients.CLIID}); a.StatusCode != 200 {
-		t.Errorf("one more = %s %s", a.Status, a.body)
+		t.Errorf("a device sign-in while there are MaxDevices = %s %s, want 200", a.Status, a.body)
 	}
 	var n int
 	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM devices`).Scan(&n); err != nil || n > accounts.MaxDevices {
-		t.Errorf("%d devices wait (%v), want up to %d", n, err, accounts.MaxDevices)
+		t.Errorf("the store has %d devices (%v), want up to %d", n, err, accounts.MaxDevices)
 	}
-	s.wantError("a device that began before", g.poll(), 400, "authorization_pending")
+	s.wantError("an older device sign-in from another address", g.poll(), 400, "authorization_pending")
 	s.Clock.Advance(accounts.DeviceLifetime + 10*time.Minute + sweepPause)
 	s.device()
 }

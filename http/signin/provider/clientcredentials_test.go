@@ -25,27 +25,27 @@ func TestServiceHasNoPassword(t *testing.T) {
 	if got, err := s.Accounts.Get(ctx, "ci"); err != nil || !got.Service {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
-	accountstest.WantKind(t, "a password for a service", s.Accounts.SetPassword(ctx, "ci", "correct horse"), fault.Invalid)
+	accountstest.WantKind(t, "SetPassword of a service", s.Accounts.SetPassword(ctx, "ci", "correct horse"), fault.Invalid)
 	_, err = s.Issuer.NewLink(ctx, "ci")
-	accountstest.WantKind(t, "a link for a service", err, fault.Invalid)
+	accountstest.WantKind(t, "NewLink for a service", err, fault.Invalid)
 	for _, password := range []string{"", "correct horse", "$argon2id$"} {
 		if _, err := s.Accounts.Authenticate(ctx, "ci", password); !fault.Is(err, fault.Unauthenticated) {
-			t.Errorf("a service signs in with %q: %v", password, err)
+			t.Errorf("Authenticate of a service with %q: %v, want Unauthenticated", password, err)
 		}
 	}
 	token, _ := s.Token(t, "ci", apitoken.Write, time.Hour)
 	b := s.browser()
 	for _, password := range []string{"", token} {
 		if page := b.submit(b.open("/signin/"), "/login", "username", "ci", "password", password); page.StatusCode != http.StatusForbidden {
-			t.Errorf("a service in a browser with the password %q = %s", password, page.Status)
+			t.Errorf("a service signs in with the password %q: %s, want 403", password, page.Status)
 		}
 	}
 	_, err = s.Accounts.Create(ctx, accounts.NewAccount{Name: "ci", Password: "correct horse"})
-	accountstest.WantKind(t, "a user of a service's name", err, fault.Conflict)
+	accountstest.WantKind(t, "Create of a user with the name of a service", err, fault.Conflict)
 }
 
-// A copy to another store includes API tokens; a backup does not, since restoring it would
-// bring back revoked ones.
+// A copy to another store includes API tokens. A backup does not, since restoring it would
+// revive revoked tokens.
 func TestAPITokensAreCopiedButNotBackedUp(t *testing.T) {
 	s := signintest.New(t)
 	ctx := t.Context()
@@ -65,12 +65,12 @@ func TestAPITokensAreCopiedButNotBackedUp(t *testing.T) {
 		what     string
 		accounts *accounts.Store
 		found    bool
-	}{{"a backup", accountstest.OpenFile(t, dir), false}, {"a store that was moved to", moved, true}} {
+	}{{"the backup", accountstest.OpenFile(t, dir), false}, {"the copy", moved, true}} {
 		if _, _, found, err := c.accounts.FindToken(ctx, token, s.Clock.Now()); err != nil || found != c.found {
-			t.Errorf("%s has the token: %t, %v", c.what, found, err)
+			t.Errorf("FindToken in %s = %t, %v; want %t", c.what, found, err, c.found)
 		}
 		if a, err := c.accounts.Get(ctx, "ci"); err != nil || !a.Service {
-			t.Errorf("%s has the service as %+v, %v", c.what, a, err)
+			t.Errorf("Get of the service in %s = %+v, %v", c.what, a, err)
 		}
 	}
 }
@@ -82,34 +82,34 @@ func TestClientCredentials(t *testing.T) {
 	}
 	write, id := s.Token(t, "c i", apitoken.Write, time.Hour/2)
 	read, readID := s.Token(t, "c i", apitoken.Read, 48*time.Hour)
-	ask := func(id, secret string, fields ...string) answer {
+	inForm := func(id, secret string, fields ...string) response {
 		t.Helper()
 		return s.post("/signin/token", with(map[string]string{"grant_type": "client_credentials", "client_id": id, "client_secret": secret}, fields...))
 	}
-	basic := func(id, secret string, fields ...string) answer {
+	basic := func(id, secret string, fields ...string) response {
 		t.Helper()
 		form := encodeForm(with(map[string]string{"grant_type": "client_credentials"}, fields...))
 		return s.send("POST", "/signin/token", form, "Content-Type", "application/x-www-form-urlencoded",
 			"Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(id+":"+secret)))
 	}
 	for what, c := range map[string]struct {
-		answer
+		response
 		scope    string
 		tools    bool
 		seconds  float64
 		readOnly bool
 		id       string
 	}{
-		"by id":               {ask(id, write), "write", false, 1800, false, id},
-		"by name":             {ask("c i", write), "write", false, 1800, false, id},
+		"by id":               {inForm(id, write), "write", false, 1800, false, id},
+		"by name":             {inForm("c i", write), "write", false, 1800, false, id},
 		"in the header":       {basic(id, write), "write", false, 1800, false, id},
 		"by name in it":       {basic("c+i", write), "write", false, 1800, false, id},
 		"named in both":       {basic(id, write, "client_id", id), "write", false, 1800, false, id},
-		"narrowed":            {ask(id, write, "scope", "read"), "read", false, 1800, true, id},
-		"of a read token":     {ask(readID, read), "read", false, 3600, true, readID},
-		"for the tools":       {ask(readID, read, "resource", s.URL+"/mcp"), "read", true, 3600, true, readID},
-		"for the vault":       {ask(id, write, "resource", s.URL+"/vault", "scope", "read write"), "write", false, 1800, false, id},
-		"with unknown scopes": {ask(id, write, "scope", "openid offline_access"), "write", false, 1800, false, id},
+		"narrowed":            {inForm(id, write, "scope", "read"), "read", false, 1800, true, id},
+		"of a read token":     {inForm(readID, read), "read", false, 3600, true, readID},
+		"for the tools":       {inForm(readID, read, "resource", s.URL+"/mcp"), "read", true, 3600, true, readID},
+		"for the vault":       {inForm(id, write, "resource", s.URL+"/vault", "scope", "read write"), "write", false, 1800, false, id},
+		"with unknown scopes": {inForm(id, write, "scope", "openid offline_access"), "write", false, 1800, false, id},
 	} {
 		if c.StatusCode != http.StatusOK || c.field("scope") != c.scope || c.field("refresh_token") != "" || c.field("id_token") != "" || c.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %s %s", what, c.Status, c.body)
@@ -118,52 +118,53 @@ func TestClientCredentials(t *testing.T) {
 		if strings.Contains(c.body, "refresh_token") {
 			t.Errorf("%s: %s", what, c.body)
 		}
-		takes, refuses := s.Verifier, s.tools
+		accepting, rejecting := s.Verifier, s.tools
 		if c.tools {
-			takes, refuses = s.tools, s.Verifier
+			accepting, rejecting = s.tools, s.Verifier
 		}
-		user, _, err := takes.Verify(t.Context(), c.field("access_token"))
+		user, _, err := accepting.Verify(t.Context(), c.field("access_token"))
 		if err != nil || user.Principal != "user:c i" || user.ReadOnly != c.readOnly || user.Token != c.id {
-			t.Errorf("%s gives a token of %+v, %v", what, user, err)
+			t.Errorf("the access token for credentials %s is that of %+v, %v", what, user, err)
 		}
-		if _, _, err := refuses.Verify(t.Context(), c.field("access_token")); err == nil {
-			t.Errorf("%s gives a token for another audience", what)
+		if _, _, err := rejecting.Verify(t.Context(), c.field("access_token")); err == nil {
+			t.Errorf("the access token for credentials %s is accepted for another audience", what)
 		}
 	}
 	for what, c := range map[string]struct {
-		answer
+		response
 		status int
 		code   string
 	}{
-		"another token's id":   {ask(readID, write), 401, "invalid_client"},
-		"another account":      {ask("alice", write), 401, "invalid_client"},
-		"a password":           {ask("alice", "correct horse"), 401, "invalid_client"},
-		"no secret":            {ask(id, ""), 401, "invalid_client"},
-		"no id":                {ask("", write), 401, "invalid_client"},
+		"another token's id":   {inForm(readID, write), 401, "invalid_client"},
+		"another account":      {inForm("alice", write), 401, "invalid_client"},
+		"a password":           {inForm("alice", "correct horse"), 401, "invalid_client"},
+		"no secret":            {inForm(id, ""), 401, "invalid_client"},
+		"no id":                {inForm("", write), 401, "invalid_client"},
 		"a wrong header":       {basic(id, read), 401, "invalid_client"},
 		"two ways":             {basic(id, write, "client_secret", write), 400, "invalid_request"},
-		"more than it may":     {ask(readID, read, "scope", "read write"), 400, "invalid_scope"},
-		"an unknown resource":  {ask(id, write, "resource", "https://other.example"), 400, "invalid_target"},
-		"a registered program": {ask(s.register(webRedirect).id, write), 401, "invalid_client"},
+		"more than it may":     {inForm(readID, read, "scope", "read write"), 400, "invalid_scope"},
+		"an unknown resource":  {inForm(id, write, "resource", "https://other.example"), 400, "invalid_target"},
+		"a registered program": {inForm(s.register(webRedirect).id, write), 401, "invalid_client"},
 	} {
-		s.wantError(what, c.answer, c.status, c.code)
+		s.wantError(what, c.response, c.status, c.code)
 	}
-	given := ask(readID, read).field("access_token")
+	access := inForm(readID, read).field("access_token")
 	if _, err := s.Accounts.RevokeToken(t.Context(), readID); err != nil {
 		t.Fatal(err)
 	}
-	s.wantError("a revoked one", ask(readID, read), 401, "invalid_client")
-	s.WantEnded(t, "what a revoked one gave", given)
-	given = ask(id, write).field("access_token")
+	s.wantError("a revoked API token", inForm(readID, read), 401, "invalid_client")
+	s.WantEnded(t, "the access token of a revoked API token", access)
+	access = inForm(id, write).field("access_token")
 	s.Clock.Advance(31 * time.Minute)
-	s.WantEnded(t, "what one gave that has expired", given)
+	s.WantEnded(t, "the access token of an expired API token", access)
 }
 
-// Wrong client secrets are throttled. Right ones, and users at the same address, are not.
+// Wrong client secrets are throttled by address. Right secrets and users at the same address are
+// not.
 func TestWrongClientSecretsAreThrottled(t *testing.T) {
 	s := newSite(t)
 	token, id := s.Token(t, "alice", apitoken.Read, time.Hour)
-	guess := func(secret string) answer {
+	guess := func(secret string) response {
 		return s.post("/signin/token", map[string]string{"grant_type": "client_credentials", "client_id": id, "client_secret": secret})
 	}
 	other, _ := apitoken.New()
@@ -171,19 +172,20 @@ func TestWrongClientSecretsAreThrottled(t *testing.T) {
 		s.wantError("a guess", guess(other), http.StatusUnauthorized, "invalid_client")
 	}
 	if a := guess(other); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
-		t.Errorf("one guess too many = %s %s", a.Status, a.body)
+		t.Errorf("a wrong secret after the free attempts = %s %s, want 429", a.Status, a.body)
 	}
 	if a := guess(token); a.StatusCode != http.StatusOK {
-		t.Errorf("the right one after them = %s %s", a.Status, a.body)
+		t.Errorf("the right secret afterwards = %s %s, want 200", a.Status, a.body)
 	}
 	b := s.browser()
 	if page := b.signIn(b.open("/signin/"), "alice"); page.StatusCode != http.StatusOK || !strings.Contains(page.body, "You are signed in") {
-		t.Errorf("the right password from the same address = %s %s", page.Status, page.body)
+		t.Errorf("a sign-in from the same address = %s %s, want the account page", page.Status, page.body)
 	}
 }
 
-// A client of a user has write access, whatever the id of its grant.
-func TestGrantIDIsNoTokenID(t *testing.T) {
+// A client of a user has write access even if the id of its grant looks like that of an API
+// token.
+func TestGrantIDIsNotTokenID(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(webRedirect), s.browser()
 	g := p.redeem(p.code(b))
@@ -191,9 +193,9 @@ func TestGrantIDIsNoTokenID(t *testing.T) {
 	if err != nil || id == "" {
 		t.Fatal(id, err)
 	}
-	const alike = "t-3xYzAbCdEfGhIjKlMnOp" // as long as they are
+	const alike = "t-3xYzAbCdEfGhIjKlMnOp"
 	if len(alike) != len(id) {
-		t.Fatalf("ids of grants have %d characters", len(id))
+		t.Fatalf("the id of the grant has %d characters, want %d", len(id), len(alike))
 	}
 	if _, err := accountstest.OpenDB(t, s.Dir).ExecContext(t.Context(), `UPDATE grants SET id = $1 WHERE id = $2`, alike, id); err != nil {
 		t.Fatal(err)
@@ -203,11 +205,11 @@ func TestGrantIDIsNoTokenID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if user, _, err := s.tools.Verify(t.Context(), access); err != nil || user.ReadOnly || user.Token != "" {
-		t.Errorf("it is that of %+v, %v", user, err)
+		t.Errorf("Verify = %+v, %v; want a user with write access and no token", user, err)
 	}
 }
 
-// Users see and end API tokens that act as them, and no others.
+// Users see and end their own API tokens and no others.
 func TestAccountPageEndsAPITokens(t *testing.T) {
 	s := newSite(t)
 	accountstest.AddUser(t, s.Accounts, accounts.NewAccount{Name: "bob"})
@@ -219,23 +221,23 @@ func TestAccountPageEndsAPITokens(t *testing.T) {
 	b.signIn(b.open("/signin/"), "alice")
 	page := b.open("/signin/")
 	if !strings.Contains(page.body, "reads and changes what you may") || !strings.Contains(page.body, id) || strings.Contains(page.body, otherID) || strings.Contains(page.body, old) {
-		t.Fatalf("alice sees %s", page.body)
+		t.Fatalf("the account page of alice does not show exactly her unexpired token: %s", page.body)
 	}
 	b.submit(page, "/forget", "id", otherID)
 	if _, _, err := s.Verifier.Verify(t.Context(), others); err != nil {
-		t.Errorf("alice ends the token of bob: %v", err)
+		t.Errorf("after alice tried to end the token of bob: %v", err)
 	}
 	if !strings.Contains(page.body, "Your API tokens stay valid") {
-		t.Errorf("the page does not say that signing out leaves tokens: %s", page.body)
+		t.Errorf("the account page does not say that signing out keeps API tokens: %s", page.body)
 	}
 	b.submit(page, "/logout", "everywhere", "yes")
 	if _, _, err := s.Verifier.Verify(t.Context(), token); err != nil {
-		t.Errorf("signing out everywhere ends a token that the page says stays: %v", err)
+		t.Errorf("an API token after signing out everywhere: %v, want it valid", err)
 	}
 	b.signIn(b.open("/signin/"), "alice")
 	page = b.open("/signin/")
 	if page = b.submit(page, "/forget"); strings.Contains(page.body, id) {
-		t.Errorf("it is still there: %s", page.body)
+		t.Errorf("the account page still shows the token that was ended: %s", page.body)
 	}
-	s.WantEnded(t, "what alice has ended", token)
+	s.WantEnded(t, "a token that its user has ended", token)
 }

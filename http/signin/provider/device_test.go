@@ -13,7 +13,7 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// testDevice signs in to the command line without a browser.
+// testDevice is a device that signs in as the command line.
 type testDevice struct {
 	*site
 	code, userCode string
@@ -28,7 +28,7 @@ func (s *site) device(change ...string) *testDevice {
 	return &testDevice{s, a.field("device_code"), a.field("user_code")}
 }
 
-func (g *testDevice) poll(change ...string) answer {
+func (g *testDevice) poll(change ...string) response {
 	g.Helper()
 	return g.post("/signin/token", with(map[string]string{"grant_type": oauth.GrantDevice, "client_id": clients.CLIID, "device_code": g.code}, change...))
 }
@@ -39,14 +39,14 @@ func TestDeviceGrant(t *testing.T) {
 	s.wantError("before a decision", g.poll(), http.StatusBadRequest, "authorization_pending")
 	page := b.signIn(b.open("/signin/device?user_code="+g.userCode), "alice")
 	if !strings.Contains(page.body, `value="`+g.userCode+`"`) {
-		t.Errorf("the page does not take up the code: %s", page.body)
+		t.Errorf("the page does not contain the code of the URL: %s", page.body)
 	}
 	page = b.submit(page, "/device", "user_code", strings.ToLower(strings.ReplaceAll(g.userCode, "-", " ")))
 	if !strings.Contains(page.body, "command line") || !strings.Contains(page.body, g.userCode) {
-		t.Errorf("the page does not say what is asked for: %s", page.body)
+		t.Errorf("the page does not show client and code: %s", page.body)
 	}
 	if page = b.submit(page, "/device/decision", "decision", "allow"); !strings.Contains(page.body, "is connected") {
-		t.Errorf("after the decision the page says %s", page.body)
+		t.Errorf("after the decision the page is %s", page.body)
 	}
 	s.Clock.Advance(accounts.DevicePause)
 	s.wantError("another client", g.poll("client_id", s.register(webRedirect).id), http.StatusBadRequest, "invalid_grant")
@@ -57,10 +57,10 @@ func TestDeviceGrant(t *testing.T) {
 		t.Fatalf("token = %s %s", tokens.Status, tokens.body)
 	}
 	s.wantToken(tokens.field("access_token"), false)
-	s.wantError("once more", g.poll(), http.StatusBadRequest, "invalid_grant")
+	s.wantError("a poll after the code was redeemed", g.poll(), http.StatusBadRequest, "invalid_grant")
 	cli := &testClient{site: s, id: clients.CLIID}
-	again := cli.refresh(tokens.field("refresh_token"))
-	s.wantToken(again.field("access_token"), false)
+	refreshed := cli.refresh(tokens.field("refresh_token"))
+	s.wantToken(refreshed.field("access_token"), false)
 }
 
 func TestDevicePolling(t *testing.T) {
@@ -68,37 +68,37 @@ func TestDevicePolling(t *testing.T) {
 	b := s.browser()
 	b.signIn(b.open("/signin/"), "alice")
 	g := s.device()
-	s.wantError("at first", g.poll(), http.StatusBadRequest, "authorization_pending")
-	s.wantError("too early", g.poll(), http.StatusBadRequest, "slow_down")
+	s.wantError("the first poll", g.poll(), http.StatusBadRequest, "authorization_pending")
+	s.wantError("a poll too early", g.poll(), http.StatusBadRequest, "slow_down")
 	s.Clock.Advance(accounts.DevicePause + time.Second)
-	s.wantError("too early for one that was told so", g.poll(), http.StatusBadRequest, "slow_down")
+	s.wantError("a poll too early after slow_down", g.poll(), http.StatusBadRequest, "slow_down")
 	s.Clock.Advance(3*accounts.DevicePause + time.Second)
-	s.wantError("in time", g.poll(), http.StatusBadRequest, "authorization_pending")
+	s.wantError("a poll after the increased interval", g.poll(), http.StatusBadRequest, "authorization_pending")
 	page := b.submit(b.open("/signin/device"), "/device", "user_code", g.userCode)
 	b.submit(page, "/device/decision", "decision", "deny")
 	s.Clock.Advance(5 * accounts.DevicePause)
-	s.wantError("refused by its user", g.poll(), http.StatusBadRequest, "access_denied")
+	s.wantError("a poll after the user denied", g.poll(), http.StatusBadRequest, "access_denied")
 
-	late := s.device()
+	expired := s.device()
 	s.Clock.Advance(accounts.DeviceLifetime)
-	s.wantError("too late", late.poll(), http.StatusBadRequest, "expired_token")
-	if page := b.submit(b.open("/signin/device"), "/device", "user_code", late.userCode); page.StatusCode != http.StatusUnprocessableEntity || page.says() == "" {
-		t.Errorf("the code of a device that is too late = %s %s", page.Status, page.body)
+	s.wantError("a poll after the code expired", expired.poll(), http.StatusBadRequest, "expired_token")
+	if page := b.submit(b.open("/signin/device"), "/device", "user_code", expired.userCode); page.StatusCode != http.StatusUnprocessableEntity || page.says() == "" {
+		t.Errorf("an expired user code = %s %s, want 422 with a problem", page.Status, page.body)
 	}
-	s.wantError("no code", late.poll("device_code", ""), http.StatusBadRequest, "invalid_request")
-	s.wantError("a made-up code", late.poll("device_code", "x"), http.StatusBadRequest, "invalid_grant")
+	s.wantError("a poll without a code", expired.poll("device_code", ""), http.StatusBadRequest, "invalid_request")
+	s.wantError("a poll with a made-up code", expired.poll("device_code", "x"), http.StatusBadRequest, "invalid_grant")
 }
 
 func TestDeviceAuthorizationRejects(t *testing.T) {
 	s := newSite(t)
-	begin := func(form map[string]string) answer { return s.post("/signin/device_authorization", form) }
-	s.wantError("nobody", begin(nil), http.StatusUnauthorized, "invalid_client")
+	begin := func(form map[string]string) response { return s.post("/signin/device_authorization", form) }
+	s.wantError("no client", begin(nil), http.StatusUnauthorized, "invalid_client")
 	s.wantError("an unknown client", begin(map[string]string{"client_id": "x"}), http.StatusUnauthorized, "invalid_client")
-	s.wantError("one that did not register for it", begin(map[string]string{"client_id": s.register(webRedirect).id}), http.StatusBadRequest, "unauthorized_client")
+	s.wantError("a client without the grant type", begin(map[string]string{"client_id": s.register(webRedirect).id}), http.StatusBadRequest, "unauthorized_client")
 	s.wantError("another resource", begin(map[string]string{"client_id": clients.CLIID, "resource": "https://other.example"}), http.StatusBadRequest, "invalid_target")
 	id := s.postRegistration(`{"grant_types": ["` + oauth.GrantDevice + `"]}`).field("client_id")
 	if a := begin(map[string]string{"client_id": id}); a.StatusCode != http.StatusOK {
-		t.Errorf("one that did = %s %s", a.Status, a.body)
+		t.Errorf("a client with the grant type = %s %s, want 200", a.Status, a.body)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestUserCodesAreThrottled(t *testing.T) {
 
 func TestDeviceFloodEvictsItself(t *testing.T) {
 	s := newSite(t)
-	begin := func(from string) answer {
+	begin := func(from string) response {
 		return s.send("POST", "/signin/device_authorization", encodeForm(map[string]string{"client_id": clients.CLIID}),
 			"Content-Type", "application/x-www-form-urlencoded", "X-Forwarded-For", from)
 	}
@@ -129,11 +129,11 @@ func TestDeviceFloodEvictsItself(t *testing.T) {
 		s.Clock.Advance(time.Second)
 	}
 	if a := begin("192.0.2.2"); a.StatusCode != http.StatusOK {
-		t.Errorf("a device at another address = %s %s", a.Status, a.body)
+		t.Errorf("a device sign-in from another address = %s %s, want 200", a.Status, a.body)
 	}
 	var n int
 	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM devices`).Scan(&n); err != nil || n > accounts.MaxDevices/50 {
-		t.Errorf("one address has %d devices wait (%v), want %d at most", n, err, accounts.MaxDevices/50)
+		t.Errorf("the store has %d devices of one address (%v), want at most %d", n, err, accounts.MaxDevices/50)
 	}
 }
 
@@ -146,5 +146,5 @@ func TestDeviceEndsWithAccount(t *testing.T) {
 	if err := s.Accounts.SetPassword(t.Context(), "alice", "battery staple"); err != nil {
 		t.Fatal(err)
 	}
-	s.wantError("a device that was allowed", g.poll(), http.StatusBadRequest, "invalid_grant")
+	s.wantError("a poll after the password was changed", g.poll(), http.StatusBadRequest, "invalid_grant")
 }

@@ -11,8 +11,8 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// asked returns a browser's request for a document.
-func (b *browser) asked(link string) *http.Request {
+// documentRequest returns the browser's request for a document, with its cookies.
+func (b *browser) documentRequest(link string) *http.Request {
 	r := httptest.NewRequestWithContext(b.Context(), "GET", b.URL+link, nil)
 	at, _ := url.Parse(b.URL + link)
 	for _, c := range b.client.Jar.Cookies(at) {
@@ -27,14 +27,14 @@ func TestReader(t *testing.T) {
 	b := s.browser()
 	read := func() (events.User, bool) {
 		t.Helper()
-		user, found, err := s.provider.Reader(b.asked(link))
+		user, found, err := s.provider.Reader(b.documentRequest(link))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return user, found
 	}
 	if user, found := read(); found {
-		t.Errorf("before the sign-in it is %+v", user)
+		t.Errorf("Reader before the sign-in = %+v, want none", user)
 	}
 	page := b.open("/signin/document?to=" + url.QueryEscape(link))
 	if !strings.Contains(page.body, "to open the document") || !strings.Contains(page.body, "/signin/fragment.js") {
@@ -45,15 +45,15 @@ func TestReader(t *testing.T) {
 	}
 	user, found := read()
 	if !found || user.Principal != "user:alice" || len(user.Groups) != 1 || user.Groups[0] != "group:staff" || user.Admin || !user.ReadOnly {
-		t.Errorf("the reader is %+v, %t", user, found)
+		t.Errorf("Reader = %+v, %t; want alice of the group staff with read-only rights", user, found)
 	}
 	at, _ := url.Parse(s.URL + "/vault" + link)
 	if sent := b.client.Jar.Cookies(at); len(sent) > 0 {
-		t.Errorf("the vault is sent %v", sent)
+		t.Errorf("the browser sends the vault the cookies %v, want none", sent)
 	}
 	s.Clock.Advance(accounts.SessionLifetime + 1)
 	if user, found := read(); found {
-		t.Errorf("after the session's end it is %+v", user)
+		t.Errorf("Reader after the session has expired = %+v, want none", user)
 	}
 }
 
@@ -80,15 +80,15 @@ func TestReaderCookie(t *testing.T) {
 		seal  func() (string, error)
 		found bool
 	}{
-		"a reader's":    {func() (string, error) { return key.Seal(readerPurpose, reader{accounts.Digest(session)}, later) }, true},
-		"a ticket":      {func() (string, error) { return key.Seal(ticketPurpose, reader{accounts.Digest(session)}, later) }, false},
-		"another key's": {func() (string, error) { return foreign.Seal(readerPurpose, reader{accounts.Digest(session)}, later) }, false},
-		"an old one": {func() (string, error) {
+		"a reader":    {func() (string, error) { return key.Seal(readerPurpose, reader{accounts.Digest(session)}, later) }, true},
+		"a ticket":    {func() (string, error) { return key.Seal(ticketPurpose, reader{accounts.Digest(session)}, later) }, false},
+		"another key": {func() (string, error) { return foreign.Seal(readerPurpose, reader{accounts.Digest(session)}, later) }, false},
+		"an expired reader": {func() (string, error) {
 			return key.Seal(readerPurpose, reader{accounts.Digest(session)}, s.Clock.Now().Add(-1))
 		}, false},
-		"no session's": {func() (string, error) { return key.Seal(readerPurpose, reader{accounts.Digest("x")}, later) }, false},
-		"an empty one": {func() (string, error) { return key.Seal(readerPurpose, struct{}{}, later) }, false},
-		"the session":  {func() (string, error) { return session, nil }, false},
+		"an unknown session": {func() (string, error) { return key.Seal(readerPurpose, reader{accounts.Digest("x")}, later) }, false},
+		"an empty text":      {func() (string, error) { return key.Seal(readerPurpose, struct{}{}, later) }, false},
+		"the session cookie": {func() (string, error) { return session, nil }, false},
 	} {
 		value, err := c.seal()
 		if err != nil {
@@ -97,7 +97,7 @@ func TestReaderCookie(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/documents/x", nil)
 		r.AddCookie(&http.Cookie{Name: "annals_reader", Value: value})
 		if user, found, err := s.provider.Reader(r); err != nil || found != c.found {
-			t.Errorf("%s is the cookie of %+v, %t, %v", what, user, found, err)
+			t.Errorf("Reader with %s as cookie = %+v, %t, %v; want %t", what, user, found, err, c.found)
 		}
 	}
 	for issuer, want := range map[string]string{"https://annals.example/signin": "__Secure-annals_reader", "https://signin.example": "__Secure-annals_reader", "http://127.0.0.1:8080/signin": "annals_reader"} {

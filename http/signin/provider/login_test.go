@@ -18,7 +18,7 @@ import (
 var alert = regexp.MustCompile(`role="alert"[^>]*>([^<]*)<`)
 
 // says returns the problem that a page shows.
-func (a answer) says() string {
+func (a response) says() string {
 	if found := alert.FindStringSubmatch(a.body); found != nil {
 		return html.UnescapeString(found[1])
 	}
@@ -49,7 +49,7 @@ func TestLoginErrorsLookTheSame(t *testing.T) {
 		b := s.browser()
 		page := b.submit(b.open("/signin/"), "/login", "username", name, "password", "wrong")
 		if page.StatusCode != http.StatusForbidden || page.says() != wrongPassword || b.open("/signin/").Request == nil {
-			t.Errorf("%.20q = %s %q", name, page.Status, page.says())
+			t.Errorf("signing in as %.20q with a wrong password = %s %q, want 403 %q", name, page.Status, page.says(), wrongPassword)
 		}
 	}
 }
@@ -58,9 +58,7 @@ func TestCrossSiteFormsAreRejected(t *testing.T) {
 	s := newSite(t)
 	b, other := s.browser(), s.browser()
 	home := b.signIn(b.open("/signin/"), "alice")
-	theirs := other.signIn(other.open("/signin/"), "alice")
-	token := regexp.MustCompile(`name="token" value="([^"]*)"`)
-	own, foreign := token.FindStringSubmatch(home.body)[1], token.FindStringSubmatch(theirs.body)[1]
+	own, foreign := fieldOf(home, "token"), fieldOf(other.signIn(other.open("/signin/"), "alice"), "token")
 	for _, path := range []string{"/login", "/logout", "/forget", "/password", "/consent", "/device", "/device/decision", "/proof", "/link"} {
 		for name, form := range map[string]map[string]string{"no token": {}, "a made-up token": {"token": "x"}, "another session's token": {"token": foreign}} {
 			if page := b.submitForm("/signin"+path, form); page.StatusCode != http.StatusForbidden {
@@ -77,7 +75,7 @@ func TestCrossSiteFormsAreRejected(t *testing.T) {
 		}
 	}
 	if page := b.open("/signin/"); !strings.Contains(page.body, "signed in as") {
-		t.Error("one of those forms did something")
+		t.Error("one of those forms signed the user out")
 	}
 }
 
@@ -89,27 +87,27 @@ func TestLoginReplacesCookie(t *testing.T) {
 	home := b.signIn(page, "alice")
 	signedIn := b.cookie()
 	if before == "" || signedIn == "" || before == signedIn {
-		t.Fatalf("the cookie %q becomes %q", before, signedIn)
+		t.Fatalf("the cookie is %q before and %q after the sign-in, want different ones", before, signedIn)
 	}
-	as := func(cookie string) answer {
+	as := func(cookie string) response {
 		return s.send("GET", "/signin/", "", "Cookie", "annals_session="+cookie)
 	}
 	if strings.Contains(as(before).body, "signed in as") || !strings.Contains(as(signedIn).body, "signed in as") {
-		t.Error("the cookie of before is signed in, or that of after is not")
+		t.Error("the old cookie is signed in, or the new one is not")
 	}
 	b.submit(home, "/logout")
 	if strings.Contains(as(signedIn).body, "signed in as") {
-		t.Error("a cookie is good after signing out")
+		t.Error("the cookie is still signed in after signing out")
 	}
 	var stored int
 	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM sessions WHERE cookie = $1`, []byte(signedIn)).Scan(&stored); err != nil || stored > 0 {
-		t.Errorf("the store holds the cookie itself: %d, %v", stored, err)
+		t.Errorf("the store has %d sessions with the unhashed cookie (%v), want none", stored, err)
 	}
 
 	b.signIn(b.open("/signin/"), "alice")
 	s.Clock.Advance(accounts.SessionLifetime)
 	if page := b.open("/signin/"); strings.Contains(page.body, "signed in as") {
-		t.Error("a session outlives its time")
+		t.Error("the browser is still signed in after SessionLifetime")
 	}
 }
 
@@ -131,18 +129,18 @@ func TestCookieAttributes(t *testing.T) {
 		w := httptest.NewRecorder()
 		p.setCookie(w, "x")
 		if got := w.Header().Get("Set-Cookie"); got != want {
-			t.Errorf("of %s the cookie is %q, want %q", issuer, got, want)
+			t.Errorf("the cookie of issuer %s is %q, want %q", issuer, got, want)
 		}
 	}
 }
 
-func TestCrossSiteLinkKeepsSession(t *testing.T) {
+func TestCrossSiteFormKeepsSession(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/login", "/logout", "/consent", "/device", "/authorize"} {
 		// Browsers send no cookie with another site's form, but accept one from its response.
 		a := s.send("POST", "/signin"+path, strings.Repeat("x", oauth.MaxForm+1), "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example")
 		if a.StatusCode < 400 || a.Header.Get("Set-Cookie") != "" {
-			t.Errorf("a form of another site to %s = %s with the cookie %q", path, a.Status, a.Header.Get("Set-Cookie"))
+			t.Errorf("a form of another site to %s = %s with the cookie %q, want an error without a cookie", path, a.Status, a.Header.Get("Set-Cookie"))
 		}
 	}
 }

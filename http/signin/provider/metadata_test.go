@@ -24,22 +24,22 @@ func TestMetadataLocations(t *testing.T) {
 			t.Errorf("%s = %s %s, want %s", path, a.Status, a.body, first)
 		}
 	}
-	var told map[string]any
-	if err := json.Unmarshal([]byte(first), &told); err != nil {
+	var metadata map[string]any
+	if err := json.Unmarshal([]byte(first), &metadata); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"issuer": `"` + s.URL + `/signin"`, "code_challenge_methods_supported": `["S256"]`, "response_types_supported": `["code"]`, "token_endpoint_auth_methods_supported": `["none","client_secret_basic","client_secret_post"]`,
 		"client_id_metadata_document_supported": "true", "authorization_response_iss_parameter_supported": "true", "request_uri_parameter_supported": "false",
 	} {
-		if got, _ := json.Marshal(told[name]); string(got) != want {
+		if got, _ := json.Marshal(metadata[name]); string(got) != want {
 			t.Errorf("%s = %s, want %s", name, got, want)
 		}
 	}
-	for name, value := range told {
+	for name, value := range metadata {
 		if url, ok := value.(string); ok && strings.HasSuffix(name, "_endpoint") {
 			if a := s.send("GET", url, ""); a.StatusCode == 404 {
-				t.Errorf("nothing is at %s, %s", name, url)
+				t.Errorf("the %s %s = 404", name, url)
 			}
 		}
 	}
@@ -63,11 +63,11 @@ func TestResourceMetadata(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		p.RootDocuments().ServeHTTP(w, httptest.NewRequest("GET", c.at, nil))
-		var told struct {
+		var metadata struct {
 			Resource string
 			Servers  []string `json:"authorization_servers"`
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || told.Resource != c.want || !slices.Equal(told.Servers, []string{"https://company.example", "https://other.example"}) {
+		if err := json.Unmarshal(w.Body.Bytes(), &metadata); err != nil || metadata.Resource != c.want || !slices.Equal(metadata.Servers, []string{"https://company.example", "https://other.example"}) {
 			t.Errorf("%s = %d %s, want %s", c.at, w.Code, w.Body, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestResourceMetadata(t *testing.T) {
 	w = httptest.NewRecorder()
 	p.RootDocuments().ServeHTTP(w, httptest.NewRequest("GET", "https://tools.example/.well-known/security.txt", nil))
 	if w.Code != 404 {
-		t.Errorf("another document = %d", w.Code)
+		t.Errorf("GET security.txt = %d, want 404", w.Code)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	id, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: signin.DefaultAudience}).Verify(ctx, token)
 	if err != nil || id.Subject != "alice" {
-		t.Errorf("a client that knows the URL alone verifies %+v, %v; want alice", id, err)
+		t.Errorf("a client that discovers the keys verifies %+v, %v; want alice", id, err)
 	}
 
 	get := func(method, path string) (*http.Response, string) {
@@ -128,10 +128,10 @@ func TestDiscovery(t *testing.T) {
 	}
 	response, body := get("GET", "/signin/jwks")
 	if response.Header.Get("Cache-Control") == "" || response.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("GET jwks has the headers %v, want JSON that may be cached", response.Header)
+		t.Errorf("GET jwks has the headers %v, want cacheable JSON", response.Header)
 	}
 	if strings.Contains(body, `"d":`) || !strings.Contains(body, `"kid":`) {
-		t.Errorf("GET jwks = %s, want public keys alone", body)
+		t.Errorf("GET jwks = %s, want only public keys", body)
 	}
 	if response, _ := get("POST", "/signin/jwks"); response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST jwks = %s, want 405", response.Status)

@@ -43,8 +43,8 @@ func (s *site) secondNode() *node {
 	return n
 }
 
-// inTurns lets two nodes answer the site's requests in turns, as behind a load balancer.
-func (s *site) inTurns(other *node) {
+// balance alternates the requests between two nodes, as a load balancer does.
+func (s *site) balance(other *node) {
 	var n atomic.Int64
 	first := s.Config.Handler
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,9 +57,9 @@ func (s *site) inTurns(other *node) {
 }
 
 func TestSignInSpansNodes(t *testing.T) {
-	for _, shift := range []bool{false, true} { // whichever answers first
+	for _, shift := range []bool{false, true} { // either node gets the first request
 		s := newSite(t)
-		s.inTurns(s.secondNode())
+		s.balance(s.secondNode())
 		if shift {
 			s.send("GET", "/signin/jwks", "")
 		}
@@ -69,7 +69,7 @@ func TestSignInSpansNodes(t *testing.T) {
 		next := p.refresh(first.field("refresh_token"))
 		s.wantToken(next.field("access_token"), true)
 		if again := b.open(p.url()); again.callbackParam("code") == "" {
-			t.Errorf("a consent is not known to both: %s %s", again.Status, again.body)
+			t.Errorf("the next request needs new consent: %s %s", again.Status, again.body)
 		}
 		g := s.device()
 		page := b.submit(b.open("/signin/device"), "/device", "user_code", g.userCode)
@@ -84,26 +84,26 @@ func TestSignInSpansNodes(t *testing.T) {
 	}
 }
 
-func TestNodesShareTokensAtOnce(t *testing.T) {
+func TestTokensEndOnAllNodes(t *testing.T) {
 	ctx := t.Context()
 	s := newSite(t)
 	other := s.secondNode()
-	takes := func(what, token string, want bool) {
+	verify := func(what, token string, want bool) {
 		t.Helper()
 		if _, _, err := other.verifier.Verify(ctx, token); (err == nil) != want || err != nil && !fault.Is(err, fault.Unauthenticated) {
-			t.Errorf("%s: %v, want it taken: %v", what, err, want)
+			t.Errorf("Verify of a token %s: %v, want it accepted: %v", what, err, want)
 		}
 	}
 	p, b := s.register(webRedirect), s.browser()
-	grants := func() string {
+	issue := func() string {
 		return p.redeem(p.code(b, "resource", s.URL+"/core"), "resource", s.URL+"/core").field("access_token")
 	}
 	for what, end := range map[string]func(token string) error{
-		"a revoked grant": func(token string) error {
+		"revocation": func(token string) error {
 			p.post("/signin/revoke", map[string]string{"client_id": p.id, "token": token})
 			return nil
 		},
-		"another password":       func(string) error { return s.Accounts.SetPassword(ctx, "alice", "correct horse") },
+		"a password change":      func(string) error { return s.Accounts.SetPassword(ctx, "alice", "correct horse") },
 		"signing out everywhere": func(string) error { return s.Accounts.SignOut(ctx, "alice") },
 		"disabling": func(string) error {
 			if err := s.Accounts.Disable(ctx, "alice"); err != nil {
@@ -112,12 +112,12 @@ func TestNodesShareTokensAtOnce(t *testing.T) {
 			return s.Accounts.Enable(ctx, "alice")
 		},
 	} {
-		token := grants()
-		takes("before "+what, token, true)
+		token := issue()
+		verify("before "+what, token, true)
 		if err := end(token); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		takes("after "+what, token, false)
+		verify("after "+what, token, false)
 	}
 	old := s.Issue(t, "alice")
 	key, err := s.Accounts.SigningKey(ctx)
@@ -127,18 +127,18 @@ func TestNodesShareTokensAtOnce(t *testing.T) {
 	if _, err := s.Accounts.AddKey(ctx); err != nil {
 		t.Fatal(err)
 	}
-	takes("a token of a key that is there no longer than it", s.Issue(t, "alice"), true)
-	takes("one of the key before", old, true)
+	verify("of a key that was just added", s.Issue(t, "alice"), true)
+	verify("of the previous key", old, true)
 	if err := s.Accounts.DeleteKey(ctx, key.ID); err != nil {
 		t.Fatal(err)
 	}
-	takes("one of a key that was deleted", old, false)
+	verify("of a deleted key", old, false)
 	token := s.Issue(t, "alice")
-	takes("a user's", token, true)
+	verify("of a user", token, true)
 	if err := s.Accounts.Delete(ctx, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	takes("a deleted user's", token, false)
+	verify("of a deleted user", token, false)
 }
 
 func TestCredentialsAreSingleUseAcrossNodes(t *testing.T) {
@@ -174,12 +174,12 @@ func TestCredentialsAreSingleUseAcrossNodes(t *testing.T) {
 			t.Fatalf("a refresh token was used %d times", n)
 		}
 
-		gadget := s.device()
-		page := b.submit(b.open("/signin/device"), "/device", "user_code", gadget.userCode)
+		pending := s.device()
+		page := b.submit(b.open("/signin/device"), "/device", "user_code", pending.userCode)
 		b.submit(page, "/device/decision", "decision", "allow")
 		device := func(i int) func() (bool, error) {
 			return func() (bool, error) {
-				refresh, err := nodes[i].RedeemDevice(ctx, gadget.code, &accounts.Grant{User: "alice", Client: clients.CLIID, Authenticated: now}, now)
+				refresh, err := nodes[i].RedeemDevice(ctx, pending.code, &accounts.Grant{User: "alice", Client: clients.CLIID, Authenticated: now}, now)
 				return refresh != "", err
 			}
 		}
@@ -189,23 +189,24 @@ func TestCredentialsAreSingleUseAcrossNodes(t *testing.T) {
 	}
 }
 
+// PostgreSQL rejects such texts with an error, which must not become an internal one.
 func TestInvalidTextIsUnknown(t *testing.T) {
 	s := newSite(t)
-	for _, odd := range []string{"a\x00b", "\xff\xfe"} {
-		_, err := s.Accounts.Get(t.Context(), odd)
+	for _, invalid := range []string{"a\x00b", "\xff\xfe"} {
+		_, err := s.Accounts.Get(t.Context(), invalid)
 		accountstest.WantKind(t, "Get", err, fault.NotFound)
 		b := s.browser()
-		if page := b.submit(b.open("/signin/"), "/login", "username", odd, "password", "correct horse"); page.StatusCode != http.StatusForbidden {
-			t.Errorf("signing in as %q = %s", odd, page.Status)
+		if page := b.submit(b.open("/signin/"), "/login", "username", invalid, "password", "correct horse"); page.StatusCode != http.StatusForbidden {
+			t.Errorf("signing in as %q = %s, want 403", invalid, page.Status)
 		}
-		s.wantError("a client of that name", s.post("/signin/token", map[string]string{"grant_type": oauth.GrantCode, "client_id": odd}), http.StatusUnauthorized, "invalid_client")
-		_, found, err := s.Accounts.Bearer(t.Context(), "alice", odd, odd, time.Now())
+		s.wantError("a client with that id", s.post("/signin/token", map[string]string{"grant_type": oauth.GrantCode, "client_id": invalid}), http.StatusUnauthorized, "invalid_client")
+		_, found, err := s.Accounts.Bearer(t.Context(), "alice", invalid, invalid, time.Now())
 		if err != nil || !found {
-			t.Errorf("standing = %v, %v", found, err)
+			t.Errorf("Bearer with the key and grant %q = %v, %v; want the user found", invalid, found, err)
 		}
-		sum := sha256.Sum256([]byte(odd))
-		if _, _, err := s.Accounts.PollDevice(t.Context(), string(sum[:]), odd, s.Clock.Now()); err != nil {
-			t.Errorf("askDevice = %v", err)
+		sum := sha256.Sum256([]byte(invalid))
+		if _, _, err := s.Accounts.PollDevice(t.Context(), string(sum[:]), invalid, s.Clock.Now()); err != nil {
+			t.Errorf("PollDevice with the client %q: %v", invalid, err)
 		}
 	}
 }

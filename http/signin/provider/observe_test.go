@@ -9,7 +9,7 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// observed collects the events of a store.
+// observed collects the audit events of a store.
 type observed struct {
 	mu  sync.Mutex
 	all []accounts.Event
@@ -40,31 +40,31 @@ func TestObserve(t *testing.T) {
 	want := func(what string, want ...accounts.Event) {
 		t.Helper()
 		if got := o.take(); !slices.Equal(got, want) {
-			t.Errorf("%s is observed as %+v, want %+v", what, got, want)
+			t.Errorf("events of %s are %+v, want %+v", what, got, want)
 		}
 	}
-	const here = "127.0.0.1"
+	const address = "127.0.0.1"
 	b := s.browser()
 	page := b.open("/signin/")
 	b.submit(page, "/login", "username", "alice", "password", "wrong")
-	want("a wrong password", accounts.Event{Kind: accounts.SignInFailed, User: "alice", Address: here, Detail: "password"})
+	want("a wrong password", accounts.Event{Kind: accounts.SignInFailed, User: "alice", Address: address, Detail: "password"})
 	b.submit(page, "/login", "username", "correct horse", "password", "alice")
-	want("a password typed as the name", accounts.Event{Kind: accounts.SignInFailed, Address: here, Detail: "password"})
+	want("a password typed as the name", accounts.Event{Kind: accounts.SignInFailed, Address: address, Detail: "password"})
 	home := b.signIn(page, "alice")
-	want("a sign-in", accounts.Event{Kind: accounts.SignedIn, User: "alice", Address: here, Detail: "password"})
+	want("a sign-in", accounts.Event{Kind: accounts.SignedIn, User: "alice", Address: address, Detail: "password"})
 	p := s.register(webRedirect)
 	refresh := p.redeem(p.code(b)).field("refresh_token")
-	want("a sign-in to a program", accounts.Event{Kind: accounts.ProgramAllowed, User: "alice", Address: here, Client: p.id}, accounts.Event{Kind: accounts.KeyAdded, Detail: signingKeyID(t, s)})
+	want("a sign-in to a program", accounts.Event{Kind: accounts.ProgramAllowed, User: "alice", Address: address, Client: p.id}, accounts.Event{Kind: accounts.KeyAdded, Detail: signingKeyID(t, s)})
 	p.refresh(refresh)
 	p.refresh(refresh)
 	want("a refresh token used twice", accounts.Event{Kind: accounts.ProgramMisused, User: "alice", Client: p.id, Detail: "the refresh token was used before"})
 	b.submit(home, "/logout")
-	want("signing out", accounts.Event{Kind: accounts.SignedOut, User: "alice", Address: here})
+	want("signing out", accounts.Event{Kind: accounts.SignedOut, User: "alice", Address: address})
 	if err := s.Accounts.SetAdmin(t.Context(), "alice", true); err != nil {
 		t.Fatal(err)
 	}
 	s.Issue(t, "alice")
-	want("what operators do", accounts.Event{Kind: accounts.UserChanged, User: "alice", Detail: "admin"}, accounts.Event{Kind: accounts.TokenIssued, User: "alice"})
+	want("operator commands", accounts.Event{Kind: accounts.UserChanged, User: "alice", Detail: "admin"}, accounts.Event{Kind: accounts.TokenIssued, User: "alice"})
 }
 
 func signingKeyID(t *testing.T, s *site) string {

@@ -15,7 +15,7 @@ import (
 	"annals/http/signin/pow"
 )
 
-// addressBrowser is a browser at an address of its own, behind a trusted proxy.
+// addressBrowser is a browser behind a trusted proxy, which forwards the given address.
 type addressBrowser struct {
 	*browser
 	address string
@@ -31,7 +31,7 @@ func (s *site) from(address string) *addressBrowser {
 	return &addressBrowser{b, address}
 }
 
-// forwarded adds the header of a proxy.
+// forwarded adds the X-Forwarded-For header of a proxy.
 type forwarded struct {
 	http.RoundTripper
 	address string
@@ -44,17 +44,17 @@ func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // challenge requests a challenge as login.js does; its text is empty if no proof is needed.
-func (b *browser) challenge(page answer, name string) (c pow.Challenge) {
+func (b *browser) challenge(page response, name string) (c pow.Challenge) {
 	b.Helper()
 	token := fieldOf(page, "token")
 	a := b.submitForm("/signin/proof", map[string]string{"token": token, "username": name})
 	if a.StatusCode != http.StatusOK || json.Unmarshal([]byte(a.body), &c) != nil {
-		b.Fatalf("ask for a challenge = %s %s", a.Status, a.body)
+		b.Fatalf("POST proof = %s %s", a.Status, a.body)
 	}
 	return c
 }
 
-func fieldOf(page answer, name string) string {
+func fieldOf(page response, name string) string {
 	for _, field := range fieldTag.FindAllStringSubmatch(page.body, -1) {
 		if field[1] == name {
 			return html.UnescapeString(field[2])
@@ -63,8 +63,8 @@ func fieldOf(page answer, name string) string {
 	return ""
 }
 
-// tries submits the sign-in form, with a proof if one is needed.
-func (b *browser) tries(name, password string) answer {
+// attempt submits the sign-in form, with a proof if one is required.
+func (b *browser) attempt(name, password string) response {
 	b.Helper()
 	page := b.open("/signin/")
 	proof := ""
@@ -76,28 +76,28 @@ func (b *browser) tries(name, password string) answer {
 
 func TestGuessersDoNotLockUserOut(t *testing.T) {
 	s := newSite(t)
-	unproven, wrong, judged := 0, 0, 0
+	unproven, checked, checkedWithoutProof := 0, 0, 0
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	proxied := make([]*addressBrowser, 300)
 	for i := range proxied {
 		proxied[i] = s.from(fmt.Sprintf("198.18.%d.%d", i/250, i%250+1))
 	}
-	for i := range freeAccountFailures + 2 { // before anybody else: the free guesses, and two that are refused
+	for i := range freeAccountFailures + 2 { // the free guesses, and two that lack a proof
 		page := proxied[i].open("/signin/")
 		switch a := proxied[i].submit(page, "/login", "username", "alice", "password", "guess"); {
 		case a.StatusCode == http.StatusForbidden:
-			judged++
+			checked++
 		case a.StatusCode == http.StatusTooManyRequests && strings.Contains(a.says(), "has to do some work"):
 			unproven++
 		default:
 			t.Errorf("guess %d = %s %s", i, a.Status, a.says())
 		}
 	}
-	if judged != freeAccountFailures || unproven != 2 {
-		t.Errorf("without a proof %d guesses were judged and %d refused, want %d and 2", judged, unproven, freeAccountFailures)
+	if checked != freeAccountFailures || unproven != 2 {
+		t.Errorf("without a proof %d guesses were checked and %d refused, want %d and 2", checked, unproven, freeAccountFailures)
 	}
-	go func() { // guesses on, without proofs and with proofs that were not worked for
+	go func() { // continues guessing, without proofs and with wrong proofs
 		defer close(done)
 		for i := 0; ; i++ {
 			select {
@@ -112,24 +112,24 @@ func TestGuessersDoNotLockUserOut(t *testing.T) {
 				proof = b.challenge(page, "alice").Text + ":0,0,0,0,0,0,0,0"
 			}
 			if a := b.submit(page, "/login", "username", "alice", "password", "guess", "proof", proof); a.StatusCode == http.StatusForbidden {
-				wrong++
+				checkedWithoutProof++
 			}
 		}
 	}()
 	for i := range 20 {
 		owner := s.from(fmt.Sprintf("203.0.113.%d", i+1))
-		if page := owner.tries("alice", "correct horse"); !strings.Contains(page.body, "signed in as") {
-			t.Errorf("new browser %d with the right password = %s %s", i, page.Status, page.says())
+		if page := owner.attempt("alice", "correct horse"); !strings.Contains(page.body, "signed in as") {
+			t.Errorf("the right password in unknown browser %d = %s %s, want the account page", i, page.Status, page.says())
 		}
 	}
 	close(stop)
 	<-done
-	if wrong > 0 {
-		t.Errorf("%d guesses without a proof were judged", wrong)
+	if checkedWithoutProof > 0 {
+		t.Errorf("%d guesses without a valid proof were checked, want none", checkedWithoutProof)
 	}
 }
 
-func TestProofIsGoodOnce(t *testing.T) {
+func TestProofIsSingleUse(t *testing.T) {
 	s := newSite(t)
 	for range freeAccountFailures {
 		s.provider.failures.Take(accountKey("alice"))
@@ -144,13 +144,13 @@ func TestProofIsGoodOnce(t *testing.T) {
 		t.Errorf("for another name the challenge is %+v", other)
 	}
 	proof := pow.Solve(c)
-	try := func(name, proof string) answer {
+	guess := func(name, proof string) response {
 		return b.submit(page, "/login", "username", name, "password", "guess", "proof", proof)
 	}
-	if a := try("alice", proof); a.StatusCode != http.StatusForbidden || a.says() != wrongPassword {
+	if a := guess("alice", proof); a.StatusCode != http.StatusForbidden || a.says() != wrongPassword {
 		t.Fatalf("a guess with a proof = %s %s", a.Status, a.says())
 	}
-	if a := try("alice", proof); a.StatusCode != http.StatusTooManyRequests || !strings.Contains(a.body, "noscript") {
+	if a := guess("alice", proof); a.StatusCode != http.StatusTooManyRequests || !strings.Contains(a.body, "noscript") {
 		t.Errorf("a guess with the same proof = %s %s", a.Status, a.says())
 	}
 	if harder := b.challenge(page, "alice"); harder.Bits != pow.MinBits+1 {
@@ -170,7 +170,7 @@ func TestProofIsGoodOnce(t *testing.T) {
 	}
 	s.Clock.Advance(failuresHalfLife + time.Second)
 	if c := b.challenge(b.open("/signin/"), "alice"); c.Text != "" {
-		t.Error("after a quiet while a proof is asked for")
+		t.Error("after the half-life a proof is still required")
 	}
 }
 
@@ -182,15 +182,15 @@ func TestKnownBrowserNeedsNoProof(t *testing.T) {
 		s.provider.failures.Take(accountKey("alice"))
 	}
 	if page := stranger.signIn(stranger.open("/signin/"), "alice"); page.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("a stranger = %s", page.Status)
+		t.Errorf("a sign-in in an unknown browser = %s, want 429", page.Status)
 	}
 	page := owner.open("/signin/")
 	if c := owner.challenge(page, "alice"); c.Text != "" {
-		t.Errorf("the owner's browser is asked for a proof of %d bits", c.Bits)
+		t.Errorf("a proof of %d bits is required in a known browser, want none", c.Bits)
 	}
 	home := owner.signIn(page, "alice")
 	if !strings.Contains(home.body, "signed in as") {
-		t.Errorf("the owner in her own browser = %s %s", home.Status, home.says())
+		t.Errorf("a sign-in in a known browser = %s %s, want the account page", home.Status, home.says())
 	}
 	owner.submit(home, "/logout")
 	accountstest.AddUser(t, s.Accounts, accounts.NewAccount{Name: "bob"})
@@ -198,7 +198,7 @@ func TestKnownBrowserNeedsNoProof(t *testing.T) {
 		s.provider.failures.Take(accountKey("bob"))
 	}
 	if c := owner.challenge(owner.open("/signin/"), "bob"); c.Text == "" {
-		t.Error("a browser that is known to one user needs no proof for another")
+		t.Error("no proof is required for bob in a browser that only alice used")
 	}
 }
 
@@ -206,22 +206,21 @@ func TestAddressIsThrottled(t *testing.T) {
 	s := newSite(t)
 	for _, name := range []string{"alice", "nobody"} {
 		s.Clock.Advance(addressLimits.Quiet + time.Second)
-		b, waits, judged := s.browser(), []string{}, 0
+		b, waits := s.browser(), []string{}
 		for range addressLimits.Free + 9 {
-			// pow's tests cover the cost of proofs.
+			// No proofs here: the tests of pow cover their cost.
 			s.provider.failures = pow.NewTally(failuresHalfLife, s.Clock.Now)
-			page := b.tries(name, "wrong")
+			page := b.attempt(name, "wrong")
 			for page.StatusCode == http.StatusTooManyRequests {
 				var seconds int
 				fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
 				waits = append(waits, fmt.Sprint(seconds))
 				s.Clock.Advance(time.Duration(seconds) * time.Second)
-				page = b.tries(name, "wrong")
+				page = b.attempt(name, "wrong")
 			}
-			judged++
 		}
 		if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {
-			t.Errorf("whoever guesses at %s waits %s seconds, want %s", name, got, want)
+			t.Errorf("the waits after wrong passwords of %s are %s seconds, want %s", name, got, want)
 		}
 	}
 }
@@ -231,13 +230,13 @@ func TestKnownBrowserIsThrottled(t *testing.T) {
 	b, waits := s.browser(), []string{}
 	b.submit(b.signIn(b.open("/signin/"), "alice"), "/logout")
 	for range 14 {
-		page := b.tries("alice", "wrong")
+		page := b.attempt("alice", "wrong")
 		for page.StatusCode == http.StatusTooManyRequests {
 			waits = append(waits, page.Header.Get("Retry-After"))
 			var seconds int
 			fmt.Sscan(page.Header.Get("Retry-After"), &seconds)
 			s.Clock.Advance(time.Duration(seconds) * time.Second)
-			page = b.tries("alice", "wrong")
+			page = b.attempt("alice", "wrong")
 		}
 	}
 	if got, want := strings.Join(waits, " "), "1 2 4 8 16 32 60 60 60"; got != want {

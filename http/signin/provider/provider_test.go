@@ -24,8 +24,8 @@ import (
 	"annals/http/signin/signintest"
 )
 
-// site is a provider on a real listener, with the user alice, whose password is "correct
-// horse", and a clock that the test advances.
+// site is a provider behind an HTTP server, with a clock that the test advances. It has the user
+// alice with the password "correct horse".
 type site struct {
 	testing.TB
 	signintest.BuiltIn
@@ -45,7 +45,7 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// serve serves the provider over the stack's accounts.
+// serve creates the provider and serves it.
 func (s *site) serve(mux *http.ServeMux) {
 	s.Helper()
 	var err error
@@ -62,14 +62,14 @@ func (s *site) serve(mux *http.ServeMux) {
 	s.tools = s.Verifier.For(s.URL + "/mcp")
 }
 
-// answer is a response with its body.
-type answer struct {
+// response is an HTTP response with its body.
+type response struct {
 	*http.Response
 	body string
 }
 
 // field returns a field of a JSON response.
-func (a answer) field(name string) string {
+func (a response) field(name string) string {
 	var fields map[string]any
 	if json.Unmarshal([]byte(a.body), &fields) != nil {
 		return ""
@@ -79,7 +79,7 @@ func (a answer) field(name string) string {
 }
 
 // callbackParam returns a parameter of the redirect to the client.
-func (a answer) callbackParam(name string) string {
+func (a response) callbackParam(name string) string {
 	u, err := url.Parse(a.Header.Get("Location"))
 	if err != nil {
 		return ""
@@ -87,18 +87,18 @@ func (a answer) callbackParam(name string) string {
 	return u.Query().Get(name)
 }
 
-func (s *site) do(client *http.Client, r *http.Request) answer {
+func (s *site) do(client *http.Client, r *http.Request) response {
 	s.Helper()
-	response, err := client.Do(r)
+	resp, err := client.Do(r)
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return answer{response, string(body)}
+	return response{resp, string(body)}
 }
 
 func (s *site) request(method, target, body string, headers ...string) *http.Request {
@@ -116,14 +116,14 @@ func (s *site) request(method, target, body string, headers ...string) *http.Req
 	return r
 }
 
-// send sends a request without cookies, as a program does.
-func (s *site) send(method, target, body string, headers ...string) answer {
+// send sends a request without cookies, as clients do.
+func (s *site) send(method, target, body string, headers ...string) response {
 	s.Helper()
 	return s.do(s.Client(), s.request(method, target, body, headers...))
 }
 
-// post sends a form as a program.
-func (s *site) post(target string, form map[string]string) answer {
+// post sends a form without cookies, as clients do.
+func (s *site) post(target string, form map[string]string) response {
 	s.Helper()
 	return s.send("POST", target, encodeForm(form), "Content-Type", "application/x-www-form-urlencoded")
 }
@@ -167,7 +167,7 @@ func (s *site) browser() *browser {
 	}}}
 }
 
-func (b *browser) open(target string) answer {
+func (b *browser) open(target string) response {
 	b.Helper()
 	return b.do(b.client, b.request("GET", target, ""))
 }
@@ -178,7 +178,7 @@ var (
 )
 
 // submit submits the form of a page to path, with the given fields.
-func (b *browser) submit(page answer, path string, fields ...string) answer {
+func (b *browser) submit(page response, path string, fields ...string) response {
 	b.Helper()
 	for part := range strings.SplitSeq(page.body, "</form>") {
 		tag := formTag.FindStringSubmatch(part)
@@ -192,17 +192,17 @@ func (b *browser) submit(page answer, path string, fields ...string) answer {
 		return b.submitForm(tag[1], with(form, fields...))
 	}
 	b.Fatalf("%s has no form to %s: %s", page.Request.URL, path, page.body)
-	return answer{}
+	return response{}
 }
 
-func (b *browser) submitForm(target string, form map[string]string, headers ...string) answer {
+func (b *browser) submitForm(target string, form map[string]string, headers ...string) response {
 	b.Helper()
 	headers = append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.URL}, headers...)
 	return b.do(b.client, b.request("POST", target, encodeForm(form), headers...))
 }
 
 // signIn submits the sign-in page.
-func (b *browser) signIn(page answer, name string) answer {
+func (b *browser) signIn(page response, name string) response {
 	b.Helper()
 	return b.submit(page, "/login", "username", name, "password", "correct horse")
 }
@@ -242,7 +242,7 @@ func (p *testClient) url(change ...string) string {
 	return p.URL + "/signin/authorize?" + encodeForm(p.authorizeParams(change...))
 }
 
-// code has alice sign in and allow the client.
+// code signs alice in if necessary, gives consent, and returns the code.
 func (p *testClient) code(b *browser, change ...string) string {
 	p.Helper()
 	page := b.open(p.url(change...))
@@ -254,7 +254,7 @@ func (p *testClient) code(b *browser, change ...string) string {
 	}
 	code := page.callbackParam("code")
 	if code == "" {
-		p.Fatalf("no code comes back: %s %s %s", page.Status, page.Header.Get("Location"), page.body)
+		p.Fatalf("the browser is not redirected with a code: %s %s %s", page.Status, page.Header.Get("Location"), page.body)
 	}
 	return code
 }
@@ -267,17 +267,17 @@ func (p *testClient) redemption(code string) map[string]string {
 	}
 }
 
-func (p *testClient) redeem(code string, change ...string) answer {
+func (p *testClient) redeem(code string, change ...string) response {
 	p.Helper()
 	return p.post("/signin/token", with(p.redemption(code), change...))
 }
 
-func (p *testClient) refresh(token string, change ...string) answer {
+func (p *testClient) refresh(token string, change ...string) response {
 	p.Helper()
 	return p.post("/signin/token", with(map[string]string{"grant_type": "refresh_token", "client_id": p.id, "refresh_token": token}, change...))
 }
 
-func (s *site) wantError(what string, a answer, status int, code string) {
+func (s *site) wantError(what string, a response, status int, code string) {
 	s.Helper()
 	if a.StatusCode != status || a.field("error") != code {
 		s.Errorf("%s = %s %s, want %d %s", what, a.Status, a.body, status, code)
@@ -287,16 +287,16 @@ func (s *site) wantError(what string, a answer, status int, code string) {
 // wantToken checks that a token is alice's and valid for one audience only.
 func (s *site) wantToken(token string, tools bool) {
 	s.Helper()
-	takes, refuses := s.Verifier, s.tools
+	accepting, rejecting := s.Verifier, s.tools
 	if tools {
-		takes, refuses = s.tools, s.Verifier
+		accepting, rejecting = s.tools, s.Verifier
 	}
-	user, expires, err := takes.Verify(s.Context(), token)
+	user, expires, err := accepting.Verify(s.Context(), token)
 	if err != nil || user.Principal != events.Principal("user:alice") || len(user.Groups) != 1 || expires.Sub(s.Clock.Now()) > time.Hour {
 		s.Errorf("Verify = %+v until %v, %v; want alice for an hour", user, expires, err)
 	}
-	if _, _, err := refuses.Verify(s.Context(), token); err == nil {
-		s.Error("a token for another audience is taken")
+	if _, _, err := rejecting.Verify(s.Context(), token); err == nil {
+		s.Error("the token is accepted for another audience")
 	}
 }
 
@@ -306,10 +306,10 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 	s := newSite(t)
 	metadata := s.send("GET", "/.well-known/oauth-protected-resource/mcp", "")
 	if metadata.field("resource") != s.URL+"/mcp" || !strings.Contains(metadata.body, `"authorization_servers":["`+s.URL+`/signin"]`) {
-		t.Fatalf("the resource says %s", metadata.body)
+		t.Fatalf("the metadata of the resource is %s", metadata.body)
 	}
 	if server := s.send("GET", "/.well-known/oauth-authorization-server/signin", ""); server.field("issuer") != s.URL+"/signin" || server.field("token_endpoint") != s.URL+"/signin/token" {
-		t.Fatalf("the server says %s", server.body)
+		t.Fatalf("the metadata of the server is %s", server.body)
 	}
 	p, b := s.register(webRedirect), s.browser()
 	page := b.open(p.url())
@@ -324,7 +324,7 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 	}
 	back := b.submit(page, "/consent", "decision", "allow")
 	if to := back.Header.Get("Location"); !strings.HasPrefix(to, webRedirect+"&") || back.callbackParam("state") != "a state" || back.callbackParam("iss") != s.URL+"/signin" || back.callbackParam("app") != "1" {
-		t.Errorf("the browser is sent to %s", to)
+		t.Errorf("the browser is redirected to %s, want %s with state and iss", to, webRedirect)
 	}
 	first := p.redeem(back.callbackParam("code"))
 	if first.StatusCode != 200 || first.field("token_type") != "Bearer" || first.field("id_token") != "" || first.Header.Get("Cache-Control") != "no-store" {
@@ -337,7 +337,7 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 	}
 	s.wantToken(second.field("access_token"), true)
 	if again := b.open(p.url()); again.callbackParam("code") == "" {
-		t.Errorf("a program that was allowed is not remembered: %s %s", again.Status, again.body)
+		t.Errorf("the second request needs new consent: %s %s", again.Status, again.body)
 	}
 }
 
@@ -357,11 +357,11 @@ func TestProcessesShareSignIns(t *testing.T) {
 	defer second.Close()
 	a := p.post(second.URL+"/signin/token", p.redemption(code))
 	if a.StatusCode != http.StatusOK {
-		t.Fatalf("a code of another process = %s %s", a.Status, a.body)
+		t.Fatalf("a code that another process issued = %s %s, want 200", a.Status, a.body)
 	}
 	s.wantToken(a.field("access_token"), true)
-	s.wantError("the same code at the first", p.redeem(code), http.StatusBadRequest, "invalid_grant")
+	s.wantError("the same code at the first process", p.redeem(code), http.StatusBadRequest, "invalid_grant")
 	if again := p.post(second.URL+"/signin/token", map[string]string{"grant_type": "refresh_token", "client_id": p.id, "refresh_token": a.field("refresh_token")}); again.StatusCode != http.StatusBadRequest {
-		t.Errorf("a family that another process ended = %s %s", again.Status, again.body)
+		t.Errorf("refresh of a grant that another process ended = %s %s, want 400", again.Status, again.body)
 	}
 }

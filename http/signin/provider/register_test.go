@@ -14,7 +14,7 @@ import (
 	"annals/http/signin/provider/clients"
 )
 
-func (s *site) postRegistration(body string) answer {
+func (s *site) postRegistration(body string) response {
 	s.Helper()
 	return s.send("POST", "/signin/register", body, "Content-Type", "application/json")
 }
@@ -34,12 +34,12 @@ func TestRegister(t *testing.T) {
 
 func TestRegisterRejectsInvalid(t *testing.T) {
 	s := newSite(t)
-	register := func(metadata map[string]any) answer {
+	register := func(metadata map[string]any) response {
 		body, err := json.Marshal(metadata)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Clock.Advance(2 * time.Minute) // so that it is not too often
+		s.Clock.Advance(2 * time.Minute) // so that it is not throttled
 		return s.postRegistration(string(body))
 	}
 	for _, uri := range []string{"", "javascript:alert(1)", "http://program.example/callback", "https://program.example/callback#here", "https://*.example/callback"} {
@@ -67,24 +67,24 @@ func TestRegisterRejectsInvalid(t *testing.T) {
 func TestRegisterIsThrottled(t *testing.T) {
 	s := newSite(t)
 	body := `{"redirect_uris": ["` + webRedirect + `"]}`
-	made := 0
+	registered := 0
 	for range 1000 {
 		a := s.postRegistration(body)
 		if a.StatusCode == http.StatusCreated {
-			made++
+			registered++
 			continue
 		}
 		wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
 		if a.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 || a.field("error") == "" {
-			t.Fatalf("register = %s %v %s, want 429 and when to come again", a.Status, a.Header, a.body)
+			t.Fatalf("register = %s %v %s, want 429 with Retry-After", a.Status, a.Header, a.body)
 		}
 	}
-	if made != registrationLimits.Free {
-		t.Errorf("%d registrations were taken, want %d", made, registrationLimits.Free)
+	if registered != registrationLimits.Free {
+		t.Errorf("%d of 1000 registrations succeed, want %d", registered, registrationLimits.Free)
 	}
 	s.Clock.Advance(time.Minute)
 	if a := s.postRegistration(body); a.StatusCode != http.StatusCreated {
-		t.Errorf("a minute later = %s", a.Status)
+		t.Errorf("register a minute later = %s, want 201", a.Status)
 	}
 }
 
@@ -94,24 +94,24 @@ func TestRegistrationFloodEvictsItself(t *testing.T) {
 	body := `{"redirect_uris": ["` + webRedirect + `"]}`
 	honest := s.from("203.0.113.7").registersHere(body)
 	if honest.StatusCode != http.StatusCreated {
-		t.Fatalf("an honest client among %d others = %s %s", accounts.MaxClients, honest.Status, honest.body)
+		t.Fatalf("a registration from another address = %s %s, want 201", honest.Status, honest.body)
 	}
-	for i := range 300 { // the flood goes on
+	for i := range 300 { // the flood continues
 		if a := s.from(fmt.Sprintf("198.18.%d.%d", i/250, i%250+1)).registersHere(body); a.StatusCode != http.StatusCreated {
 			t.Fatalf("registration %d of the flood = %s", i, a.Status)
 		}
 	}
-	var all, from int
-	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*), count(CASE WHEN id = $1 THEN 1 END) FROM clients`, honest.field("client_id")).Scan(&all, &from); err != nil || all > accounts.MaxClients || from != 1 {
-		t.Errorf("%d programs are kept (%v), %d of the honest address; want up to %d and 1", all, err, from, accounts.MaxClients)
+	var all, kept int
+	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*), count(CASE WHEN id = $1 THEN 1 END) FROM clients`, honest.field("client_id")).Scan(&all, &kept); err != nil || all > accounts.MaxClients || kept != 1 {
+		t.Errorf("the store has %d clients (%v), %d of the honest address; want up to %d and 1", all, err, kept, accounts.MaxClients)
 	}
 	p := &testClient{site: s, id: honest.field("client_id"), redirect: webRedirect, verifier: accounts.NewSecret()}
 	if a := p.redeem(p.code(s.browser())); a.StatusCode != http.StatusOK {
-		t.Errorf("signing in to the honest client = %s %s", a.Status, a.body)
+		t.Errorf("a sign-in to the honest client = %s %s, want 200", a.Status, a.body)
 	}
 }
 
-func (g *addressBrowser) registersHere(body string) answer {
+func (g *addressBrowser) registersHere(body string) response {
 	g.Helper()
 	return g.do(g.client, g.request("POST", "/signin/register", body, "Content-Type", "application/json"))
 }
@@ -123,16 +123,16 @@ func TestUnusedClientsExpire(t *testing.T) {
 	s.Clock.Advance(24*time.Hour + time.Minute)
 	fresh := s.register(webRedirect)
 	if a := used.refresh(token); a.StatusCode != http.StatusOK {
-		t.Errorf("a program that is used = %s %s", a.Status, a.body)
+		t.Errorf("refresh of a client in use = %s %s, want 200", a.Status, a.body)
 	}
-	s.wantError("a program that nobody used", unused.redeem("a.b"), http.StatusUnauthorized, "invalid_client")
-	s.wantError("a program of today", fresh.redeem("a.b"), http.StatusBadRequest, "invalid_grant")
+	s.wantError("an unused client", unused.redeem("a.b"), http.StatusUnauthorized, "invalid_client")
+	s.wantError("a new client", fresh.redeem("a.b"), http.StatusBadRequest, "invalid_grant")
 	if page := b.open(unused.url()); page.StatusCode != http.StatusBadRequest {
-		t.Errorf("signing in to a program that is forgotten = %s", page.Status)
+		t.Errorf("an authorization request of an expired client = %s, want 400", page.Status)
 	}
 	s.Clock.Advance(365 * 24 * time.Hour)
 	s.register(webRedirect)
-	s.wantError("a program of last year", used.redeem("a.b"), http.StatusUnauthorized, "invalid_client")
+	s.wantError("a client that was last used a year ago", used.redeem("a.b"), http.StatusUnauthorized, "invalid_client")
 }
 
 func TestCrossOriginRequests(t *testing.T) {
@@ -153,7 +153,7 @@ func TestCrossOriginRequests(t *testing.T) {
 	}
 	for _, path := range []string{"/signin/authorize", "/signin/login", "/signin/"} {
 		if a := s.send("GET", path, "", "Origin", "https://evil.example"); a.Header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("GET %s may be read by every origin", path)
+			t.Errorf("pages of every origin may read GET %s", path)
 		}
 	}
 }

@@ -25,19 +25,19 @@ func TestRotatedKeyVerifiesUntilTokensExpire(t *testing.T) {
 	second := p.refresh(first.field("refresh_token"))
 	s.wantToken(second.field("access_token"), true)
 	if jwks := s.send("GET", "/signin/jwks", ""); !strings.Contains(jwks.body, old.ID) || !strings.Contains(jwks.body, next.ID) {
-		t.Errorf("the keys that are published are %s", jwks.body)
+		t.Errorf("the published keys are %s, want both the old and the new one", jwks.body)
 	}
 	if got, err := s.Accounts.SigningKey(t.Context()); err != nil || got.ID != next.ID {
-		t.Errorf("the key that signs is %s, %v; want %s", got.ID, err, next.ID)
+		t.Errorf("SigningKey = %s, %v; want the new %s", got.ID, err, next.ID)
 	}
 	s.Clock.Advance(accounts.TokenLifetime + 2*accounts.ClockSkew + time.Minute)
-	s.register(webRedirect) // whatever comes next sweeps
+	s.register(webRedirect) // any request deletes expired keys
 	if keys, err := s.Accounts.Keys(t.Context()); err != nil || len(keys) != 1 || keys[0].ID != next.ID {
-		t.Errorf("after the overlap the keys are %v, %v", keys, err)
+		t.Errorf("after the overlap the keys are %v, %v; want only %s", keys, err, next.ID)
 	}
 }
 
-func TestRotateKeyAtOnce(t *testing.T) {
+func TestRotateKeyImmediately(t *testing.T) {
 	s := newSite(t)
 	o := observe(s.Accounts)
 	p, b := s.register(webRedirect), s.browser()
@@ -53,13 +53,13 @@ func TestRotateKeyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := o.take(); len(got) != 2 || got[0].Kind != accounts.KeyAdded || got[0].Detail != key.ID || got[1].Kind != accounts.KeyDeleted {
-		t.Errorf("observed: %+v", got)
+		t.Errorf("events of the rotation are %+v, want the new key added and the old one deleted", got)
 	}
 	if _, _, err := s.tools.Verify(t.Context(), first.field("access_token")); err == nil {
-		t.Error("a token of the old key is taken")
+		t.Error("a token of the old key is still accepted")
 	}
 	if after, err := s.Accounts.SealKey(t.Context()); err != nil || after == before {
-		t.Errorf("what was sealed before is taken (%v)", err)
+		t.Errorf("the key of sealed texts is unchanged (%v)", err)
 	}
 	a := p.refresh(first.field("refresh_token"))
 	if a.StatusCode != http.StatusOK {
@@ -84,7 +84,7 @@ func TestScheduledKeyRotation(t *testing.T) {
 	}
 	s.Clock.Advance(47 * time.Hour)
 	if got := count(); got != 1 {
-		t.Errorf("after 47 hours there are %d keys", got)
+		t.Errorf("after 47 hours there are %d keys, want 1", got)
 	}
 	s.Clock.Advance(2 * time.Hour)
 	if got := count(); got != 2 {

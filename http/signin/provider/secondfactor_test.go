@@ -26,8 +26,8 @@ var (
 	recoveryTag = regexp.MustCompile(`<code>([a-z2-7-]{19})</code>`)
 )
 
-// setsUp switches one-time codes on, starting from a page with a secret.
-func (b *browser) setsUp(page answer) (secret string, recovery []string) {
+// setUpCodes switches one-time codes on, starting from the page that shows the secret.
+func (b *browser) setUpCodes(page response) (secret string, recovery []string) {
 	b.Helper()
 	found := secretTag.FindStringSubmatch(page.body)
 	if found == nil || !strings.Contains(page.body, "<svg") {
@@ -35,19 +35,19 @@ func (b *browser) setsUp(page answer) (secret string, recovery []string) {
 	}
 	secret = strings.ReplaceAll(found[1], " ", "")
 	if wrong := b.submit(page, "/second/setup", "code", "000000"); wrong.StatusCode != http.StatusForbidden || !strings.Contains(wrong.body, found[1]) {
-		b.Errorf("with a wrong code = %s, with another secret", wrong.Status)
+		b.Errorf("after a wrong code = %s %s, want 403 with the same secret", wrong.Status, wrong.body)
 	}
 	page = b.submit(page, "/second/setup", "code", b.code(secret))
 	for _, code := range recoveryTag.FindAllStringSubmatch(page.body, -1) {
 		recovery = append(recovery, code[1])
 	}
 	if len(recovery) != 10 {
-		b.Fatalf("the page shows the recovery codes %v: %s", recovery, page.body)
+		b.Fatalf("the page shows the recovery codes %v, want 10: %s", recovery, page.body)
 	}
 	return secret, recovery
 }
 
-// code returns the current code.
+// code returns the current one-time code.
 func (s *site) code(secret string) string {
 	s.Helper()
 	code, err := totp.GenerateCode(secret, s.Clock.Now())
@@ -57,23 +57,24 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// toSecond submits the password, which leads to the page of the second factor.
-func (b *browser) toSecond(target string) answer {
+// givePassword signs in up to the page that asks for the second factor.
+func (b *browser) givePassword(target string) response {
 	b.Helper()
 	page := b.signIn(b.open(target), "alice")
 	if !strings.Contains(page.body, `action="/signin/second"`) {
-		b.Fatalf("after the password = %s %s", page.Status, page.body)
+		b.Fatalf("after the password = %s %s, want the page of the second factor", page.Status, page.body)
 	}
 	return page
 }
 
+// withCodes switches on one-time codes for alice.
 func (s *site) withCodes() (secret string, recovery []string) {
 	s.Helper()
 	b := s.browser()
 	b.signIn(b.open("/signin/"), "alice")
 	page := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "codes")
-	secret, recovery = b.setsUp(page)
-	s.Clock.Advance(time.Minute) // the code of now was used
+	secret, recovery = b.setUpCodes(page)
+	s.Clock.Advance(time.Minute) // because the current code was used
 	return secret, recovery
 }
 
@@ -82,28 +83,28 @@ func TestOneTimeCodes(t *testing.T) {
 	o := observe(s.Accounts)
 	secret, recovery := s.withCodes()
 	p, b, other := s.register(webRedirect), s.browser(), s.browser()
-	page := b.toSecond(p.url())
+	page := b.givePassword(p.url())
 	if strings.Contains(b.open("/signin/").body, "signed in as") {
 		t.Error("the password alone signs in")
 	}
 	if !strings.Contains(page.Header.Get("Content-Security-Policy"), "https://program.example") {
-		t.Errorf("the page cannot lead back to the program: %s", page.Header.Get("Content-Security-Policy"))
+		t.Errorf("the page's policy does not let forms redirect to the client: %s", page.Header.Get("Content-Security-Policy"))
 	}
 	code := s.code(secret)
 	consent := b.submit(page, "/second", "code", code[:3]+" "+code[3:])
 	if !strings.Contains(consent.body, `value="allow"`) {
-		t.Fatalf("with the code = %s %s", consent.Status, consent.body)
+		t.Fatalf("after the code = %s %s, want the consent page", consent.Status, consent.body)
 	}
-	replay := other.submit(other.toSecond("/signin/"), "/second", "code", code)
+	replay := other.submit(other.givePassword("/signin/"), "/second", "code", code)
 	if replay.StatusCode != http.StatusForbidden || !strings.Contains(replay.says(), "was used") {
-		t.Errorf("the same code again = %s %s", replay.Status, replay.says())
+		t.Errorf("the same code again = %s %s, want 403", replay.Status, replay.says())
 	}
 	if a := other.submit(replay, "/second", "code", recovery[3]); !strings.Contains(a.body, "signed in as") {
-		t.Errorf("with a recovery code = %s %s", a.Status, a.says())
+		t.Errorf("after a recovery code = %s %s, want the account page", a.Status, a.says())
 	}
 	third := s.browser()
-	if a := third.submit(third.toSecond("/signin/"), "/second", "code", recovery[3]); a.StatusCode != http.StatusForbidden {
-		t.Errorf("the same recovery code again = %s", a.Status)
+	if a := third.submit(third.givePassword("/signin/"), "/second", "code", recovery[3]); a.StatusCode != http.StatusForbidden {
+		t.Errorf("the same recovery code again = %s, want 403", a.Status)
 	}
 	var kinds []string
 	for _, e := range o.take() {
@@ -111,7 +112,7 @@ func TestOneTimeCodes(t *testing.T) {
 	}
 	if got, want := strings.Join(kinds, "; "), "signed in password; factor added totp; signed in password and code; "+
 		"sign-in failed code; recovery code used; signed in password and recovery code; sign-in failed code"; got != want {
-		t.Errorf("observed: %s\nwant %s", got, want)
+		t.Errorf("the events are %s\nwant %s", got, want)
 	}
 	var stored string
 	if err := accountstest.OpenDB(t, s.Dir).QueryRow(`SELECT count(*) FROM recovery WHERE "user" = 'alice'`).Scan(&stored); err != nil || stored != "9" {
@@ -123,19 +124,19 @@ func TestOneTimeCodesAreThrottled(t *testing.T) {
 	s := newSite(t)
 	secret, _ := s.withCodes()
 	b := s.browser()
-	page := b.toSecond("/signin/")
+	page := b.givePassword("/signin/")
 	for i := range codeLimits.Free {
 		if page = b.submit(page, "/second", "code", "000000"); page.StatusCode != http.StatusForbidden {
-			t.Fatalf("guess %d = %s", i, page.Status)
+			t.Fatalf("guess %d = %s, want 403", i, page.Status)
 		}
 	}
 	early := b.submit(page, "/second", "code", s.code(secret))
 	if early.StatusCode != http.StatusTooManyRequests || early.Header.Get("Retry-After") == "" {
-		t.Errorf("one more = %s %s", early.Status, early.says())
+		t.Errorf("a code after the free guesses = %s %s, want 429", early.Status, early.says())
 	}
 	s.Clock.Advance(time.Minute)
 	if a := b.submit(early, "/second", "code", s.code(secret)); !strings.Contains(a.body, "signed in as") {
-		t.Errorf("after the wait = %s %s", a.Status, a.says())
+		t.Errorf("a code after the wait = %s %s, want the account page", a.Status, a.says())
 	}
 }
 
@@ -143,25 +144,25 @@ func TestTicketIsBoundToBrowserAndPassword(t *testing.T) {
 	s := newSite(t)
 	secret, _ := s.withCodes()
 	b, thief := s.browser(), s.browser()
-	page := b.toSecond("/signin/")
+	page := b.givePassword("/signin/")
 	ticket := fieldOf(page, "ticket")
 	login := thief.open("/signin/")
 	if a := thief.submitForm("/signin/second", map[string]string{"token": fieldOf(login, "token"), "ticket": ticket, "code": s.code(secret)}); a.StatusCode != http.StatusForbidden {
-		t.Errorf("in another browser = %s", a.Status)
+		t.Errorf("the ticket in another browser = %s, want 403", a.Status)
 	}
 	if err := s.Accounts.SetPassword(t.Context(), "alice", "battery staple"); err != nil {
 		t.Fatal(err)
 	}
 	if a := b.submit(page, "/second", "code", s.code(secret)); a.StatusCode != http.StatusForbidden || strings.Contains(a.body, "signed in as") {
-		t.Errorf("after the password was changed = %s", a.Status)
+		t.Errorf("the ticket after a password change = %s, want 403", a.Status)
 	}
 	if err := s.Accounts.SetPassword(t.Context(), "alice", "correct horse"); err != nil {
 		t.Fatal(err)
 	}
-	page = b.toSecond("/signin/")
+	page = b.givePassword("/signin/")
 	s.Clock.Advance(ticketLifetime)
 	if a := b.submit(page, "/second", "code", s.code(secret)); a.StatusCode != http.StatusForbidden {
-		t.Errorf("after its time = %s", a.Status)
+		t.Errorf("the ticket after its lifetime = %s, want 403", a.Status)
 	}
 }
 
@@ -177,30 +178,30 @@ func TestRequiredFactorIsSetUpAtLogin(t *testing.T) {
 		b := s.browser()
 		page := b.signIn(b.open("/signin/"), "alice")
 		if strings.Contains(b.open("/signin/").body, "signed in as") {
-			t.Errorf("%s: without a factor the password signs in", name)
+			t.Errorf("required %s: the password alone signs in", name)
 		}
 		stale := page
-		secret, _ := b.setsUp(page)
+		secret, _ := b.setUpCodes(page)
 		if home := b.open("/signin/"); !strings.Contains(home.body, "signed in as") || !strings.Contains(home.body, "One-time codes are on") {
-			t.Errorf("%s: afterwards the browser sees %s", name, home.body)
+			t.Errorf("required %s: after setting up codes the browser shows %s", name, home.body)
 		}
 		s.Clock.Advance(time.Minute)
 		if again := b.submitForm("/signin/second/setup", map[string]string{"token": fieldOf(b.open("/signin/"), "token"), "ticket": fieldOf(stale, "ticket"), "code": s.code(secret)}); again.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: setting up twice = %s", name, again.Status)
+			t.Errorf("required %s: setting up codes twice = %s, want 403", name, again.Status)
 		}
 		if kept := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes"); !strings.Contains(kept.says(), "needs a second factor") {
-			t.Errorf("%s: switching the last factor off = %s %s", name, kept.Status, kept.says())
+			t.Errorf("required %s: switching the last factor off = %s %s, want a problem", name, kept.Status, kept.says())
 		}
 	}
 }
 
-// However many factors are removed at once, a required one stays.
+// If both factors of a user are removed concurrently and one is required, one of them stays.
 func TestLastRequiredFactorStays(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
 	for round := range 20 {
-		everybody := round%2 == 0
-		if err := s.Accounts.RequireFactor(ctx, "alice", !everybody); err != nil {
+		ofAll := round%2 == 0
+		if err := s.Accounts.RequireFactor(ctx, "alice", !ofAll); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := s.Accounts.EnableCodes(ctx, "alice", "SECRET", 1); err != nil {
@@ -210,19 +211,19 @@ func TestLastRequiredFactorStays(t *testing.T) {
 		if err := s.Accounts.AddPasskey(ctx, "alice", "phone", passkey.Credential{ID: id, JSON: []byte("{}")}, s.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
-		refused := make(chan error, 2)
-		go func() { refused <- s.Accounts.DisableCodes(ctx, "alice", everybody) }()
+		results := make(chan error, 2)
+		go func() { results <- s.Accounts.DisableCodes(ctx, "alice", ofAll) }()
 		go func() {
-			_, err := s.Accounts.RemovePasskey(ctx, "alice", id, everybody)
-			refused <- err
+			_, err := s.Accounts.RemovePasskey(ctx, "alice", id, ofAll)
+			results <- err
 		}()
-		one, other := <-refused, <-refused
+		one, other := <-results, <-results
 		if one == nil {
 			one, other = other, one
 		}
 		f, err := s.Accounts.Factors(ctx, "alice")
 		if !errors.Is(one, accounts.ErrLastFactor) || other != nil || err != nil || f.Codes == (f.Passkeys == 1) || f.Recovery == 0 {
-			t.Fatalf("of two removals at once one is refused by %v, the other by %v, and %+v is left (%v)", one, other, f, err)
+			t.Fatalf("two concurrent removals return %v and %v, and %+v is left (%v); want ErrLastFactor, nil and one factor", one, other, f, err)
 		}
 		if err := s.Accounts.ResetFactors(ctx, "alice"); err != nil {
 			t.Fatal(err)
@@ -230,7 +231,7 @@ func TestLastRequiredFactorStays(t *testing.T) {
 	}
 }
 
-// If signing out fails, the factors must stay: a thief's session must not outlive them.
+// If signing out fails, the factors must stay. Otherwise a thief's session could outlive them.
 func TestResetFactorsIsAtomic(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
@@ -243,10 +244,10 @@ func TestResetFactorsIsAtomic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Accounts.ResetFactors(ctx, "alice"); err == nil {
-		t.Error("a reset that signs nobody out succeeds")
+		t.Error("ResetFactors succeeds although signing out failed")
 	}
 	if f, err := s.Accounts.Factors(ctx, "alice"); err != nil || f != before {
-		t.Errorf("after a reset that failed the factors are %+v (%v), want %+v", f, err, before)
+		t.Errorf("after a failed reset the factors are %+v (%v), want %+v", f, err, before)
 	}
 }
 
@@ -256,27 +257,28 @@ func TestChangingFactorsNeedsPassword(t *testing.T) {
 	b.signIn(b.open("/signin/"), "alice")
 	security := b.open("/signin/security")
 	if a := b.submit(security, "/security", "password", "wrong", "do", "codes"); a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, "<svg") {
-		t.Errorf("with a wrong password = %s", a.Status)
+		t.Errorf("a change with a wrong password = %s, want 422", a.Status)
 	}
-	secret, old := b.setsUp(b.submit(security, "/security", "password", "correct horse", "do", "codes"))
+	secret, old := b.setUpCodes(b.submit(security, "/security", "password", "correct horse", "do", "codes"))
 	page := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "recovery")
 	fresh := recoveryTag.FindAllStringSubmatch(page.body, -1)
 	if len(fresh) != 10 || fresh[0][1] == old[0] {
-		t.Errorf("new recovery codes = %s %v", page.Status, fresh)
+		t.Errorf("new recovery codes = %s %v, want 10 others", page.Status, fresh)
 	}
 	if ok, _, err := s.Accounts.TakeCode(t.Context(), "alice", old[0], s.Clock.Now()); ok || err != nil {
-		t.Errorf("an old recovery code = %v, %v", ok, err)
+		t.Errorf("TakeCode of a replaced recovery code = %v, %v; want false", ok, err)
 	}
 	b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-codes")
 	if f, err := s.Accounts.Factors(t.Context(), "alice"); err != nil || f != (accounts.Factors{}) {
-		t.Errorf("after switching codes off the factors are %+v, %v", f, err)
+		t.Errorf("after switching codes off the factors are %+v, %v; want none", f, err)
 	}
 	if ok, _, err := s.Accounts.TakeCode(t.Context(), "alice", s.code(secret), s.Clock.Now()); ok || err != nil {
-		t.Errorf("a code of the old secret = %v, %v", ok, err)
+		t.Errorf("TakeCode of a code of the old secret = %v, %v; want false", ok, err)
 	}
 }
 
-// withPasskeys enables passkeys, which browsers do not support at 127.0.0.1.
+// withPasskeys enables passkeys as for https://annals.example.org, since they are not supported
+// at 127.0.0.1.
 func (s *site) withPasskeys() virtualwebauthn.RelyingParty {
 	s.Helper()
 	keys, err := passkey.New(&url.URL{Scheme: "https", Host: "annals.example.org"})
@@ -287,8 +289,8 @@ func (s *site) withPasskeys() virtualwebauthn.RelyingParty {
 	return virtualwebauthn.RelyingParty{Name: "Annals", ID: "annals.example.org", Origin: "https://annals.example.org"}
 }
 
-// question requests a challenge as passkey.js does.
-func (b *browser) question(page answer, path string, fields map[string]string) (ceremony string, options []byte) {
+// passkeyChallenge requests a challenge as passkey.js does.
+func (b *browser) passkeyChallenge(page response, path string, fields map[string]string) (ceremony string, options []byte) {
 	b.Helper()
 	a := b.submitForm("/signin"+path, with(fields, "token", fieldOf(page, "token")))
 	var q struct {
@@ -296,10 +298,10 @@ func (b *browser) question(page answer, path string, fields map[string]string) (
 		Options           json.RawMessage
 	}
 	if err := json.Unmarshal([]byte(a.body), &q); err != nil || a.StatusCode != http.StatusOK {
-		b.Fatalf("the question = %s %s", a.Status, a.body)
+		b.Fatalf("the challenge = %s %s", a.Status, a.body)
 	}
 	if q.Problem != "" {
-		b.Logf("no question: %s", q.Problem)
+		b.Logf("no challenge: %s", q.Problem)
 	}
 	return q.Ceremony, q.Options
 }
@@ -316,29 +318,29 @@ func TestPasskeyLogin(t *testing.T) {
 	b := s.browser()
 	b.signIn(b.open("/signin/"), "alice")
 	page := b.open("/signin/security")
-	if ceremony, _ := b.question(page, "/security", map[string]string{"do": "passkey", "password": "wrong"}); ceremony != "" {
-		t.Error("a passkey is made without the password")
+	if ceremony, _ := b.passkeyChallenge(page, "/security", map[string]string{"do": "passkey", "password": "wrong"}); ceremony != "" {
+		t.Error("a challenge for a new passkey is sent after a wrong password")
 	}
-	ceremony, options := b.question(page, "/security", map[string]string{"do": "passkey", "password": "correct horse"})
+	ceremony, options := b.passkeyChallenge(page, "/security", map[string]string{"do": "passkey", "password": "correct horse"})
 	create, err := virtualwebauthn.ParseAttestationOptions(string(options))
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := map[string]string{
+	registration := map[string]string{
 		"token": fieldOf(page, "token"), "ceremony": ceremony, "name": "My phone\u202e",
 		"credential": virtualwebauthn.CreateAttestationResponse(rp, device, key, *create),
 	}
-	page = b.submitForm("/signin/security/passkey", made)
+	page = b.submitForm("/signin/security/passkey", registration)
 	if !strings.Contains(page.body, "My phone<") {
-		t.Fatalf("after making a passkey = %s %s", page.Status, page.says())
+		t.Fatalf("after the registration = %s %s, want a page with the passkey", page.Status, page.says())
 	}
-	if again := b.submitForm("/signin/security/passkey", made); again.StatusCode != http.StatusForbidden {
-		t.Errorf("the same answer again = %s", again.Status)
+	if again := b.submitForm("/signin/security/passkey", registration); again.StatusCode != http.StatusForbidden {
+		t.Errorf("the same registration again = %s, want 403", again.Status)
 	}
 	device.AddCredential(key)
 
-	answers := func(b *browser, page answer) map[string]string {
-		ceremony, options := b.question(page, "/passkey/question", map[string]string{})
+	login := func(b *browser, page response) map[string]string {
+		ceremony, options := b.passkeyChallenge(page, "/passkey/question", map[string]string{})
 		ask, err := virtualwebauthn.ParseAssertionOptions(string(options))
 		if err != nil {
 			t.Fatal(err)
@@ -349,29 +351,29 @@ func TestPasskeyLogin(t *testing.T) {
 		}
 	}
 	p, other, thief := s.register(webRedirect), s.browser(), s.browser()
-	form := answers(other, other.open(p.url()))
+	form := login(other, other.open(p.url()))
 	if a := thief.submitForm("/signin/passkey", with(form, "token", fieldOf(thief.open("/signin/"), "token"))); a.StatusCode != http.StatusForbidden {
-		t.Errorf("an answer in another browser = %s", a.Status)
+		t.Errorf("a login form in another browser = %s, want 403", a.Status)
 	}
 	if a := other.submitForm("/signin/passkey", form); !strings.Contains(a.body, `value="allow"`) {
-		t.Errorf("signing in to a program by a passkey = %s %s", a.Status, a.says())
+		t.Errorf("a sign-in to a program by passkey = %s %s, want the consent page", a.Status, a.says())
 	}
 	third := s.browser()
-	form = answers(third, third.open("/signin/"))
+	form = login(third, third.open("/signin/"))
 	if err := s.Accounts.Disable(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if a := third.submitForm("/signin/passkey", form); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a disabled user's passkey = %s", a.Status)
+		t.Errorf("a passkey of a disabled user = %s, want 403", a.Status)
 	}
 	if err := s.Accounts.Enable(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	b.signIn(b.open("/signin/"), "alice")
 	b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "no-passkey:"+virtualID(key))
-	form = answers(third, third.open("/signin/"))
+	form = login(third, third.open("/signin/"))
 	if a := third.submitForm("/signin/passkey", form); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a passkey that was removed = %s", a.Status)
+		t.Errorf("a removed passkey = %s, want 403", a.Status)
 	}
 }
 
@@ -400,17 +402,17 @@ func TestFactorsFollowUser(t *testing.T) {
 	}
 	for _, code := range []string{s.code(secret), recovery[0]} {
 		if ok, _, err := copied.TakeCode(ctx, "alice", code, s.Clock.Now()); !ok || err != nil {
-			t.Errorf("a code in the copy = %v, %v", ok, err)
+			t.Errorf("TakeCode in the copy = %v, %v; want true", ok, err)
 		}
 	}
 	if all, err := s.Accounts.ListFactors(ctx); err != nil || all["alice"] != want {
-		t.Errorf("ListFactors = %+v, %v", all, err)
+		t.Errorf("ListFactors = %+v, %v; want %+v", all, err, want)
 	}
 	if err := s.Accounts.ResetFactors(ctx, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := s.Accounts.Factors(ctx, "alice"); err != nil || f != (accounts.Factors{Required: true}) {
-		t.Errorf("after a reset the factors are %+v, %v", f, err)
+		t.Errorf("after a reset the factors are %+v, %v; want only Required", f, err)
 	}
 	if err := copied.Delete(ctx, "alice"); err != nil {
 		t.Fatal(err)

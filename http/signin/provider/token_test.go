@@ -39,14 +39,14 @@ func TestCodeIsSingleUse(t *testing.T) {
 	s.wantError("another resource", p.redeem(code, "resource", s.URL+"/core"), http.StatusBadRequest, "invalid_target")
 	s.wantError("an unknown resource", p.redeem(code, "resource", "https://other.example"), http.StatusBadRequest, "invalid_target")
 
-	first := p.redeem(code, "resource", "", "redirect_uri", "") // which may be left out
+	first := p.redeem(code, "resource", "", "redirect_uri", "") // both are optional
 	if first.StatusCode != http.StatusOK {
 		t.Fatalf("token = %s %s", first.Status, first.body)
 	}
 	s.wantToken(first.field("access_token"), true)
 	s.wantError("a code used twice", p.redeem(code), http.StatusBadRequest, "invalid_grant")
 	if _, _, err := s.tools.Verify(t.Context(), first.field("access_token")); !fault.Is(err, fault.Unauthenticated) {
-		t.Errorf("the token of a code that was used twice: %v, want it refused", err)
+		t.Errorf("the token of a code that was used twice: %v, want Unauthenticated", err)
 	}
 	s.wantError("its refresh token", p.refresh(first.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
 }
@@ -57,7 +57,7 @@ func TestCodeExpires(t *testing.T) {
 	code := p.code(b)
 	s.Clock.Advance(accounts.CodeLifetime - 5*time.Second)
 	if a := p.redeem(code); a.StatusCode != http.StatusOK {
-		t.Errorf("a code just in time = %s %s", a.Status, a.body)
+		t.Errorf("a code shortly before its expiry = %s %s, want 200", a.Status, a.body)
 	}
 	code = p.code(b)
 	s.Clock.Advance(accounts.CodeLifetime)
@@ -68,18 +68,18 @@ func TestConcurrentRedeem(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(webRedirect), s.browser()
 	code := p.code(b)
-	var given atomic.Int32
+	var redeemed atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			if p.redeem(code).StatusCode == http.StatusOK {
-				given.Add(1)
+				redeemed.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	if given.Load() > 1 {
-		t.Errorf("one code gave tokens %d times", given.Load())
+	if redeemed.Load() > 1 {
+		t.Errorf("the code was redeemed %d times, want at most once", redeemed.Load())
 	}
 }
 
@@ -90,18 +90,18 @@ func TestReusedRefreshTokenEndsGrant(t *testing.T) {
 	s.wantError("another client", p.refresh(first.field("refresh_token"), "client_id", other.id), http.StatusBadRequest, "invalid_grant")
 	s.wantError("another resource", p.refresh(first.field("refresh_token"), "resource", s.URL+"/core"), http.StatusBadRequest, "invalid_target")
 	s.wantError("a wider scope", p.refresh(first.field("refresh_token"), "scope", "openid"), http.StatusBadRequest, "invalid_scope")
-	s.wantError("none", p.refresh(""), http.StatusBadRequest, "invalid_request")
+	s.wantError("no refresh token", p.refresh(""), http.StatusBadRequest, "invalid_request")
 	second := p.refresh(first.field("refresh_token"), "resource", s.URL+"/mcp/")
 	if second.StatusCode != http.StatusOK {
 		t.Fatalf("refresh = %s %s", second.Status, second.body)
 	}
 	s.wantError("a token used twice", p.refresh(first.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
-	s.wantError("the one that came of it", p.refresh(second.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
+	s.wantError("the token that replaced it", p.refresh(second.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
 	if _, _, err := s.tools.Verify(t.Context(), second.field("access_token")); err == nil {
-		t.Error("an access token of the family is still taken")
+		t.Error("an access token of the ended grant is still accepted")
 	}
 	if again := p.redeem(p.code(b)); again.StatusCode != http.StatusOK {
-		t.Errorf("signing in anew = %s %s", again.Status, again.body)
+		t.Errorf("a new sign-in = %s %s, want 200", again.Status, again.body)
 	}
 }
 
@@ -141,23 +141,23 @@ func TestServiceTokens(t *testing.T) {
 		}
 		id, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: p.id, Now: s.Clock.Now}).Verify(ctx, a.field("id_token"))
 		if err != nil || id.Subject != "alice" || id.Nonce != "a nonce" {
-			t.Errorf("a client takes the ID token as %+v, %v", id, err)
+			t.Errorf("a client verifies the ID token as %+v, %v; want alice with the nonce", id, err)
 		}
 	}
 }
 
-func TestToolsIDTokenIsForClient(t *testing.T) {
+func TestServicesRejectIDTokenOfTools(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(webRedirect), s.browser()
 	a := p.redeem(p.code(b, "scope", "openid"))
 	s.wantToken(a.field("access_token"), true)
 	for _, v := range []*signin.Verifier{s.Verifier, s.tools} {
 		if _, _, err := v.Verify(t.Context(), a.field("id_token")); !fault.Is(err, fault.Unauthenticated) {
-			t.Errorf("the ID token of a sign-in to the tools: %v, want it refused", err)
+			t.Errorf("the ID token of a sign-in to the tools: %v, want Unauthenticated", err)
 		}
 	}
 	if narrow := p.refresh(a.field("refresh_token"), "scope", "other"); narrow.field("id_token") != "" || narrow.field("access_token") == "" {
-		t.Errorf("a narrower scope = %s", narrow.body)
+		t.Errorf("refresh with a narrower scope = %s, want an access token without an ID token", narrow.body)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestIssuedTokenIsValidEverywhere(t *testing.T) {
 		}
 	}
 	if _, _, err := s.Verifier.For("elsewhere").Verify(t.Context(), token); !fault.Is(err, fault.Unauthenticated) {
-		t.Errorf("for another audience: %v, want it refused", err)
+		t.Errorf("Verify for another audience: %v, want Unauthenticated", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestTokenEndpointRejects(t *testing.T) {
 	s := newSite(t)
 	p, b := s.register(webRedirect), s.browser()
 	code := p.code(b)
-	s.wantError("a grant type that is none", p.redeem(code, "grant_type", "password"), http.StatusBadRequest, "unsupported_grant_type")
+	s.wantError("an unknown grant type", p.redeem(code, "grant_type", "password"), http.StatusBadRequest, "unsupported_grant_type")
 	s.wantError("an unknown client", p.redeem(code, "client_id", "unknown"), http.StatusUnauthorized, "invalid_client")
 	s.wantError("no client", p.redeem(code, "client_id", ""), http.StatusUnauthorized, "invalid_client")
 	form := encodeForm(p.redemption(code))
@@ -186,17 +186,17 @@ func TestTokenEndpointRejects(t *testing.T) {
 	secret := s.send("POST", "/signin/token", form, "Content-Type", kind, "Authorization", "Basic eDp5")
 	s.wantError("a client with a secret", secret, http.StatusUnauthorized, "invalid_client")
 	if secret.Header.Get("WWW-Authenticate") == "" {
-		t.Error("a 401 names no scheme")
+		t.Error("the 401 response has no WWW-Authenticate header")
 	}
-	s.wantError("a parameter twice", s.send("POST", "/signin/token", form+"&code="+code, "Content-Type", kind), http.StatusBadRequest, "invalid_request")
+	s.wantError("a repeated parameter", s.send("POST", "/signin/token", form+"&code="+code, "Content-Type", kind), http.StatusBadRequest, "invalid_request")
 	s.wantError("parameters in the URL", s.send("POST", "/signin/token?"+form, "", "Content-Type", kind), http.StatusUnauthorized, "invalid_client")
 	s.wantError("JSON", s.send("POST", "/signin/token", "{}", "Content-Type", "application/json"), http.StatusUnauthorized, "invalid_client")
-	s.wantError("a body without end", s.send("POST", "/signin/token", strings.Repeat("x", oauth.MaxForm+1), "Content-Type", kind), http.StatusBadRequest, "invalid_request")
+	s.wantError("a body too long", s.send("POST", "/signin/token", strings.Repeat("x", oauth.MaxForm+1), "Content-Type", kind), http.StatusBadRequest, "invalid_request")
 	if a := s.send("GET", "/signin/token?"+form, ""); a.StatusCode != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
-		t.Errorf("GET = %s", a.Status)
+		t.Errorf("GET = %s, want 405", a.Status)
 	}
 	if a := p.redeem(code); a.StatusCode != http.StatusOK {
-		t.Errorf("after all that the code gives %s %s", a.Status, a.body)
+		t.Errorf("the code after all invalid requests = %s %s, want 200", a.Status, a.body)
 	}
 }
 
@@ -206,20 +206,20 @@ func TestRevoke(t *testing.T) {
 	for _, kind := range []string{"access_token", "refresh_token"} {
 		a := p.redeem(p.code(b))
 		for name, form := range map[string]map[string]string{
-			"another's":    {"client_id": other.id, "token": a.field(kind)},
+			"of another":   {"client_id": other.id, "token": a.field(kind)},
 			"unknown":      {"client_id": p.id, "token": "unknown"},
 			"a broken JWT": {"client_id": p.id, "token": "a.b.c"},
 		} {
 			if r := s.post("/signin/revoke", form); r.StatusCode != http.StatusOK || r.body != "" {
-				t.Errorf("revoking a token that is %s = %s %s", name, r.Status, r.body)
+				t.Errorf("revoking a token (%s) = %s %s, want 200 without a body", name, r.Status, r.body)
 			}
 		}
 		s.wantToken(a.field("access_token"), true)
 		if r := s.post("/signin/revoke", map[string]string{"client_id": p.id, "token": a.field(kind)}); r.StatusCode != http.StatusOK {
-			t.Errorf("revoking = %s %s", r.Status, r.body)
+			t.Errorf("revoking an %s = %s %s, want 200", kind, r.Status, r.body)
 		}
 		if _, _, err := s.tools.Verify(t.Context(), a.field("access_token")); err == nil {
-			t.Errorf("after its %s was revoked an access token is taken", kind)
+			t.Errorf("after revoking its %s an access token is still accepted", kind)
 		}
 		s.wantError("a revoked grant", p.refresh(a.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
 	}
@@ -251,18 +251,18 @@ func TestAccountLossEndsSignIns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, _, err := s.tools.Verify(t.Context(), a.field("access_token")); !fault.Is(err, fault.Unauthenticated) {
-				t.Errorf("an access token: %v, want it refused", err)
+				t.Errorf("an access token: %v, want Unauthenticated", err)
 			}
 			s.wantError("a refresh token", p.refresh(a.field("refresh_token")), http.StatusBadRequest, "invalid_grant")
 			s.wantError("a code", p.redeem(unused), http.StatusBadRequest, "invalid_grant")
 			if back := b.submit(page, "/consent", "decision", "allow"); back.callbackParam("code") != "" {
-				t.Error("a session that was there still gives a code")
+				t.Error("an earlier session still gets a code")
 			}
 			if page := b.open("/signin/"); !strings.Contains(page.body, "/login") {
 				t.Error("the browser is still signed in")
 			}
 			if page := b.signIn(b.open("/signin/"), "alice"); page.StatusCode != http.StatusForbidden {
-				t.Errorf("signing in = %s", page.Status)
+				t.Errorf("signing in with the old password = %s, want 403", page.Status)
 			}
 		})
 	}

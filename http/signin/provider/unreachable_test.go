@@ -14,8 +14,8 @@ import (
 	"annals/http/signin/signintest"
 )
 
-// While the database is unreachable, valid tokens are not reported as invalid. Nothing has to
-// be restarted afterwards.
+// While the database is unreachable, valid tokens must not be reported as invalid. Afterwards
+// everything works again without a restart.
 func TestDatabaseUnreachable(t *testing.T) {
 	store, l := accountstest.OpenThroughProxy(t)
 	mux := http.NewServeMux()
@@ -30,20 +30,20 @@ func TestDatabaseUnreachable(t *testing.T) {
 	}
 	l.Set("cut")
 	_, _, err := s.Verifier.Verify(t.Context(), token)
-	accountstest.WantKind(t, "Verify of a good token while the connection is cut", err, fault.Unavailable)
+	accountstest.WantKind(t, "Verify of a valid token while the connection is cut", err, fault.Unavailable)
 	a := s.post("/signin/token", map[string]string{"grant_type": oauth.GrantRefresh, "client_id": "x", "refresh_token": "x.y"})
-	s.wantError("a refresh meanwhile", a, http.StatusServiceUnavailable, "temporarily_unavailable")
+	s.wantError("refresh while the connection is cut", a, http.StatusServiceUnavailable, "temporarily_unavailable")
 	if a.Header.Get("Retry-After") == "" {
-		t.Error("no word of when to try again")
+		t.Error("the response has no Retry-After header")
 	}
 	b := s.browser()
 	b.client.Jar.SetCookies(&url.URL{Scheme: "http", Host: strings.TrimPrefix(s.URL, "http://"), Path: "/signin"},
 		[]*http.Cookie{{Name: "annals_session", Value: accounts.NewSecret(), Path: "/signin"}})
 	if page := b.open("/signin/"); page.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page.body, "temporarily unavailable") {
-		t.Errorf("a page meanwhile = %s %s", page.Status, page.body)
+		t.Errorf("a page while the connection is cut = %s %s, want 503", page.Status, page.body)
 	}
 	l.Set("")
 	if _, _, err := s.Verifier.Verify(t.Context(), token); err != nil {
-		t.Errorf("after it came back: %v", err)
+		t.Errorf("Verify after the connection was restored: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package signintest has the built-in sign-in for tests: a store with a user, its issuer and a
-// verifier.
+// Package signintest sets up the built-in sign-in for tests: an account store with a user, its
+// issuer and a verifier.
 package signintest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// BuiltIn is a store with the user alice, its issuer and a verifier.
+// BuiltIn is an account store with the user alice of the group staff, its issuer and a verifier.
 type BuiltIn struct {
 	Dir      string
 	Accounts *accounts.Store
@@ -22,10 +22,10 @@ type BuiltIn struct {
 	Clock    *accountstest.Clock
 }
 
-// New returns the stack over a new store.
+// New returns a built-in sign-in with a new store at http://annals.test.
 func New(t testing.TB) BuiltIn { return NewAt(t, "http://annals.test") }
 
-// NewAt is New at another host, with tools.
+// NewAt is New at another base URL.
 func NewAt(t testing.TB, host string) BuiltIn {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func NewAt(t testing.TB, host string) BuiltIn {
 	return s
 }
 
-// NewOver is NewAt over a store of the caller.
+// NewOver is NewAt with a store that the caller has opened.
 func NewOver(t testing.TB, store *accounts.Store, host string) BuiltIn {
 	t.Helper()
 	s := BuiltIn{Accounts: store, Clock: accountstest.NewClock()}
@@ -50,7 +50,7 @@ func NewOver(t testing.TB, store *accounts.Store, host string) BuiltIn {
 	return s
 }
 
-// Issue returns an ID token of a user.
+// Issue issues an ID token for a user.
 func (s BuiltIn) Issue(t testing.TB, name string) string {
 	t.Helper()
 	token, _, err := s.Issuer.Issue(t.Context(), name)
@@ -60,24 +60,24 @@ func (s BuiltIn) Issue(t testing.TB, name string) string {
 	return token
 }
 
-// Token creates an API token of an account.
+// Token creates an API token for an account.
 func (s BuiltIn) Token(t testing.TB, user string, scope apitoken.Scope, lasts time.Duration) (token, id string) {
 	t.Helper()
-	token, made, err := s.Accounts.CreateToken(t.Context(), accounts.NewAPIToken{User: user, Scope: scope, Note: "for tests", Lasts: lasts}, s.Clock.Now())
+	token, created, err := s.Accounts.CreateToken(t.Context(), accounts.NewAPIToken{User: user, Scope: scope, Note: "for tests", Lasts: lasts}, s.Clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token, made.ID
+	return token, created.ID
 }
 
-// WantEnded checks that a token signs nobody in.
+// WantEnded checks that a token is not accepted.
 func (s BuiltIn) WantEnded(t testing.TB, what, token string) {
 	t.Helper()
 	for _, v := range []*signin.Verifier{s.Verifier, s.Verifier.For("http://annals.test/mcp")} {
 		user, _, err := v.Verify(t.Context(), token)
 		accountstest.WantKind(t, what, err, fault.Unauthenticated)
 		if user.Principal != "" {
-			t.Errorf("%s is that of %s", what, user.Principal)
+			t.Errorf("%s is accepted as %s", what, user.Principal)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestIsPage(t *testing.T) {
 		"https://program.example/" + strings.Repeat("x", maxID): false, "unknown": false, "": false,
 	} {
 		if got := IsPage(id); got != want {
-			t.Errorf("isClientPage(%q) = %v, want %v", id, got, want)
+			t.Errorf("IsPage(%q) = %v, want %v", id, got, want)
 		}
 	}
 }
@@ -31,7 +31,7 @@ func TestPageCacheIsBounded(t *testing.T) {
 		c.store(fmt.Sprint(i), entry{})
 	}
 	if len(c.cache) > maxCached {
-		t.Errorf("%d pages are remembered, want %d at most", len(c.cache), maxCached)
+		t.Errorf("%d pages are cached, want at most %d", len(c.cache), maxCached)
 	}
 }
 
@@ -43,20 +43,20 @@ func TestConcurrentGetOfUnreachablePage(t *testing.T) {
 		return dial(ctx, network, "10.0.0.1:443")
 	}
 	id := "https://internal.example/twice.json"
-	began := time.Now()
+	started := time.Now()
 	first := make(chan error, 1)
 	go func() { _, err := pages.Get(t.Context(), id); first <- err }()
 	for {
 		if _, ok := pages.cached(id); ok {
 			break
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatal("nothing is remembered after a minute")
+		if time.Since(started) > time.Minute {
+			t.Fatal("the page is not cached after a minute")
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := pages.Get(t.Context(), id); err != nil || time.Since(began) < pages.MinDelay {
-		t.Errorf("the second answer came after %v, %v", time.Since(began), err)
+	if _, err := pages.Get(t.Context(), id); err != nil || time.Since(started) < pages.MinDelay {
+		t.Errorf("the second Get returns after %v (%v), want at least %v", time.Since(started), err, pages.MinDelay)
 	}
 	if err := <-first; err != nil {
 		t.Error(err)

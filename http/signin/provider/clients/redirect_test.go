@@ -26,26 +26,26 @@ var (
 func TestCheckRedirect(t *testing.T) {
 	for _, uri := range goodRedirects {
 		if why := checkRedirect(uri); why != "" {
-			t.Errorf("%q %s", uri, why)
+			t.Errorf("checkRedirect(%q) = %q, want it accepted", uri, why)
 		}
 		if !sameRedirect(uri, uri) {
-			t.Errorf("%q is not itself", uri)
+			t.Errorf("sameRedirect(%q, itself) = false, want true", uri)
 		}
 	}
 	for _, uri := range badRedirects {
 		if checkRedirect(uri) == "" {
-			t.Errorf("%q is taken", uri)
+			t.Errorf("checkRedirect accepts %q", uri)
 		}
 		if sameRedirect(uri, uri) {
-			t.Errorf("%q is matched", uri)
+			t.Errorf("sameRedirect(%q, itself) = true, want false", uri)
 		}
 	}
 }
 
 func TestSameRedirect(t *testing.T) {
 	for _, c := range []struct {
-		registered, asked string
-		want              bool
+		registered, requested string
+		want                  bool
 	}{
 		{"http://127.0.0.1/callback", "http://127.0.0.1:3118/callback", true},
 		{"http://127.0.0.1:1/callback", "http://127.0.0.1:2/callback", true},
@@ -67,35 +67,35 @@ func TestSameRedirect(t *testing.T) {
 		{"com.example.app:/callback", "com.example.app:/callback2", false},
 		{"cursor://a/callback", "cursor://a:1/callback", false},
 	} {
-		if got := sameRedirect(c.registered, c.asked); got != c.want {
-			t.Errorf("sameRedirect(%q, %q) = %v, want %v", c.registered, c.asked, got, c.want)
+		if got := sameRedirect(c.registered, c.requested); got != c.want {
+			t.Errorf("sameRedirect(%q, %q) = %v, want %v", c.registered, c.requested, got, c.want)
 		}
 	}
 }
 
-// FuzzSameRedirect holds that what matches leads to the same place as what was
-// registered, as others read URLs, too.
+// FuzzSameRedirect checks that an accepted address leads to the same host and path as the
+// registered one, also when it is parsed by net/url.
 func FuzzSameRedirect(f *testing.F) {
 	for i, uri := range goodRedirects {
 		f.Add(uri, goodRedirects[len(goodRedirects)-1-i])
 		f.Add(uri, badRedirects[i])
 		f.Add(uri, strings.Replace(uri, "localhost", "localhost:77", 1))
 	}
-	f.Fuzz(func(t *testing.T, registered, asked string) {
-		if checkRedirect(registered) != "" || !sameRedirect(registered, asked) || registered == asked {
+	f.Fuzz(func(t *testing.T, registered, requested string) {
+		if checkRedirect(registered) != "" || !sameRedirect(registered, requested) || registered == requested {
 			return
 		}
 		a, errA := url.Parse(registered)
-		b, errB := url.Parse(asked)
+		b, errB := url.Parse(requested)
 		if errA != nil || errB != nil {
-			t.Fatalf("%q matches %q: %v, %v", asked, registered, errA, errB)
+			t.Fatalf("%q equals %q, but cannot be parsed: %v, %v", requested, registered, errA, errB)
 		}
 		if a.Scheme != "http" || b.Scheme != "http" || a.Hostname() != b.Hostname() || !isLoopback(b.Hostname()) ||
 			strings.TrimPrefix(a.Path, "/") != strings.TrimPrefix(b.Path, "/") || a.RawQuery != b.RawQuery || b.Fragment != "" || b.User != nil {
-			t.Errorf("%q matches %q", asked, registered)
+			t.Errorf("sameRedirect(%q, %q) = true, want false", registered, requested)
 		}
-		if target := FormTarget(asked); strings.ContainsAny(target, "; ,'") {
-			t.Errorf("the policy for %q holds %q", asked, target)
+		if target := FormTarget(requested); strings.ContainsAny(target, "; ,'") {
+			t.Errorf("FormTarget(%q) = %q, which contains a separator of policies", requested, target)
 		}
 	})
 }
