@@ -286,7 +286,7 @@ func noUser(name string) error {
 	return fault.Errorf(fault.NotFound, "there is no user %q", name)
 }
 
-// User returns the account as the user of a request.
+// User returns the principal, groups and rights of the account.
 func (a Account) User() events.User {
 	user := events.User{Principal: events.Principal("user:" + a.Name), Admin: a.Admin}
 	for _, g := range a.Groups {

@@ -12,7 +12,7 @@ import (
 // has the same message and takes the same time. Otherwise callers could find out which names
 // exist.
 func (a *Store) Authenticate(ctx context.Context, name, password string) (Account, error) {
-	account, _, err := a.CheckPassword(ctx, Command, name, password)
+	account, _, err := a.CheckPassword(ctx, CommandCaller, name, password)
 	return account, err
 }
 

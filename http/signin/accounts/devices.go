@@ -53,8 +53,8 @@ func NewUserCode() string {
 	return PlainUserCode(string(code))
 }
 
-// AddDevice stores a pending sign-in. If there are MaxDevices, it evicts undecided ones; it
-// reports false if there are none.
+// AddDevice stores a pending sign-in. If there are MaxDevices, it evicts undecided ones. It
+// reports false if none can be evicted.
 func (a *Store) AddDevice(ctx context.Context, d Device, code, userCode, address string, now time.Time) (added bool, err error) {
 	origin, err := a.origin(ctx, address)
 	if err != nil {

@@ -46,8 +46,8 @@ const (
 	callerClasses
 )
 
-// Command is the caller on behalf of commands.
-var Command = queue.Caller{Class: KnownCaller}
+// CommandCaller is the caller for commands and for hashes of new passwords.
+var CommandCaller = queue.Caller{Class: KnownCaller}
 
 // WaitingChecks returns the number of password checks that wait for a slot.
 func WaitingChecks() int { return hashing.Waiting() }
@@ -76,7 +76,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 	}
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
-	hash, err := derive(ctx, Command, password, salt, PasswordCost)
+	hash, err := derive(ctx, CommandCaller, password, salt, PasswordCost)
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 	now := time.Now()
 	to := accounts.Grant{User: "alice", Client: "annals-cli", Redirect: "http://127.0.0.1/callback", Audience: "annals"}
 	for range 25 {
-		_, hash, err := store.CheckPassword(ctx, accounts.Command, "alice", "correct horse")
+		_, hash, err := store.CheckPassword(ctx, accounts.CommandCaller, "alice", "correct horse")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -145,7 +145,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	if err != nil {
 		return err
 	}
-	account, hash, err := p.accounts.CheckPassword(r.Context(), accounts.Command, v.user, r.PostForm.Get("new"))
+	account, hash, err := p.accounts.CheckPassword(r.Context(), accounts.CommandCaller, v.user, r.PostForm.Get("new"))
 	if err == nil {
 		_, err = p.signIn(w, r, v, account, hash, "password")
 	}

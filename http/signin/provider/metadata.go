@@ -25,8 +25,8 @@ type document struct {
 	route route
 }
 
-// rootDocuments returns the documents at well-known paths, by path: the metadata of the issuer
-// (RFC 8414 §3.1) and of the resources (RFC 9728 §3.1).
+// rootDocuments returns the metadata of the issuer (RFC 8414 §3.1) and of the resources (RFC 9728
+// §3.1), keyed by their well-known paths.
 func (p *Provider) rootDocuments(issuer *url.URL) (map[string][]document, error) {
 	all := map[string][]document{}
 	add := func(path, host string, read func(context.Context) (any, error)) {

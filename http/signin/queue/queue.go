@@ -27,7 +27,7 @@ type Caller struct {
 	Key   string
 }
 
-// Queue is a semaphore with a fair queue. Methods may be called concurrently.
+// Queue is a semaphore that admits waiting callers fairly. Methods may be called concurrently.
 type Queue struct {
 	mu      sync.Mutex
 	free    int // slots
