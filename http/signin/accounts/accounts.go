@@ -146,8 +146,8 @@ func (a *Store) changes(ctx context.Context, doing, statement string, args ...an
 	return n > 0, nil
 }
 
-// isFound turns the error of Scan into whether there was a row. doing describes the operation
-// in errors.
+// isFound reports whether Scan found a row, given its error. It wraps all errors except
+// sql.ErrNoRows; doing describes the operation in them.
 func isFound(err error, doing string) (bool, error) {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -90,7 +90,7 @@ func (a *Store) Grant(ctx context.Context, id string, now time.Time) (g Grant, f
 	return g, found, err
 }
 
-// Grants returns the grants of a user whose code was redeemed, newest first.
+// Grants returns the redeemed grants of a user, newest first.
 func (a *Store) Grants(ctx context.Context, user string, now time.Time) ([]Grant, error) {
 	all, err := sqldb.Collect(ctx, a.db, scanGrant, `
 		SELECT `+grantColumns+` FROM grants WHERE "user" = $1 AND used > 0 AND expires > $2 ORDER BY created DESC`, user, now.UnixMicro())

@@ -150,9 +150,9 @@ func digest(subject string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Difficulty returns the number of zero bits that a proof must have after the given number of
-// failures. It is 0, which requires no proof, up to free failures, and grows with each further
-// one.
+// Difficulty returns the number of zero bits that each part of a proof must have after the given
+// number of failures. For fewer than free failures it is 0, and no proof is required. It grows
+// with each further failure.
 func Difficulty(failures, free int) int {
 	if failures < free {
 		return 0

@@ -126,15 +126,11 @@ func (p *Provider) devicePage(w http.ResponseWriter, r *http.Request, v visitor)
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{Next: step{"device", r.URL.RawQuery}}, "")
 	}
-	return p.showDevice(w, v, deviceForm{Code: r.URL.Query().Get("user_code")}, "")
+	return p.showDevice(w, v, deviceForm{Code: r.URL.Query().Get("user_code")}, nil)
 }
 
-func (p *Provider) showDevice(w http.ResponseWriter, v visitor, form deviceForm, wrong string) error {
-	page := view{Title: "Connect a device", Problem: wrong, Content: form}
-	if wrong != "" {
-		page.status = http.StatusUnprocessableEntity
-	}
-	return p.show(w, v, "device.html", page)
+func (p *Provider) showDevice(w http.ResponseWriter, v visitor, form deviceForm, wrong *problem) error {
+	return p.showWith(w, v, "device.html", view{Title: "Connect a device", Content: form}, wrong)
 }
 
 // submitUserCode looks up a user code and shows the form for the decision.
@@ -143,7 +139,7 @@ func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visi
 	if err != nil {
 		return p.wrongCode(w, v, form, err)
 	}
-	return p.showDevice(w, v, form, "")
+	return p.showDevice(w, v, form, nil)
 }
 
 // decideDevice stores the user's decision.
@@ -166,7 +162,7 @@ func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visito
 	p.logger.InfoContext(r.Context(), "a user decided on the sign-in of a device", "user", v.user, "client", form.Client.Title, "decision", decision)
 	p.report(r, accounts.Event{Kind: kind, User: v.user, Client: form.Client.ID, Detail: "device"})
 	form.Done = decision
-	return p.showDevice(w, v, form, "")
+	return p.showDevice(w, v, form, nil)
 }
 
 // errUserCodeUnknown is the error for every code that is not accepted, so that guessing reveals
@@ -175,7 +171,7 @@ var errUserCodeUnknown = problemf(http.StatusUnprocessableEntity, "This code is 
 
 func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, err error) error {
 	if err == errUserCodeUnknown {
-		return p.showDevice(w, v, deviceForm{Code: form.Code}, err.Error())
+		return p.showDevice(w, v, deviceForm{Code: form.Code}, problemOf(err))
 	}
 	return err
 }

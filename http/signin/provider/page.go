@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"annals/events/fault"
+	"annals/http/signin/provider/clients"
 	"annals/http/signin/provider/oauth"
 )
 
@@ -59,6 +60,15 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	}
 	_, _ = w.Write(body.Bytes())
 	return nil
+}
+
+// showWith shows a page. If wrong is not nil, the page shows that problem and has its status.
+func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page view, wrong *problem) error {
+	if wrong != nil {
+		page.Problem, page.status = wrong.text, wrong.status
+		(&oauth.Error{Wait: wrong.wait}).WriteHeaders(w)
+	}
+	return p.show(w, v, name, page)
 }
 
 // problem is an error that is shown to the user as a page.
@@ -181,6 +191,19 @@ func (p *Provider) stepPath(s step) string {
 		to += "?" + s.Query
 	}
 	return to
+}
+
+// destination returns the title of the client to which a step leads, and the origins to which
+// the forms before that step may redirect.
+func (p *Provider) destination(r *http.Request, next step) (client, formTargets string) {
+	if next.Page != "authorize" {
+		return "", ""
+	}
+	a, err := p.parseAuthorization(r, next.Query)
+	if err != nil {
+		return "", ""
+	}
+	return a.client.Title(), clients.FormTarget(a.redirect)
 }
 
 // script serves one of the pages' modules.

@@ -39,7 +39,8 @@ func (p *Provider) sendCeremony(w http.ResponseWriter, r *http.Request, v visito
 
 var errPasskeyRefused = problemf(http.StatusForbidden, "The passkey was refused. It may have been removed here, or the page was open for too long. Reload the page and try again.")
 
-// openCeremony returns the ceremony in a form and marks it as used. It must be this browser's.
+// openCeremony returns the ceremony in a form and marks it as used. It rejects ceremonies of other
+// browsers.
 func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err error) {
 	sealed, valid, err := p.accounts.Unseal(r.Context(), ceremonyPurpose, r.PostForm.Get("ceremony"), &c, p.now())
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"annals/http/signin/accounts"
 	"annals/http/signin/otp"
-	"annals/http/signin/provider/clients"
-	"annals/http/signin/provider/oauth"
 	"annals/http/signin/provider/throttle"
 )
 
@@ -119,28 +117,6 @@ func (p *Provider) showCodeForm(w http.ResponseWriter, r *http.Request, v visito
 	}
 	page.Scripts = t.Next.scripts(page.Scripts...)
 	return p.showWith(w, v, "second.html", page, wrong)
-}
-
-// showWith shows a page. If wrong is not nil, the page shows that problem and has its status.
-func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page view, wrong *problem) error {
-	if wrong != nil {
-		page.Problem, page.status = wrong.text, wrong.status
-		(&oauth.Error{Wait: wrong.wait}).WriteHeaders(w)
-	}
-	return p.show(w, v, name, page)
-}
-
-// destination returns the title of the client to which a step leads, and the origins to which
-// the forms before that step may redirect.
-func (p *Provider) destination(r *http.Request, next step) (client, formTargets string) {
-	if next.Page != "authorize" {
-		return "", ""
-	}
-	a, err := p.parseAuthorization(r, next.Query)
-	if err != nil {
-		return "", ""
-	}
-	return a.client.Title(), clients.FormTarget(a.redirect)
 }
 
 var errCodeWrong = &problem{status: http.StatusForbidden, text: "This code is wrong, or was used before. A code is valid for about a minute. Check the clock of the device that shows the codes."}
