@@ -15,7 +15,7 @@ import (
 func TestHiddenDocumentsChangeNoReply(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { testHidden(t, startStack(t)) })
 	t.Run("meilisearch", func(t *testing.T) {
-		engines, err := meilisearch.Open(meilisearchtest.New(t).URL("test-"))
+		engines, err := meilisearch.Kind.Open(meilisearchtest.New(t).URL("test-"), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 func TestUnreachableSearchEngine(t *testing.T) {
 	server := meilisearchtest.New(t)
 	server.Vanish()
-	engines, err := meilisearch.Open(server.URL("test-"))
+	engines, err := meilisearch.Kind.Open(server.URL("test-"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

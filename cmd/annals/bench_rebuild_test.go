@@ -288,7 +288,7 @@ func (r *benchRebuild) passages() []searchindex.Passage {
 }
 
 func indexAlone(b *testing.B, all []searchindex.Passage) time.Duration {
-	x, err := bleve.Open(filepath.Join(b.TempDir(), "alone"))
+	x, err := bleve.Folder(b.TempDir()).Open(b.Context(), "alone")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,8 +48,8 @@ type Notifier interface {
 	EndHungLeader(ctx context.Context, model string, generation int) (ended bool, err error)
 }
 
-// Postgres is the Notifier of nodes that share a database.
-type Postgres struct {
+// postgres is the Notifier of nodes that share a database.
+type postgres struct {
 	db   *sqldb.Postgres
 	pool *sql.DB
 }
@@ -58,17 +58,17 @@ type Postgres struct {
 // folder.
 func NotifierOf(home tables.Home) Notifier {
 	if d, ok := home.(*tables.Database); ok {
-		return &Postgres{d.Server(), d.Pool()}
+		return &postgres{d.Server(), d.Pool()}
 	}
 	return nil
 }
 
-func (d *Postgres) schema(model string, generation int) string {
+func (d *postgres) schema(model string, generation int) string {
 	return d.db.Schema(fmt.Sprintf("%s_%d", model, generation))
 }
 
 // Listen is Notifier.Listen, on a connection of its own.
-func (d *Postgres) Listen(ctx context.Context, ready func(), receive func(Notice)) error {
+func (d *postgres) Listen(ctx context.Context, ready func(), receive func(Notice)) error {
 	pool := d.db.Open("", 1, tables.SessionSettings)
 	defer pool.Close()
 	session, err := pool.Conn(ctx)
@@ -95,7 +95,7 @@ func (d *Postgres) Listen(ctx context.Context, ready func(), receive func(Notice
 
 // parse reads a notice. ok is false if it belongs to another service in the
 // database.
-func (d *Postgres) parse(channel, payload string) (n Notice, ok bool) {
+func (d *postgres) parse(channel, payload string) (n Notice, ok bool) {
 	name, position, _ := strings.Cut(payload, " ")
 	name, ours := strings.CutPrefix(name, d.db.Schema(""))
 	i := strings.LastIndexByte(name, '_')
@@ -108,7 +108,7 @@ func (d *Postgres) parse(channel, payload string) (n Notice, ok bool) {
 }
 
 // Notify is Notifier.Notify.
-func (d *Postgres) Notify(ctx context.Context, n Notice) error {
+func (d *postgres) Notify(ctx context.Context, n Notice) error {
 	_, err := d.pool.ExecContext(ctx, `SELECT pg_notify($1, $2)`, n.Kind, fmt.Sprintf("%s %d", d.schema(n.Model, n.Generation), n.Position))
 	return sqldb.Classify(err)
 }

@@ -21,13 +21,13 @@ const leaderSession = `FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 
 // announcedWithin returns an SQL condition: the node of the session held the lease
 // of Announce at some time in the last ms milliseconds.
-func (d *Postgres) announcedWithin(ms int64) string {
+func (d *postgres) announcedWithin(ms int64) string {
 	return fmt.Sprintf(`EXISTS (SELECT 1 FROM %s.leases WHERE name = '%s' || substr(a.application_name, %d) AND expires > %s - %d)`,
 		d.db.Schema("control"), control.NodeLease, len(tables.SessionPrefix)+1, control.SharedClock, ms)
 }
 
 // Leader is Notifier.Leader.
-func (d *Postgres) Leader(ctx context.Context, model string, generation int) (node string, silent bool, err error) {
+func (d *postgres) Leader(ctx context.Context, model string, generation int) (node string, silent bool, err error) {
 	err = d.pool.QueryRowContext(ctx, fmt.Sprintf(`SELECT coalesce(max(substr(a.application_name, %d)), ''), coalesce(bool_or(NOT %s), false) %s`,
 		len(tables.SessionPrefix)+1, d.announcedWithin(0), leaderSession), sqldb.LockKey(d.schema(model, generation))).Scan(&node, &silent)
 	return node, silent, sqldb.Classify(err)
@@ -35,7 +35,7 @@ func (d *Postgres) Leader(ctx context.Context, model string, generation int) (no
 
 // EndHungLeader is Notifier.EndHungLeader. A process that hangs keeps its
 // connection, and with that the lock.
-func (d *Postgres) EndHungLeader(ctx context.Context, model string, generation int) (ended bool, err error) {
+func (d *postgres) EndHungLeader(ctx context.Context, model string, generation int) (ended bool, err error) {
 	err = d.pool.QueryRowContext(ctx, fmt.Sprintf(`SELECT coalesce(bool_or(pg_terminate_backend(l.pid)), false) %s
 		AND a.backend_start < now() - interval '%d seconds' AND NOT %s`,
 		leaderSession, int(2*sessionTimeout.Seconds()), d.announcedWithin(sessionTimeout.Milliseconds())),

@@ -13,7 +13,7 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// gates returns the same gate for each of a number of nodes.
+// gates returns the same gate as several nodes see it.
 func gates(t *testing.T, nodes int, open time.Duration) []*Gate {
 	t.Helper()
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
@@ -27,13 +27,13 @@ func gates(t *testing.T, nodes int, open time.Duration) []*Gate {
 	return all
 }
 
-// A process that acts after a pass and checks after another pass, and one that works
-// exclusively: at least one of them sees the other, even if the first acts late.
+// One process acts after a pass and checks after another pass, and another process works
+// exclusively. At least one of them sees the other, even if the first acts late.
 func TestPassAndShutSeeEachOther(t *testing.T) {
 	t.Parallel()
 	const open = 20 * time.Millisecond
 	all := gates(t, 2, open)
-	var outcomes [4]int // neither acted, the one that passed, the exclusive one, both
+	var outcomes [3]int // neither acted, only the process that passed, only the exclusive one
 	for round := range 40 {
 		late := []time.Duration{open / 4, 3 * open}[round%2]
 		var filed, gone atomic.Bool
@@ -76,7 +76,7 @@ func TestPassAndShutSeeEachOther(t *testing.T) {
 			outcomes[0]++
 		}
 	}
-	t.Logf("neither, filed, removed, both: %v", outcomes)
+	t.Logf("neither, filed, removed: %v", outcomes)
 }
 
 func TestShutWaitsForEarlierPasses(t *testing.T) {
@@ -88,12 +88,12 @@ func TestShutWaitsForEarlierPasses(t *testing.T) {
 	}
 	shut(t, all[1], func() {
 		if early := time.Until(until); early > 0 {
-			t.Errorf("somebody is alone %v too early", early)
+			t.Errorf("Shut ran %v before the pass had expired", early)
 		}
 	})
 }
 
-// keepPassing lets many pass at some nodes, until stop is called.
+// keepPassing passes the gate on some nodes in several goroutines until stop is called.
 func keepPassing(t *testing.T, nodes []*Gate) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var passing sync.WaitGroup
@@ -111,7 +111,7 @@ func keepPassing(t *testing.T, nodes []*Gate) (stop func()) {
 	return func() { cancel(); passing.Wait() }
 }
 
-func TestThoseWhoPassAndThoseWhoShutTakeTurns(t *testing.T) {
+func TestPassAndShutDoNotStarve(t *testing.T) {
 	t.Parallel()
 	all := gates(t, 4, 20*time.Millisecond)
 	defer keepPassing(t, all[:2])()
@@ -129,8 +129,8 @@ func TestThoseWhoPassAndThoseWhoShutTakeTurns(t *testing.T) {
 	shutting.Wait()
 }
 
-// However many pass, the store is asked once while the gate is known to be open.
-func TestManyPassByOneQuestion(t *testing.T) {
+// While the gate is known to be open, passing does not query the store.
+func TestPassesShareOneRequest(t *testing.T) {
 	t.Parallel()
 	g := gates(t, 1, time.Hour)[0]
 	first, err := g.Pass(t.Context())
@@ -141,19 +141,19 @@ func TestManyPassByOneQuestion(t *testing.T) {
 	for range 100 {
 		passing.Go(func() {
 			if until, err := g.Pass(t.Context()); err != nil || !until.Equal(first) {
-				t.Errorf("Pass = %v, %v; want the earlier result, %v", until, err, first)
+				t.Errorf("Pass = %v, %v; want the earlier result %v", until, err, first)
 			}
 		})
 	}
 	passing.Wait()
 }
 
-// shut shuts a gate, for as long as hold runs, and returns what still says then.
+// shut shuts a gate while hold runs, and returns the result of still after that.
 func shut(t *testing.T, g *Gate, hold func()) (lost error) {
 	t.Helper()
 	err := g.Shut(t.Context(), func(_ context.Context, still func() error) error {
 		if err := still(); err != nil {
-			t.Errorf("still, at first: %v", err)
+			t.Errorf("still, before hold: %v", err)
 		}
 		hold()
 		lost = still()
@@ -197,7 +197,7 @@ func TestLostSessionOpensGate(t *testing.T) {
 		t.Errorf("still after the session was lost: %v, want unavailable", lost)
 	}
 	if lost := shut(t, all[0], func() {}); lost != nil {
-		t.Errorf("another deletion after that: %v", lost)
+		t.Errorf("still of the next Shut = %v, want nil", lost)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestShutOfShutGateIsUnavailable(t *testing.T) {
 	all := gates(t, 2, 20*time.Millisecond)
 	shut(t, all[0], func() {
 		err := all[1].Shut(t.Context(), func(context.Context, func() error) error {
-			t.Error("two processes have shut the gate")
+			t.Error("two processes have shut the gate at the same time")
 			return nil
 		})
 		if !fault.Is(err, fault.Unavailable) {

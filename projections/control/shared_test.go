@@ -12,7 +12,7 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// Nodes of two versions may have stopped, each at a generation of its own.
+// Nodes of two program versions may have stopped at different generations.
 func TestActivateKeepsStopMark(t *testing.T) {
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
 	if err != nil {
@@ -31,10 +31,10 @@ func TestActivateKeepsStopMark(t *testing.T) {
 	}
 	all, err := store.AllActive(t.Context())
 	if p := all["vault"]; err != nil || p.Generation != 3 || !p.Stopped {
-		t.Errorf("generation %d serves, stopped: %t (%v); want 3, which stays stopped until it has applied events", p.Generation, p.Stopped, err)
+		t.Errorf("generation %d is active, stopped: %t (%v), want 3, stopped until it has applied events", p.Generation, p.Stopped, err)
 	}
 	if stopped, err := store.IsStopped(t.Context(), "vault", 1); !stopped || err != nil {
-		t.Errorf("what stopped is trusted by nodes of another version (%v)", err)
+		t.Errorf("IsStopped of the first generation = false, %v, want true for nodes of the other version", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestLeaseSurvivesShortOutage(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Skip("no outage was short within a minute on this busy machine")
 		}
-		t.Logf("the outage was not short on this busy machine (%v), which says nothing: again", time.Since(begun))
+		t.Logf("the outage took %v on this busy machine, longer than the lease: trying again", time.Since(begun))
 		if _, err := db.ExecContext(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true"); err != nil {
 			t.Fatal(err)
 		}

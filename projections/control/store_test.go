@@ -16,8 +16,8 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// eachControl runs a test on the control store of one node and on that which
-// nodes share. open opens the same store at every call.
+// eachControl runs a test on a control store in a file and on one that nodes share. Each
+// call of open opens the same store.
 func eachControl(t *testing.T, test func(t *testing.T, open func() (*Store, error))) {
 	t.Run("file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "control.db")
@@ -52,20 +52,20 @@ func TestLeaseHasOneHolder(t *testing.T) {
 		claim := func(c *Store, holder string, lease time.Duration, want bool) {
 			t.Helper()
 			if won, err := c.Claim(t.Context(), holder, lease, "thing"); won["thing"] != want || err != nil {
-				t.Errorf("claim of %s = %v, %v; want %v", holder, won, err, want)
+				t.Errorf("Claim of %s = %v, %v, want %v", holder, won, err, want)
 			}
 		}
 		claim(here, "here", time.Hour, true)
 		claim(there, "there", time.Hour, false)
 		if held, err := there.renewOne(t.Context(), "thing", "there", time.Hour); held || err != nil {
-			t.Errorf("renew of another's lease = %v, %v", held, err)
+			t.Errorf("renewOne of a lease of another holder = %t, %v, want false", held, err)
 		}
-		if held, err := here.renewOne(t.Context(), "thing", "here", -time.Second); !held || err != nil { // it runs out
-			t.Errorf("renew = %v, %v", held, err)
+		if held, err := here.renewOne(t.Context(), "thing", "here", -time.Second); !held || err != nil { // the lease expires
+			t.Errorf("renewOne = %t, %v, want true", held, err)
 		}
 		claim(there, "there", time.Hour, true)
 		if held, err := here.renewOne(t.Context(), "thing", "here", time.Hour); held || err != nil {
-			t.Errorf("renew of a lease that was lost = %v, %v", held, err)
+			t.Errorf("renewOne of a lease that another holder has claimed = %t, %v, want false", held, err)
 		}
 		if err := there.ReleaseAll(t.Context(), "there"); err != nil {
 			t.Fatal(err)
@@ -75,12 +75,12 @@ func TestLeaseHasOneHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held, err := here.renewOne(t.Context(), "thing", "here", time.Hour); held || err != nil {
-			t.Errorf("renew of a lease that was forgotten = %v, %v", held, err)
+			t.Errorf("renewOne of a removed lease = %t, %v, want false", held, err)
 		}
 	})
 }
 
-func TestOfManyLeasesThoseOfOthersAreNotGiven(t *testing.T) {
+func TestClaimSkipsLeasesOfOthers(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		here, there := opened(t, open), opened(t, open)
 		for _, c := range []struct {
@@ -91,19 +91,18 @@ func TestOfManyLeasesThoseOfOthersAreNotGiven(t *testing.T) {
 			want    map[string]bool
 		}{
 			{there, "there", time.Hour, []string{"a", "b"}, map[string]bool{"a": true, "b": true}},
-			{there, "there", -time.Hour, []string{"c"}, map[string]bool{"c": true}}, // which has run out
+			{there, "there", -time.Hour, []string{"c"}, map[string]bool{"c": true}}, // an expired lease
 			{here, "here", time.Hour, []string{"d", "c", "b", "a"}, map[string]bool{"c": true, "d": true}},
 			{here, "here", time.Hour, nil, nil},
 		} {
 			if got, err := c.control.Claim(t.Context(), c.holder, c.lease, c.names...); err != nil || !maps.Equal(got, c.want) {
-				t.Errorf("claim(%v) of %s = %v, %v; want %v", c.names, c.holder, got, err, c.want)
+				t.Errorf("Claim of %v by %s = %v, %v, want %v", c.names, c.holder, got, err, c.want)
 			}
 		}
 	})
 }
 
-// The leases of a node that died may run out long ago before others have places
-// for its files: then one node claims while another forgets.
+// One node may claim expired leases while another removes them.
 func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		here, there := opened(t, open), opened(t, open)
@@ -111,20 +110,20 @@ func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 		for i := range names {
 			names[i] = fmt.Sprintf("file/%02d", i)
 		}
-		otherwise := slices.Clone(names)
-		slices.Reverse(otherwise)
+		reversed := slices.Clone(names)
+		slices.Reverse(reversed)
 		for range 40 {
 			if _, err := there.Claim(t.Context(), "gone", -time.Hour, names...); err != nil {
 				t.Fatal(err)
 			}
 			var claiming sync.WaitGroup
 			claiming.Go(func() {
-				if won, err := here.Claim(t.Context(), "here", time.Hour, otherwise...); err != nil || len(won) != len(names) {
-					t.Errorf("claim = %d of %d, %v", len(won), len(names), err)
+				if won, err := here.Claim(t.Context(), "here", time.Hour, reversed...); err != nil || len(won) != len(names) {
+					t.Errorf("Claim = %d of %d leases, %v", len(won), len(names), err)
 				}
 			})
 			if err := there.RemoveExpired(t.Context(), time.Minute); err != nil {
-				t.Errorf("forget: %v", err)
+				t.Errorf("RemoveExpired: %v", err)
 			}
 			claiming.Wait()
 			if err := here.ReleaseAll(t.Context(), "here"); err != nil {
@@ -134,15 +133,15 @@ func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 	})
 }
 
-// Whichever nodes change the pointer at the same moment, one generation serves
-// and each of the others is known.
-func TestManyChangeThePointerAtOnce(t *testing.T) {
+// If several nodes activate generations at the same time, exactly one becomes active, and
+// the store still knows the others.
+func TestConcurrentActivation(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		const nodes = 6
 		var running sync.WaitGroup
 		for range nodes {
 			running.Go(func() {
-				c, err := open() // the first makes the tables
+				c, err := open() // the first node creates the tables
 				if err != nil {
 					t.Error(err)
 					return
@@ -153,7 +152,7 @@ func TestManyChangeThePointerAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 				if err := c.Activate(t.Context(), s); err != nil && !fault.Is(err, fault.Conflict) {
-					t.Errorf("serve: %v", err)
+					t.Errorf("Activate: %v, want nil or a conflict", err)
 				}
 			})
 		}
@@ -161,23 +160,23 @@ func TestManyChangeThePointerAtOnce(t *testing.T) {
 		c := opened(t, open)
 		version, number, err := c.Active(t.Context(), "vault")
 		if version != 1 || number != 7 || err != nil {
-			t.Errorf("generation = %d, %d, %v; want 1, 7", version, number, err)
+			t.Errorf("Active = version %d, generation %d, %v, want 1, 7", version, number, err)
 		}
 		if next, err := c.NextNumber(t.Context(), "vault"); next != 8 || err != nil {
-			t.Errorf("nextGeneration = %d, %v; want 8", next, err)
+			t.Errorf("NextNumber = %d, %v, want 8", next, err)
 		}
 		if err := c.Replace(t.Context(), "vault", 2, 8); err != nil {
 			t.Fatal(err)
 		}
 		old, ok, err := c.Find(t.Context(), "vault", Gone)
 		if !ok || old.Number != 7 || err != nil {
-			t.Errorf("find(gone) = %v, %v, %v; want generation 7", old, ok, err)
+			t.Errorf("Find(Gone) = %v, %t, %v, want generation 7", old, ok, err)
 		}
 		if err := c.GiveUpAll(t.Context(), "vault"); err != nil {
 			t.Fatal(err)
 		}
 		if _, number, err = c.Active(t.Context(), "vault"); number != 0 || err != nil {
-			t.Errorf("generation = %d, %v after all were discarded", number, err)
+			t.Errorf("after GiveUpAll generation %d is active (%v), want none", number, err)
 		}
 	})
 }
@@ -188,7 +187,7 @@ func TestUnreachableSharedStoreIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := OpenShared(t.Context(), database); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("without a server: %v", err)
+		t.Errorf("OpenShared without a server = %v, want an error of kind unavailable", err)
 	}
 }
 
@@ -227,6 +226,23 @@ func TestWhileRebuildingExcludesOthers(t *testing.T) {
 		})
 		if err == nil || t.Context().Err() != nil {
 			t.Errorf("WhileRebuilding after the lease was lost = %v, want an error", err)
+		}
+	})
+}
+
+func TestNoteReplacesPreviousText(t *testing.T) {
+	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
+		server, other := opened(t, open), opened(t, open)
+		if text, at, err := other.Noted(t.Context(), "limits"); text != "" || !at.IsZero() || err != nil {
+			t.Fatalf("Noted without a note = %q, %v, %v, want an empty text", text, at, err)
+		}
+		for _, want := range []string{`{"bytes":1}`, `{"bytes":2}`} {
+			if err := server.Note(t.Context(), "limits", want); err != nil {
+				t.Fatal(err)
+			}
+			if text, at, err := other.Noted(t.Context(), "limits"); text != want || at.IsZero() || err != nil {
+				t.Errorf("Noted = %q, %v, %v, want %q and a time", text, at, err, want)
+			}
 		}
 	})
 }

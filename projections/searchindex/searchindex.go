@@ -41,7 +41,7 @@ type Query struct {
 	Text string
 	// More are further terms, which raise the score of passages that Text finds.
 	// Engines use those with the greatest weight and rareness in the passages that
-	// the caller may read. Together they have bm25.MoreShare of the total weight.
+	// the caller may read. Together they have three tenths of the total weight.
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; empty without All means no hits

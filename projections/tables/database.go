@@ -40,21 +40,21 @@ func (d *Database) Pool() *sql.DB { return d.pool }
 // Close closes the home, after all that was opened in it.
 func (d *Database) Close() error { return d.pool.Close() }
 
-// SchemaOf returns the name of a generation's schema without the service's prefix.
-func SchemaOf(generation string) string { return strings.ReplaceAll(generation, "-", "_") }
+// schemaOf returns the name of a generation's schema without the service's prefix.
+func schemaOf(generation string) string { return strings.ReplaceAll(generation, "-", "_") }
 
 // Describe is Home.Describe.
 func (d *Database) Describe(generation string) string {
 	if generation == "" {
 		return fmt.Sprintf("the schemas %s in %s", d.db.Schema("*"), d.db)
 	}
-	return fmt.Sprintf("the schema %s in %s", d.db.Schema(SchemaOf(generation)), d.db)
+	return fmt.Sprintf("the schema %s in %s", d.db.Schema(schemaOf(generation)), d.db)
 }
 
 // Exists is Home.Exists.
 func (d *Database) Exists(ctx context.Context, generation string) error {
 	var there bool
-	err := d.pool.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, d.db.Schema(SchemaOf(generation))+".checkpoint").Scan(&there)
+	err := d.pool.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, d.db.Schema(schemaOf(generation))+".checkpoint").Scan(&there)
 	if err == nil && !there {
 		return fmt.Errorf("%s: %w", d.Describe(generation), fs.ErrNotExist)
 	}
@@ -63,7 +63,7 @@ func (d *Database) Exists(ctx context.Context, generation string) error {
 
 // Remove is Home.Remove.
 func (d *Database) Remove(ctx context.Context, generation string) error {
-	err := d.db.Drop(ctx, d.pool, SchemaOf(generation))
+	err := d.db.Drop(ctx, d.pool, schemaOf(generation))
 	failpoint.Here(failpoint.GenerationRemoved)
 	return err
 }
@@ -73,7 +73,7 @@ func (d *Database) View(ctx context.Context, generation string) (*Reader, error)
 	if err := d.Exists(ctx, generation); err != nil {
 		return nil, err
 	}
-	db := d.db.Open(SchemaOf(generation), viewers, readerSettings)
+	db := d.db.Open(schemaOf(generation), viewers, readerSettings)
 	return &Reader{from: db, db: db, arguments: arguments}, nil
 }
 
@@ -99,7 +99,7 @@ func (d *Database) Open(ctx context.Context, generation, model string) (Store, e
 	if err := d.make(ctx, generation, model); err != nil {
 		return nil, fmt.Errorf("open read model %s: %w", d.Describe(generation), sqldb.Classify(err))
 	}
-	name := SchemaOf(generation)
+	name := schemaOf(generation)
 	return &postgresStore{
 		schema:  d.db.Schema(name),
 		writers: d.db.Open(name, 1, d.leaderSettings()),
@@ -121,7 +121,7 @@ func (d *Database) make(ctx context.Context, generation, model string) error {
 		return err
 	}
 	defer tx.Rollback()
-	name := d.db.Schema(SchemaOf(generation))
+	name := d.db.Schema(schemaOf(generation))
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, sqldb.LockKey("make "+name)); err != nil {
 		return err
 	}

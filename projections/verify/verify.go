@@ -40,17 +40,17 @@ type Check struct {
 	Name     string
 	Counts   string // such as "1203 events"
 	Problems int
-	First    []string // of the problems, at most MaxProblems
+	First    []string // of the problems, at most maxProblems
 	Skipped  []string // parts that were not compared, and why
 	Took     time.Duration
 }
 
-// MaxProblems is how many problems a Check lists; it counts all.
-const MaxProblems = 20
+// maxProblems is how many problems a Check lists; it counts all.
+const maxProblems = 20
 
 func (c *Check) problem(text string) {
 	c.Problems++
-	if len(c.First) < MaxProblems {
+	if len(c.First) < maxProblems {
 		c.First = append(c.First, text)
 	}
 }

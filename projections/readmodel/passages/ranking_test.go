@@ -3,7 +3,6 @@
 package passages
 
 import (
-	"path/filepath"
 	"testing"
 
 	"annals/projections/searchindex/bleve"
@@ -13,7 +12,7 @@ import (
 // TestRanking asks the development collections' questions of passages cut
 // here.
 func TestRanking(t *testing.T) {
-	engine, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
+	engine, err := bleve.Folder(t.TempDir()).Open(t.Context(), "index")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,8 @@ import (
 	bbolt "go.etcd.io/bbolt/errors"
 )
 
-// Index is a search index in a folder. Only one process may have it open.
-type Index struct {
+// engine is a search index in a folder. Only one process may have it open.
+type engine struct {
 	dir     string
 	index   bleve.Index
 	columns columns
@@ -46,7 +46,7 @@ type Index struct {
 	close   func() error
 }
 
-var _ searchindex.Engine = (*Index)(nil)
+var _ searchindex.Engine = (*engine)(nil)
 
 // openWithin is how long to wait for another process to close the folder.
 const openWithin = time.Second
@@ -63,12 +63,12 @@ func config() map[string]any {
 	}
 }
 
-// Open opens the index in a folder and creates it if there is none. The error is of
+// openIndex opens the index in a folder and creates it if there is none. The error is of
 // kind fault.Unavailable if another process has the index open. Errors of the
 // operating system are wrapped. After any other error, which has the kind Internal,
-// the folder may be removed and the index rebuilt. Open verifies only some segments
+// the folder may be removed and the index rebuilt. openIndex verifies only some segments
 // of a large index.
-func Open(dir string) (*Index, error) {
+func openIndex(dir string) (*engine, error) {
 	isNew, err := missing(dir)
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
@@ -83,9 +83,9 @@ func Open(dir string) (*Index, error) {
 	})
 }
 
-// OpenReadOnly verifies all of the index in a folder and opens it for searches,
-// without changing anything. While it is open, Open fails.
-func OpenReadOnly(dir string) (*Index, error) {
+// openReadOnly verifies all of the index in a folder and opens it for searches,
+// without changing anything. While it is open, openIndex fails.
+func openReadOnly(dir string) (*engine, error) {
 	return open(dir, math.MaxInt, func() (bleve.Index, error) {
 		c := config()
 		c["read_only"] = true
@@ -105,7 +105,7 @@ func reopen(dir string, config map[string]any) (bleve.Index, error) {
 }
 
 // open opens an index and verifies at most limit bytes of its segments.
-func open(dir string, limit int, with func() (bleve.Index, error)) (x *Index, err error) {
+func open(dir string, limit int, with func() (bleve.Index, error)) (x *engine, err error) {
 	// A read past the end of a truncated file, which is mapped to memory, is a fault
 	// that would crash the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -121,7 +121,7 @@ func open(dir string, limit int, with func() (bleve.Index, error)) (x *Index, er
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
 	}
-	x = &Index{dir: dir, seed: maphash.MakeSeed(), index: opened, close: sync.OnceValue(opened.Close)}
+	x = &engine{dir: dir, seed: maphash.MakeSeed(), index: opened, close: sync.OnceValue(opened.Close)}
 	if err := x.check(limit); err != nil {
 		x.Close()
 		return nil, damaged(dir, err)
@@ -143,7 +143,7 @@ func damaged(dir string, cause any) error {
 }
 
 // snapshot returns the current state of the index. It must be closed.
-func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
+func (x *engine) snapshot() (*scorch.IndexSnapshot, error) {
 	advanced, err := x.index.Advanced()
 	if err != nil {
 		return nil, fmt.Errorf("search index %s: %w", x.dir, err)
@@ -162,7 +162,7 @@ func (x *Index) snapshot() (*scorch.IndexSnapshot, error) {
 var positionKey = []byte("position")
 
 // Apply makes the change and moves the position in one durable step.
-func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
+func (x *engine) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 }
 
 // Position returns the position of the last batch, 0 for a new index.
-func (x *Index) Position(ctx context.Context) (events.Position, error) {
+func (x *engine) Position(ctx context.Context) (events.Position, error) {
 	s, err := x.snapshot()
 	if err != nil {
 		return 0, err
@@ -212,7 +212,7 @@ func (x *Index) Position(ctx context.Context) (events.Position, error) {
 }
 
 // Count returns the number of passages.
-func (x *Index) Count(ctx context.Context) (uint64, error) {
+func (x *engine) Count(ctx context.Context) (uint64, error) {
 	s, err := x.snapshot()
 	if err != nil {
 		return 0, err
@@ -223,7 +223,7 @@ func (x *Index) Count(ctx context.Context) (uint64, error) {
 
 // Each calls fn with the id of every passage, in no order. It stops at the first
 // error of fn and returns it.
-func (x *Index) Each(ctx context.Context, fn func(id string) error) (err error) {
+func (x *engine) Each(ctx context.Context, fn func(id string) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = damaged(x.dir, r)
@@ -256,4 +256,4 @@ func (x *Index) Each(ctx context.Context, fn func(id string) error) (err error) 
 }
 
 // Close waits for writes and closes the index. Further calls do nothing.
-func (x *Index) Close() error { return x.close() }
+func (x *engine) Close() error { return x.close() }

@@ -57,7 +57,7 @@ func checkRoot(path string) error {
 
 // check looks for corruption in at most limit bytes of segments, and in the data of
 // all segments that every search reads.
-func (x *Index) check(limit int) (err error) {
+func (x *engine) check(limit int) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)

@@ -36,7 +36,7 @@ type Folder string
 
 // Open opens the index of a generation and creates it if there is none.
 func (f Folder) Open(_ context.Context, generation string) (searchindex.Engine, error) {
-	return engine(Open(f.index(generation)))
+	return asEngine(openIndex(f.index(generation)))
 }
 
 // OpenReadOnly opens the index of a generation while no server runs on the folder,
@@ -50,7 +50,7 @@ func (f Folder) OpenReadOnly(_ context.Context, generation string) (searchindex.
 	if err != nil {
 		return nil, fault.Hide(fault.Unavailable, "a server has it open; stop the server to compare the index", err)
 	}
-	x, err := OpenReadOnly(f.index(generation))
+	x, err := openReadOnly(f.index(generation))
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -59,7 +59,7 @@ func (f Folder) OpenReadOnly(_ context.Context, generation string) (searchindex.
 
 // OpenScratch opens a new index in dir.
 func (f Folder) OpenScratch(_ context.Context, dir string) (searchindex.Engine, error) {
-	return engine(Open(filepath.Join(dir, "index")))
+	return asEngine(openIndex(filepath.Join(dir, "index")))
 }
 
 // Remove deletes the index of a generation, if there is one.
@@ -94,7 +94,8 @@ func (f Folder) Close() error { return nil }
 
 func (f Folder) index(generation string) string { return filepath.Join(string(f), generation) }
 
-func engine(x *Index, err error) (searchindex.Engine, error) {
+// asEngine keeps a nil *engine from becoming a non-nil interface.
+func asEngine(x *engine, err error) (searchindex.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +104,8 @@ func engine(x *Index, err error) (searchindex.Engine, error) {
 
 // lockedIndex is an index whose folder is locked until it is closed.
 type lockedIndex struct {
-	*Index
+	*engine
 	unlock func() error
 }
 
-func (x lockedIndex) Close() error { return errors.Join(x.Index.Close(), x.unlock()) }
+func (x lockedIndex) Close() error { return errors.Join(x.engine.Close(), x.unlock()) }

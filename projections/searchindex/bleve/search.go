@@ -15,7 +15,7 @@ import (
 )
 
 // Search returns the best passages first; ties are broken by id.
-func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
+func (x *engine) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}

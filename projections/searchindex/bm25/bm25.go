@@ -24,14 +24,14 @@ const (
 	// HeadingTimes is how often a word of a passage's heading counts. A heading
 	// describes the whole text.
 	HeadingTimes = 2
-	// RankedTerms bounds the terms of a query that are ranked by.
-	RankedTerms = 32
+	// rankedTerms bounds the terms of a query that are ranked by.
+	rankedTerms = 32
 	// AlikeShare is the share of its weight that a word has if it is found only in
 	// another spelling.
 	AlikeShare = 0.5
-	// MoreShare is the share of the total weight that further terms have together.
+	// moreShare is the share of the total weight that further terms have together.
 	// They raise the score of passages, but do not find any.
-	MoreShare = 0.3
+	moreShare = 0.3
 	// perCandidate is how many passages each candidate represents if rareness is
 	// computed from candidates only: itself and three without a word of the query.
 	perCandidate = 4
@@ -68,16 +68,16 @@ type embeds[T any] interface {
 	term() *Term
 }
 
-// Strongest returns the RankedTerms terms with the greatest weights, the greatest
+// Strongest returns the rankedTerms terms with the greatest weights, the greatest
 // first. If there are no more than that, it returns terms unchanged.
 func Strongest[T any, P embeds[T]](terms []T) []T {
-	if len(terms) <= RankedTerms {
+	if len(terms) <= rankedTerms {
 		return terms
 	}
 	slices.SortStableFunc(terms, func(a, b T) int {
 		return cmp.Compare(P(&b).term().Weight, P(&a).term().Weight)
 	})
-	return terms[:RankedTerms]
+	return terms[:rankedTerms]
 }
 
 // Sum returns the sum of the terms' weights.
@@ -88,9 +88,9 @@ func Sum[T any, P embeds[T]](terms []T) (weight float64) {
 	return weight
 }
 
-// Balance scales the weights of further terms to their MoreShare.
+// Balance scales the weights of further terms to their moreShare.
 func Balance[T any, P embeds[T]](terms, more []T) {
-	share := MoreShare / (1 - MoreShare) * Sum[T, P](terms) / Sum[T, P](more)
+	share := moreShare / (1 - moreShare) * Sum[T, P](terms) / Sum[T, P](more)
 	for i := range more {
 		P(&more[i]).term().Weight *= share
 	}

@@ -37,7 +37,7 @@ const (
 // Apply makes the change and moves the position in one task, and returns once
 // searches see it. After an error of kind fault.Unavailable the server may still
 // make the change; applying it again is safe.
-func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
+func (x *index) Apply(ctx context.Context, b searchindex.Batch) error {
 	if err := x.Fill(ctx, b); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (x *Index) Apply(ctx context.Context, b searchindex.Batch) error {
 }
 
 // Fill collects changes and sends them once they fill a task.
-func (x *Index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
+func (x *index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (x *Index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 // Settle sends the remaining changes and the position, and waits for all of them.
 // They share a task if nothing was sent before. Otherwise the position comes last,
 // because it claims that everything before it was applied.
-func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
+func (x *index) Settle(ctx context.Context, p events.Position) (err error) {
 	defer x.failed(&err)
 	if len(x.pending) > 0 && x.lines.Len() > 0 {
 		if err := x.send(ctx); err != nil {
@@ -96,7 +96,7 @@ func (x *Index) Settle(ctx context.Context, p events.Position) (err error) {
 }
 
 // failed discards the change after an error. The caller starts again.
-func (x *Index) failed(err *error) {
+func (x *index) failed(err *error) {
 	if *err != nil {
 		x.lines = bytes.Buffer{}
 	}
@@ -105,7 +105,7 @@ func (x *Index) failed(err *error) {
 
 // send sends the collected documents as one task. It repeats the request if the
 // reply is lost, which is safe.
-func (x *Index) send(ctx context.Context) error {
+func (x *index) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (x *Index) send(ctx context.Context) error {
 
 // settle waits for all tasks that were sent. Those that are not done in time stay
 // pending: the next change waits for them first, so that the queue does not grow.
-func (x *Index) settle(ctx context.Context) error {
+func (x *index) settle(ctx context.Context) error {
 	for len(x.pending) > 0 {
 		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/leastSpeed)*time.Second)
 		if isStillWaiting(ctx, err) {
@@ -145,7 +145,7 @@ func (x *Index) settle(ctx context.Context) error {
 // sweep deletes emptied passages if there are many. It selects them by their state
 // and not by their ids, so it never deletes one that was put again. Nothing waits
 // for it, and the next sweep makes up for one that fails.
-func (x *Index) sweep(ctx context.Context) {
+func (x *index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return
 	}

@@ -72,7 +72,7 @@ func BenchmarkRebuildMeilisearch(b *testing.B) {
 	b.ReportMetric(bare.Seconds()/ours.Seconds(), "ratio")
 }
 
-func benchServer(b *testing.B) *Server {
+func benchServer(b *testing.B) *server {
 	text := os.Getenv("ANNALS_TEST_MEILISEARCH")
 	if text == "" {
 		b.Skip("ANNALS_TEST_MEILISEARCH names no server")
@@ -84,7 +84,7 @@ func benchServer(b *testing.B) *Server {
 	query := u.Query()
 	query.Set("prefix", query.Get("prefix")+uuid.NewString()+"-")
 	u.RawQuery = query.Encode()
-	s, err := Open(u.String())
+	s, err := open(u.String())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func benchServer(b *testing.B) *Server {
 }
 
 // benchIndex returns an index with its settings, which is removed at the end.
-func benchIndex(b *testing.B, s *Server) *Index {
+func benchIndex(b *testing.B, s *server) *index {
 	generation := uuid.NewString()
-	x := s.Index(generation)
+	x := s.index(generation)
 	if err := x.Apply(b.Context(), searchindex.Batch{}); err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func benchIndex(b *testing.B, s *Server) *Index {
 	return x
 }
 
-func benchFill(b *testing.B, s *Server, batches []searchindex.Batch) time.Duration {
+func benchFill(b *testing.B, s *server, batches []searchindex.Batch) time.Duration {
 	x := benchIndex(b, s)
 	begun := time.Now()
 	for _, batch := range batches {
@@ -121,7 +121,7 @@ func benchFill(b *testing.B, s *Server, batches []searchindex.Batch) time.Durati
 	return time.Since(begun)
 }
 
-func benchBare(b *testing.B, s *Server, batches []searchindex.Batch) time.Duration {
+func benchBare(b *testing.B, s *server, batches []searchindex.Batch) time.Duration {
 	x := benchIndex(b, s)
 	var bodies [][]byte
 	var body bytes.Buffer

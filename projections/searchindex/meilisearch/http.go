@@ -75,7 +75,7 @@ func sleep(ctx context.Context, pause time.Duration) error {
 }
 
 // retry is like the function retry, but starts probing the server if it fails.
-func (s *Server) retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
+func (s *server) retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
 	err := retry(ctx, within, fn)
 	if transient(err) && ctx.Err() == nil {
 		s.breaker.suspect()
@@ -86,7 +86,7 @@ func (s *Server) retry(ctx context.Context, within time.Duration, fn func(contex
 // ask is like retry, but for reads, to which a running server responds soon. A reply
 // that the index is missing may be older than the index, so ask ignores it if the
 // index was seen meanwhile.
-func (x *Index) ask(ctx context.Context, fn func(context.Context) error) error {
+func (x *index) ask(ctx context.Context, fn func(context.Context) error) error {
 	defer time.AfterFunc(slow, x.server.breaker.suspect).Stop()
 	for {
 		seen := x.seen.Load()

@@ -27,8 +27,8 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// Server is a Meilisearch server. It may be unreachable until an index is used.
-type Server struct {
+// server is a Meilisearch server. It may be unreachable until an index is used.
+type server struct {
 	client  meilisearch.ServiceManager
 	http    *http.Client
 	prefix  string // of the names of indexes
@@ -36,14 +36,14 @@ type Server struct {
 	breaker *breaker // for searches
 }
 
-// Open reads a URL of the form that ParseURL takes. It does not connect yet.
-func Open(text string) (*Server, error) {
-	place, err := ParseURL(text)
+// open reads a URL of the form that parseURL takes. It does not connect yet.
+func open(text string) (*server, error) {
+	place, err := parseURL(text)
 	if err != nil {
 		return nil, err
 	}
 	client := newHTTPClient()
-	s := &Server{
+	s := &server{
 		// The client's own retries send an empty body and report success.
 		client: meilisearch.New(place.address, meilisearch.WithAPIKey(place.key), meilisearch.WithCustomClient(client), meilisearch.DisableRetries()),
 		http:   client,
@@ -57,21 +57,21 @@ func Open(text string) (*Server, error) {
 }
 
 // Close closes the connections to the server.
-func (s *Server) Close() error {
+func (s *server) Close() error {
 	s.breaker.close()
 	s.http.CloseIdleConnections()
 	return nil
 }
 
-// Index returns the index of one generation, which its first change creates.
-func (s *Server) Index(generation string) *Index {
+// index returns the index of one generation, which its first change creates.
+func (s *server) index(generation string) *index {
 	uid := s.prefix + generation
-	return &Index{server: s, uid: uid, index: s.client.Index(uid)}
+	return &index{server: s, uid: uid, index: s.client.Index(uid)}
 }
 
 // Remove deletes the index of one generation, if there is one.
-func (s *Server) Remove(ctx context.Context, generation string) error {
-	x := s.Index(generation)
+func (s *server) Remove(ctx context.Context, generation string) error {
+	x := s.index(generation)
 	err := x.change(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 		return s.client.DeleteIndexWithContext(ctx, x.uid)
 	})
@@ -81,28 +81,28 @@ func (s *Server) Remove(ctx context.Context, generation string) error {
 	return x.wrap("remove", err)
 }
 
-// Index is a search index on a server. Another process may write to it after this
+// index is a search index on a server. Another process may write to it after this
 // one has stopped.
-type Index struct {
-	server *Server
+type index struct {
+	server *server
 	index  meilisearch.IndexManager
 	uid    string
 	writer
 }
 
 var (
-	_ searchindex.Filler = (*Index)(nil)
-	_ searchindex.Remote = (*Index)(nil)
+	_ searchindex.Filler = (*index)(nil)
+	_ searchindex.Remote = (*index)(nil)
 )
 
 // Unreachable returns an error of kind fault.Unavailable while the server does not
 // respond to probes, which continue until it does. A search fails with that error at
 // once.
-func (x *Index) Unreachable() error { return x.server.breaker.unreachable() }
+func (x *index) Unreachable() error { return x.server.breaker.unreachable() }
 
 // Position returns the position of the last batch, or 0 if no index exists yet. The
 // error is searchindex.ErrDamaged if the index was seen before and no longer exists.
-func (x *Index) Position(ctx context.Context) (events.Position, error) {
+func (x *index) Position(ctx context.Context) (events.Position, error) {
 	var state stateDocument
 	placed := x.placed.Load()
 	err := x.ask(ctx, func(ctx context.Context) error {
@@ -133,7 +133,7 @@ func missing(err error) bool {
 }
 
 // lost returns an error if the missing index or position was seen before.
-func (x *Index) lost(cause error) error {
+func (x *index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
 	}
@@ -141,12 +141,12 @@ func (x *Index) lost(cause error) error {
 }
 
 // Count returns the number of passages.
-func (x *Index) Count(ctx context.Context) (passages uint64, err error) {
+func (x *index) Count(ctx context.Context) (passages uint64, err error) {
 	return x.countWithin(ctx, "")
 }
 
 // countWithin returns the number of passages that pass a filter.
-func (x *Index) countWithin(ctx context.Context, filter string) (passages uint64, err error) {
+func (x *index) countWithin(ctx context.Context, filter string) (passages uint64, err error) {
 	page, err := x.page(ctx, filter, 0, 1)
 	return uint64(page.Total), err
 }
@@ -156,7 +156,7 @@ const eachPage = 5000
 
 // Each calls fn with the id of every passage, in no order. It stops at the first
 // error of fn and returns it. It may miss passages if the index changes meanwhile.
-func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
+func (x *index) Each(ctx context.Context, fn func(id string) error) error {
 	for offset := int64(0); ; offset += eachPage {
 		page, err := x.page(ctx, "", offset, eachPage)
 		if err != nil {
@@ -179,7 +179,7 @@ func (x *Index) Each(ctx context.Context, fn func(id string) error) error {
 
 // page returns the ids of some passages that pass a filter, and how many there are
 // in all.
-func (x *Index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
+func (x *index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
 	filter = strings.TrimSuffix("document EXISTS AND "+filter, " AND ")
 	err = x.ask(ctx, func(ctx context.Context) error {
 		page = meilisearch.DocumentsResult{}
@@ -197,13 +197,13 @@ func (x *Index) page(ctx context.Context, filter string, offset, limit int64) (p
 }
 
 // wrap names the index in an error.
-func (x *Index) wrap(what string, err error) error {
+func (x *index) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return classify(fmt.Errorf("%s search index %s: %w", what, x.uid, err))
 }
 
-// Close does nothing: the index stays on the server, and Server.Close closes the
+// Close does nothing: the index stays on the server, and server.Close closes the
 // connections.
-func (x *Index) Close() error { return nil }
+func (x *index) Close() error { return nil }

@@ -18,7 +18,7 @@ import (
 // more than the limit, and Search scores them.
 //
 // Its time is bounded; while the server is unreachable it fails at once.
-func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
+func (x *index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (x *Index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 	return hits, err
 }
 
-func (x *Index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
+func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	terms := searchindex.QueryTerms(q.Text)
 	readable, limits, none := filterOf(q)
 	if len(terms) == 0 || none {
@@ -67,7 +67,7 @@ var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 // (Last), because its other strategy would depend on their frequency in passages
 // that the caller may not read. Parts are expensive if the filter names many values:
 // then they are sent a few at a time, until enough is found.
-func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int) ([]candidate, error) {
+func (x *index) candidates(ctx context.Context, parts []part, f filter, end int) ([]candidate, error) {
 	i, _ := slices.BinarySearch(windows, 2*end)
 	var all []candidate
 	seen := make(map[string]bool)
@@ -106,7 +106,7 @@ func (x *Index) candidates(ctx context.Context, parts []part, f filter, end int)
 }
 
 // multiSearch sends several queries at once; found is nil if there is no index yet.
-func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearchRequest) (found *meilisearch.MultiSearchResponse, err error) {
+func (x *index) multiSearch(ctx context.Context, request *meilisearch.MultiSearchRequest) (found *meilisearch.MultiSearchResponse, err error) {
 	err = x.ask(ctx, func(ctx context.Context) (err error) {
 		found, err = x.server.client.MultiSearchWithContext(ctx, request)
 		return err
@@ -119,7 +119,7 @@ func (x *Index) multiSearch(ctx context.Context, request *meilisearch.MultiSearc
 
 // count returns how many passages of a scope hold each word or, unless exact, one
 // of similar spelling.
-func (x *Index) count(ctx context.Context, words []string, exact bool, scope filter) ([]float64, error) {
+func (x *index) count(ctx context.Context, words []string, exact bool, scope filter) ([]float64, error) {
 	counts := make([]float64, len(words))
 	if len(words) == 0 {
 		return counts, nil

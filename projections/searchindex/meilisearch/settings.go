@@ -52,7 +52,7 @@ func filterable() *[]any {
 
 // prepare creates the index if it does not exist. It fails if the index is not the
 // one that was seen before.
-func (x *Index) prepare(ctx context.Context) error {
+func (x *index) prepare(ctx context.Context) error {
 	if x.ready {
 		return x.same(ctx)
 	}
@@ -80,7 +80,7 @@ func (x *Index) prepare(ctx context.Context) error {
 }
 
 // create creates the index with its settings, or completes one that lacks some.
-func (x *Index) create(ctx context.Context) error {
+func (x *index) create(ctx context.Context) error {
 	steps := []func(context.Context) (*meilisearch.TaskInfo, error){
 		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 			return x.server.client.CreateIndexWithContext(ctx, &meilisearch.IndexConfig{Uid: x.uid, PrimaryKey: "id"})
@@ -101,7 +101,7 @@ func (x *Index) create(ctx context.Context) error {
 }
 
 // info returns the server's record of the index.
-func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err error) {
+func (x *index) info(ctx context.Context) (info *meilisearch.IndexResult, err error) {
 	err = x.ask(ctx, func(ctx context.Context) error {
 		info, err = x.index.FetchInfoWithContext(ctx)
 		return err
@@ -117,7 +117,7 @@ func (x *Index) info(ctx context.Context) (info *meilisearch.IndexResult, err er
 
 // same returns searchindex.ErrDamaged if the index is not the one that this process
 // prepared. The server creates an index without settings if a write finds none.
-func (x *Index) same(ctx context.Context) error {
+func (x *index) same(ctx context.Context) error {
 	info, err := x.info(ctx)
 	if err == nil && !info.CreatedAt.Equal(x.created) {
 		err = x.lost(errReplaced)
@@ -127,7 +127,7 @@ func (x *Index) same(ctx context.Context) error {
 
 var errReplaced = errors.New("another index has its name")
 
-func (x *Index) checkVersion(ctx context.Context) error {
+func (x *index) checkVersion(ctx context.Context) error {
 	var v version
 	err := x.ask(ctx, func(ctx context.Context) (err error) {
 		v, err = x.server.version(ctx)
@@ -148,7 +148,7 @@ type version struct {
 }
 
 // version asks the server for its version, which needs no index.
-func (s *Server) version(ctx context.Context) (v version, err error) {
+func (s *server) version(ctx context.Context) (v version, err error) {
 	reply, err := s.client.VersionWithContext(ctx)
 	if err != nil {
 		return v, err

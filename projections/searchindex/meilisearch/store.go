@@ -10,24 +10,24 @@ import (
 )
 
 // Kind describes the engine to the programs that offer it.
-var Kind = searchindex.Kind{Scheme: Scheme, Form: Form, Open: func(url, _ string) (searchindex.Store, error) {
-	s, err := Open(url)
+var Kind = searchindex.Kind{Scheme: scheme, Form: form, Open: func(url, _ string) (searchindex.Store, error) {
+	s, err := open(url)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }}
 
-var _ searchindex.Store = (*Server)(nil)
+var _ searchindex.Store = (*server)(nil)
 
 // Open returns the index of a generation. It does not connect to the server.
-func (s *Server) Open(_ context.Context, generation string) (searchindex.Engine, error) {
-	return s.Index(generation), nil
+func (s *server) Open(_ context.Context, generation string) (searchindex.Engine, error) {
+	return s.index(generation), nil
 }
 
 // OpenReadOnly returns the index of a generation if the server responds.
-func (s *Server) OpenReadOnly(ctx context.Context, generation string) (searchindex.Engine, error) {
-	x := s.Index(generation)
+func (s *server) OpenReadOnly(ctx context.Context, generation string) (searchindex.Engine, error) {
+	x := s.index(generation)
 	if _, err := x.Position(ctx); err != nil {
 		return nil, err
 	}
@@ -35,27 +35,27 @@ func (s *Server) OpenReadOnly(ctx context.Context, generation string) (searchind
 }
 
 // OpenScratch returns a new index that Close removes.
-func (s *Server) OpenScratch(ctx context.Context, _ string) (searchindex.Engine, error) {
+func (s *server) OpenScratch(ctx context.Context, _ string) (searchindex.Engine, error) {
 	generation := "verify-" + uuid.NewString()
 	remove := func() error { return s.Remove(context.WithoutCancel(ctx), generation) }
-	return scratchIndex{s.Index(generation), remove}, nil
+	return scratchIndex{s.index(generation), remove}, nil
 }
 
 // scratchIndex is removed when it is closed.
 type scratchIndex struct {
-	*Index
+	*index
 	remove func() error
 }
 
-func (s scratchIndex) Close() error { return errors.Join(s.Index.Close(), s.remove()) }
+func (s scratchIndex) Close() error { return errors.Join(s.index.Close(), s.remove()) }
 
 // Shared returns true: all nodes use the indexes of the server.
-func (s *Server) Shared() bool { return true }
+func (s *server) Shared() bool { return true }
 
 // Folder returns "": no files are kept on this machine.
-func (s *Server) Folder() string { return "" }
+func (s *server) Folder() string { return "" }
 
 // Lock does nothing: several processes may use a server.
-func (s *Server) Lock() (unlock func() error, err error) {
+func (s *server) Lock() (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // enqueue sends a task, perhaps more than once, and returns its number.
-func (x *Index) enqueue(ctx context.Context, within time.Duration, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
+func (x *index) enqueue(ctx context.Context, within time.Duration, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
 	err = x.server.retry(ctx, within, func(ctx context.Context) error {
 		info, err := send(ctx)
 		switch {
@@ -27,7 +27,7 @@ func (x *Index) enqueue(ctx context.Context, within time.Duration, send func(con
 }
 
 // change sends a small task and waits until it is done.
-func (x *Index) change(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) error {
+func (x *index) change(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) error {
 	id, err := x.enqueue(ctx, x.server.limits.ask, send)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ var errStillQueued = errors.New("it is still queued")
 
 // await polls a task until it has succeeded. The error is a taskError if it
 // failed.
-func (x *Index) await(ctx context.Context, id int64, within time.Duration) error {
+func (x *index) await(ctx context.Context, id int64, within time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	_, err := backoff.Retry(limited, func() (struct{}, error) {

@@ -10,42 +10,42 @@ import (
 	"strings"
 )
 
-// Scheme is the scheme of the URL of a server.
-const Scheme = "meilisearch"
+// scheme is the scheme of the URL of a server.
+const scheme = "meilisearch"
 
-// Form is the form of the URL of a server.
-const Form = Scheme + "://KEY@HOST:7700?prefix=PREFIX&tls=true"
+// form is the form of the URL of a server.
+const form = scheme + "://KEY@HOST:7700?prefix=PREFIX&tls=true"
 
 const (
 	defaultPort   = "7700"
 	defaultPrefix = "annals-"
 )
 
-// Location is the content of such a URL.
-type Location struct{ address, key, prefix string }
+// location is the content of such a URL.
+type location struct{ address, key, prefix string }
 
 // prefixForm matches a valid prefix. It allows the characters of index names.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-]{0,100}$`)
 
-// ParseURL reads a URL of the form meilisearch://KEY@HOST:PORT/PATH, of which only
+// parseURL reads a URL of the form meilisearch://KEY@HOST:PORT/PATH, of which only
 // the host is required. ?tls=true is for a server that uses TLS, and ?prefix= sets
 // the prefix of the names of indexes. No error contains the key.
-func ParseURL(text string) (p Location, err error) {
+func parseURL(text string) (p location, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return p, errors.New("is not a URL: write it as " + Form) // the error of url.Parse repeats the key
+		return p, errors.New("is not a URL: write it as " + form) // the error of url.Parse repeats the key
 	}
-	if u.Scheme != Scheme || u.Hostname() == "" || u.Fragment != "" {
-		return p, errors.New("write it as " + Form)
+	if u.Scheme != scheme || u.Hostname() == "" || u.Fragment != "" {
+		return p, errors.New("write it as " + form)
 	}
 	if _, twice := u.User.Password(); twice {
-		return p, errors.New("the key before the @ must not contain a colon: write the URL as " + Form)
+		return p, errors.New("the key before the @ must not contain a colon: write the URL as " + form)
 	}
-	p = Location{key: u.User.Username(), prefix: defaultPrefix}
-	scheme := "http"
+	p = location{key: u.User.Username(), prefix: defaultPrefix}
+	protocol := "http"
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return p, errors.New("what follows the question mark cannot be parsed: write it as " + Form)
+		return p, errors.New("what follows the question mark cannot be parsed: write it as " + form)
 	}
 	for name, values := range query {
 		value := values[len(values)-1]
@@ -63,7 +63,7 @@ func ParseURL(text string) (p Location, err error) {
 				return p, errors.New("tls must be true or false")
 			}
 			if tls {
-				scheme = "https"
+				protocol = "https"
 			}
 		default:
 			return p, fmt.Errorf("unknown parameter %q: only prefix and tls exist", name)
@@ -73,6 +73,6 @@ func ParseURL(text string) (p Location, err error) {
 	if port == "" {
 		port = defaultPort
 	}
-	p.address = scheme + "://" + net.JoinHostPort(u.Hostname(), port) + regexp.MustCompile(`/+$`).ReplaceAllString(u.EscapedPath(), "")
+	p.address = protocol + "://" + net.JoinHostPort(u.Hostname(), port) + regexp.MustCompile(`/+$`).ReplaceAllString(u.EscapedPath(), "")
 	return p, nil
 }

@@ -6,13 +6,13 @@ import (
 )
 
 func TestParseURL(t *testing.T) {
-	for text, want := range map[string]Location{
+	for text, want := range map[string]location{
 		"meilisearch://host":                                {"http://host:7700", "", "annals-"},
 		"meilisearch://KEY@host:7701?prefix=P_":             {"http://host:7701", "KEY", "P_"},
 		"meilisearch://a%2Fb@[::1]/search/?tls=true&prefix": {"https://[::1]:7700/search", "a/b", ""},
 	} {
-		if got, err := ParseURL(text); err != nil || got != want {
-			t.Errorf("ParseURL(%s) = %+v, %v, want %+v", text, got, err, want)
+		if got, err := parseURL(text); err != nil || got != want {
+			t.Errorf("parseURL(%s) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 }
@@ -23,8 +23,8 @@ func TestURLErrorsOmitKey(t *testing.T) {
 		"meilisearch://SECRET@", "meilisearch://SECRET@host:port", "meilisearch:SECRET@host", "http://SECRET@host", "meilisearch://SECRET@host?prefix=a/b",
 		"meilisearch://SECRET@host?tls=maybe", "meilisearch://SECRET@host?timeout=3", "meilisearch://:SECRET@host", "meilisearch://SECRET@host#x", "meilisearch://SECRET%zz@host",
 	} {
-		if _, err := ParseURL(text); err == nil || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("ParseURL(%s) = %v, want an error without the key", text, err)
+		if _, err := parseURL(text); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("parseURL(%s) = %v, want an error without the key", text, err)
 		}
 	}
 }
