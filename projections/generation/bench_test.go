@@ -24,11 +24,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// BenchmarkRebuildPostgres makes read models in PostgreSQL from a log of 100,000
-// events (ANNALS_BENCH_EVENTS: of another number), all of which they read, each
-// beside a bare loop that has the same statements at hand and sends them by
-// pgx.Batch, a transaction for as many events, and makes the same indexes. They
-// take turns, and the better of two times counts.
+// BenchmarkRebuildPostgres builds read models in PostgreSQL from a log of 100,000 events,
+// or of ANNALS_BENCH_EVENTS. It compares the time with that of a loop that only sends the
+// same statements in the same transactions by pgx.Batch, and creates the same indexes.
+// The better of two runs counts.
 func BenchmarkRebuildPostgres(b *testing.B) {
 	n := 100_000
 	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
@@ -41,10 +40,10 @@ func BenchmarkRebuildPostgres(b *testing.B) {
 	var ours, bare time.Duration
 	for b.Loop() {
 		for _, p := range []readmodel.Projection{readmodel.Vault{}, readmodel.Jobs{}, readmodel.Summaries{}, readmodel.Audit{}} {
-			made := &recording{Home: benchHome(b)}
-			benchFill(b, log, p, made)
-			took, raw := benchFill(b, log, p, benchHome(b)), made.replay(b, p)
-			took, raw = min(took, benchFill(b, log, p, benchHome(b))), min(raw, made.replay(b, p))
+			recorded := &recording{Home: benchHome(b)}
+			benchFill(b, log, p, recorded)
+			took, raw := benchFill(b, log, p, benchHome(b)), recorded.replay(b, p)
+			took, raw = min(took, benchFill(b, log, p, benchHome(b))), min(raw, recorded.replay(b, p))
 			b.ReportMetric(raw.Seconds()/took.Seconds(), p.Name()+"-ratio")
 			ours, bare = ours+took, bare+raw
 		}
@@ -53,7 +52,7 @@ func BenchmarkRebuildPostgres(b *testing.B) {
 	b.ReportMetric(4*float64(n)*float64(b.N)/ours.Seconds(), "events/s")
 }
 
-// benchLog is a log of imports: of every seven files one is changed afterwards.
+// benchLog returns a log of imports. One of seven documents is renamed afterwards.
 func benchLog(b *testing.B, n int) *events.Log {
 	b.Helper()
 	driver, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"))
@@ -77,7 +76,7 @@ func benchLog(b *testing.B, n int) *events.Log {
 		for f := range 100 {
 			document := uuid.New()
 			d := events.DocumentImported{Version: 1, Folder: folder, Name: fmt.Sprint("file ", f, ".md"), Tags: []string{"tag"}, Content: events.Content{
-				SHA256: fmt.Sprintf("%064x", i*100+f), MediaType: "text/markdown", Title: "A title of some words", Description: "What it tells of, in a sentence.", TextStream: events.TextStream(document, 1),
+				SHA256: fmt.Sprintf("%064x", i*100+f), MediaType: "text/markdown", Title: "A title of some words", Description: "A description of one sentence.", TextStream: events.TextStream(document, 1),
 			}}
 			all := []events.Data{d}
 			if f%7 == 0 {
@@ -104,7 +103,7 @@ func benchHome(b *testing.B) *tables.Database {
 	return home
 }
 
-// benchFill makes a read model and returns how long that took.
+// benchFill builds a read model and returns how long that took.
 func benchFill(b *testing.B, log *events.Log, p readmodel.Projection, home tables.Home) time.Duration {
 	b.Helper()
 	g, err := generation.New(b.Context(), log, p, home, p.Name()+"-1", projectionstest.Quiet)
@@ -122,13 +121,13 @@ func benchFill(b *testing.B, log *events.Log, p readmodel.Projection, home table
 	return took
 }
 
-// recording is a database that notes the statements of each transaction.
+// recording is a home that records the statements of each transaction.
 type recording struct {
 	tables.Home
-	transactions [][]recorded
+	transactions [][]statement
 }
 
-type recorded struct {
+type statement struct {
 	query string
 	args  []any
 }
@@ -153,23 +152,23 @@ type recordingTx struct {
 	to *recording
 }
 
-func (tx recordingTx) note(query string, args []any) {
+func (tx recordingTx) record(query string, args []any) {
 	last := &tx.to.transactions[len(tx.to.transactions)-1]
-	*last = append(*last, recorded{query, plain(args)})
+	*last = append(*last, statement{query, numbers(args)})
 }
 
 func (tx recordingTx) Exec(ctx context.Context, query string, args ...any) error {
-	tx.note(query, args)
+	tx.record(query, args)
 	return tx.Tx.Exec(ctx, query, args...)
 }
 
 func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (int64, error) {
-	tx.note(query, args)
+	tx.record(query, args)
 	return tx.Tx.Changed(ctx, query, args...)
 }
 
-// replay sends the same statements by a bare loop to tables of another database,
-// and returns how long that took.
+// replay sends the recorded statements to tables of another database, and returns how
+// long that took.
 func (r *recording) replay(b *testing.B, p readmodel.Projection) time.Duration {
 	b.Helper()
 	ctx := b.Context()
@@ -213,8 +212,8 @@ func (r *recording) replay(b *testing.B, p readmodel.Projection) time.Duration {
 	return time.Since(begun)
 }
 
-// plain writes flags as the numbers that tables hold.
-func plain(args []any) []any {
+// numbers replaces flags by the numbers that the tables have for them.
+func numbers(args []any) []any {
 	out := slices.Clone(args)
 	for i, arg := range out {
 		if flag, ok := arg.(bool); ok {

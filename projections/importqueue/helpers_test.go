@@ -27,8 +27,8 @@ func newLog(t *testing.T) *events.Log {
 	return log
 }
 
-// started keeps read models in step with a log until the test ends, and returns
-// that of the work.
+// started runs the read models of a log until the test ends, and returns the runner of
+// the work read model.
 func started(t *testing.T, log *events.Log) *projections.Runner {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func started(t *testing.T, log *events.Log) *projections.Runner {
 	return s.Runner("work")
 }
 
-// add appends events to a stream, wherever it ends.
+// add appends events to the end of a stream.
 func add(t *testing.T, log *events.Log, stream string, data ...events.Data) events.Position {
 	t.Helper()
 	all := make([]events.New, len(data))

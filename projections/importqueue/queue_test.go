@@ -32,7 +32,7 @@ func newControl(t *testing.T) *control.Store {
 	return c
 }
 
-// request adds a job with a number of files.
+// request appends the events of a job with a number of files.
 func request(t *testing.T, log *events.Log, user events.Principal, files int) (job uuid.UUID) {
 	t.Helper()
 	job = uuid.New()
@@ -57,7 +57,7 @@ func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task)
 	t.Helper()
 	msg, ok := <-out
 	if !ok {
-		t.Fatal("the queue has ended")
+		t.Fatal("the channel of the queue is closed")
 	}
 	var task Task
 	if err := json.Unmarshal(msg.Payload, &task); err != nil {
@@ -86,16 +86,16 @@ func TestUsersTakeTurns(t *testing.T) {
 		}
 	}
 	if bobs != 2 {
-		t.Errorf("among the first four files %d are of the user with two (jobs %v, alice's is %v)", bobs, order, many)
+		t.Errorf("the first four files have %d of bob, want 2 (jobs %v, that of alice is %v)", bobs, order, many)
 	}
 	if err := q.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// However many users have all that they may have in work, one more is given his
-// first file at once, and each has his oldest.
-func TestFreeUserIsServedAtOnce(t *testing.T) {
+// A user without files in progress gets the first one immediately, even if other users
+// have all their slots in use. Each user's oldest files come first.
+func TestIdleUserIsServedImmediately(t *testing.T) {
 	log := newLog(t)
 	const users = manyUsers + 3
 	jobs := map[uuid.UUID]int{}
@@ -107,7 +107,7 @@ func TestFreeUserIsServedAtOnce(t *testing.T) {
 	out := subscribe(t, q)
 	var messages []*message.Message
 	got := make(map[uuid.UUID][]int)
-	take := func(want int) {
+	receiveUntil := func(want int) {
 		t.Helper()
 		for len(messages) < want {
 			select {
@@ -119,19 +119,19 @@ func TestFreeUserIsServedAtOnce(t *testing.T) {
 				messages = append(messages, msg)
 				got[task.Job] = append(got[task.Job], task.File)
 			case <-time.After(10 * time.Second):
-				t.Fatalf("%d messages are out, want %d: %v", len(messages), want, got)
+				t.Fatalf("received %d messages, want %d: %v", len(messages), want, got)
 			}
 		}
 	}
-	take(manyUsers * q.Workers)
+	receiveUntil(manyUsers * q.Workers)
 	late := request(t, log, "user:late", 3)
-	take(manyUsers*q.Workers + 1)
+	receiveUntil(manyUsers*q.Workers + 1)
 	if !slices.Equal(got[late], []int{0}) || len(got) != users+1 {
-		t.Errorf("of the last user %v are out, want the first; of %d users there are some, want %d", got[late], len(got), users+1)
+		t.Errorf("received the files %v of the last user, want the first one, and files of %d users, want %d", got[late], len(got), users+1)
 	}
 	for job, files := range got {
 		if len(files) > q.Workers || files[0] != 0 || !slices.IsSorted(files) {
-			t.Errorf("of user %d there are files %v, want %d at most, the oldest", jobs[job], files, q.Workers)
+			t.Errorf("received the files %[2]v of user %[1]d, want the oldest, %[3]d at most", jobs[job], files, q.Workers)
 		}
 	}
 	for _, msg := range messages {
@@ -142,8 +142,8 @@ func TestFreeUserIsServedAtOnce(t *testing.T) {
 	}
 }
 
-// A file that was given back is the next of its user.
-func TestAFileThatIsGivenBackKeepsItsPlace(t *testing.T) {
+// A returned file comes before the later files of its user.
+func TestReturnedFileComesNext(t *testing.T) {
 	log := newLog(t)
 	request(t, log, "user:alice", 6)
 	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 2}
@@ -155,7 +155,7 @@ func TestAFileThatIsGivenBackKeepsItsPlace(t *testing.T) {
 	for want := range 2 {
 		msg, task := receive(t, out)
 		if task.File != want*2 {
-			t.Errorf("file %d came, want %d", task.File, want*2)
+			t.Errorf("received file %d, want %d", task.File, want*2)
 		}
 		if want == 0 {
 			second.Ack()
@@ -167,10 +167,10 @@ func TestAFileThatIsGivenBackKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// What has no room is not claimed, until there is.
+// No files of a user are claimed while Room returns 0.
 func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 	log := newLog(t)
-	heavy, light := request(t, log, "user:alice", 20), request(t, log, "user:bob", 20)
+	blocked, free := request(t, log, "user:alice", 20), request(t, log, "user:bob", 20)
 	var room atomic.Int64
 	q := &Queue{
 		Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 8,
@@ -186,8 +186,8 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 	var messages []*message.Message
 	for range 8 {
 		msg, task := receive(t, out)
-		if messages = append(messages, msg); task.Job != light {
-			t.Errorf("a file of a user came who has no room")
+		if messages = append(messages, msg); task.Job != free {
+			t.Errorf("received a file of the user without room")
 		}
 	}
 	room.Store(1)
@@ -195,7 +195,7 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 	for {
 		msg, task := receive(t, out)
 		messages = append(messages, msg)
-		if task.Job == heavy {
+		if task.Job == blocked {
 			break
 		}
 	}
@@ -260,7 +260,7 @@ func TestNackReturnsFile(t *testing.T) {
 	<-ctx.Done() // a worker that still imports it is canceled
 	msg, second := receive(t, out)
 	if first != second {
-		t.Errorf("got %v, want %v again", second, first)
+		t.Errorf("received %v after Nack, want %v again", second, first)
 	}
 	msg.Ack()
 	if err := q.Close(); err != nil {
@@ -284,18 +284,18 @@ func TestLostLeaseCancelsWork(t *testing.T) {
 	d.set(task, &claim{cancel: cancel})
 	d.renew(t.Context())
 	if ctx.Err() != nil {
-		t.Fatal("the work was called off while its lease held")
+		t.Fatal("the context was canceled although the lease was renewed")
 	}
-	if err := control.ReleaseAll(t.Context(), "here"); err != nil { // as if it had run out
+	if err := control.ReleaseAll(t.Context(), "here"); err != nil { // as if it had expired
 		t.Fatal(err)
 	}
 	won, err := control.Claim(t.Context(), "elsewhere", leaseTime, task.lease())
 	if err != nil || len(won) != 1 {
-		t.Fatalf("claim of a lease that ran out = %v, %v", won, err)
+		t.Fatalf("Claim of a released lease = %v, %v, want it won", won, err)
 	}
 	d.renew(t.Context())
 	if ctx.Err() == nil {
-		t.Error("the import continues although another process holds its lease")
+		t.Error("the context was not canceled although another process has the lease")
 	}
 }
 

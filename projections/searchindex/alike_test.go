@@ -4,9 +4,9 @@ import "testing"
 
 func TestWithin(t *testing.T) {
 	for _, test := range []struct {
-		a, b string
-		most int
-		want bool
+		a, b  string
+		limit int
+		want  bool
 	}{
 		{"lighthous", "lighthous", 0, true},
 		{"lighthous", "lihgthous", 1, true},
@@ -18,8 +18,8 @@ func TestWithin(t *testing.T) {
 		{"", "a", 1, true},
 		{"ab", "abcd", 1, false},
 	} {
-		if got := Within(test.a, test.b, test.most); got != test.want || Within(test.b, test.a, test.most) != got {
-			t.Errorf("Within(%s, %s, %d) = %t, want %t", test.a, test.b, test.most, got, test.want)
+		if got := Within(test.a, test.b, test.limit); got != test.want || Within(test.b, test.a, test.limit) != got {
+			t.Errorf("Within(%s, %s, %d) = %t, want %t", test.a, test.b, test.limit, got, test.want)
 		}
 	}
 }

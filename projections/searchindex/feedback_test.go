@@ -22,7 +22,7 @@ func TestExpandReturnsTermsOfBestPassages(t *testing.T) {
 		}
 	}
 	if again := Expand("flutter", all); !slices.Equal(terms, again) {
-		t.Errorf("Expand = %v, then %v", terms, again)
+		t.Errorf("Expand returns %v, and then %v", terms, again)
 	}
 }
 

@@ -31,30 +31,30 @@ func TestRerank(t *testing.T) {
 		want        string
 	}{
 		{"nothing", "ships", nil, ""},
-		{"neighbours come first", "harbour light", candidates("light and far from it a harbour", "a harbour light shone", "the harbour"), "bac"},
-		{"words that stand together come first", "keeper fog ships", candidates("keeper "+filler+" fog "+filler+" ships", "ships in fog, and their keeper "+filler+filler), "ba"},
-		{"without words the order stays", "?", []Candidate{{Hit: Hit{"x", 3}}, {Hit: Hit{"y", 2}}}, "xy"},
+		{"adjacent words come first", "harbour light", candidates("light and far from it a harbour", "a harbour light shone", "the harbour"), "bac"},
+		{"words close together come first", "keeper fog ships", candidates("keeper "+filler+" fog "+filler+" ships", "ships in fog, and their keeper "+filler+filler), "ba"},
+		{"without words the order is kept", "?", []Candidate{{Hit: Hit{"x", 3}}, {Hit: Hit{"y", 2}}}, "xy"},
 		{"ties are broken by id", "ships", []Candidate{{Hit: Hit{"y", 3}, Text: "ships"}, {Hit: Hit{"x", 3}, Text: "ships"}}, "xy"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := Rerank(test.query, test.candidates)
 			if order(got) != test.want {
-				t.Errorf("order %v, want %s", got, test.want)
+				t.Errorf("Rerank returns %v, want the order %s", got, test.want)
 			}
 		})
 	}
 }
 
-// TestRerankRaisesSimilarPassages has a candidate that shares the subject of the best ones
-// without sharing more words with the query.
+// A candidate on the subject of the best ones is ranked higher, even without more words of
+// the query.
 func TestRerankRaisesSimilarPassages(t *testing.T) {
 	all := candidates("wing flutter of aircraft at high speed", "flutter of an aircraft wing at supersonic speed", "flutter: a heart that beats irregularly", "flutter: supersonic aircraft speed")
 	for i := range all {
 		all[i].Score -= float64(i) / 100
 	}
 	if got := order(Rerank("flutter", all)); strings.Index(got, "d") > strings.Index(got, "c") {
-		t.Errorf("order %s, want d before c", got)
+		t.Errorf("Rerank returns the order %s, want d before c", got)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestRerankIsDeterministic(t *testing.T) {
 	want := Rerank("the fog light of ships and keepers", all)
 	for range 20 {
 		if got := Rerank("the fog light of ships and keepers", all); !slices.Equal(got, want) {
-			t.Fatalf("Rerank = %v, then %v", want, got)
+			t.Fatalf("Rerank returns %v, and then %v", want, got)
 		}
 	}
 }

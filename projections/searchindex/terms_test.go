@@ -50,15 +50,15 @@ func FuzzTerms(f *testing.F) {
 		terms := Terms(text)
 		for _, term := range terms {
 			if term == "" || term == "\x00" || len(term) > 2*maxTerm || strings.ContainsAny(term, " \n\t") || utf8.ValidString(text) && !utf8.ValidString(term) {
-				t.Fatalf("Terms(%q) gives %q", text, term)
+				t.Fatalf("Terms(%q) returns the term %q", text, term)
 			}
 		}
 		if again := Terms(text); !slices.Equal(terms, again) {
-			t.Fatalf("Terms(%q) gives %q, then %q", text, terms, again)
+			t.Fatalf("Terms(%q) returns %q, and then %q", text, terms, again)
 		}
 		for _, q := range QueryTerms(text) {
 			if !slices.Contains(terms, q.Text) {
-				t.Fatalf("the query %q asks for %q, which the same text as a passage has not: %q", text, q.Text, terms)
+				t.Fatalf("the query %q has the term %q, which is not among the terms of the same text as a passage: %q", text, q.Text, terms)
 			}
 		}
 	})

@@ -16,8 +16,9 @@ import (
 
 var sqlComment = regexp.MustCompile(`--[^\n]*`)
 
-// Tables that other programs made stay as they are until their Version rises.
-func TestTablesAreOfTheirVersion(t *testing.T) {
+// The schema of a read model changes only with its Version, because tables of the same
+// version are not rebuilt.
+func TestTablesChangeWithVersion(t *testing.T) {
 	for _, model := range readmodel.All() {
 		m := model.Projection
 		t.Run(m.Name(), func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"annals/projections/tables"
 )
 
-// Memory must not grow with a table: rows come in the order of an index.
+// Comparisons read rows in the order of an index. Sorting them would take memory that grows
+// with the table.
 func TestComparisonsNeedNoSort(t *testing.T) {
 	for _, m := range readmodel.All() {
 		p := m.Projection
@@ -34,7 +35,7 @@ func TestComparisonsNeedNoSort(t *testing.T) {
 				t.Fatalf("%s: %v", c.Query, err)
 			}
 			if text := strings.Join(plan, "\n"); strings.Contains(text, "FOR ORDER BY") {
-				t.Errorf("%s of %s is sorted:\n%s", c.Table, p.Name(), text)
+				t.Errorf("the query plan of %s of %s sorts:\n%s", c.Table, p.Name(), text)
 			}
 		}
 		if err := r.Close(); err != nil {

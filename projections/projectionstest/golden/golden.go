@@ -1,5 +1,5 @@
-// Package golden compares the output of code with recorded output. It is for output
-// that is stored, and has to be made again if the code changes.
+// Package golden compares the output of code with recorded output. It is for output that
+// is stored: if the code changes, stored data has to be rebuilt.
 package golden
 
 import (
@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "record the output of today's code, after the Version was raised")
+var update = flag.Bool("update", false, "record the current output, after the Version was raised")
 
 // Check compares output with that in a file. The first line of the file holds the
 // Version and the size of the input.
 type Check struct {
 	File    string
-	Changed string // what a difference means: "the passages that cutting gives have changed"
+	Changed string // what a difference means: "the passages of sections have changed"
 	Version int    // of the stored data made from the output; 0 if none is stored
-	Raise   string // which Version has to be raised: "Version of passages in projections/passages.go"
+	Raise   string // which Version has to be raised: "Version of passages in projections/readmodel/passages"
 	Input   int    // number of events, which may grow; 0 for a fixed input
 }
 
@@ -38,7 +38,7 @@ func (c Check) Run(t *testing.T, output func(input int) []byte) {
 	head, before, _ := bytes.Cut(recorded, []byte("\n"))
 	var version, input int
 	if _, err := fmt.Sscanf(string(head), header, &version, &input); err != nil && !missing {
-		t.Fatalf("%s begins with %q, not with its version and input", c.File, head)
+		t.Fatalf("%s begins with %q, want its version and input", c.File, head)
 	}
 	if missing {
 		input = c.Input

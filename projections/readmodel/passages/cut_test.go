@@ -9,15 +9,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkSpans fails unless spans are what cutPassages promises of text.
+// checkSpans fails unless spans are valid passages of a text.
 func checkSpans(t interface{ Fatalf(string, ...any) }, text string, spans []span) {
 	end := 0
 	for i, s := range spans {
 		if s.start < end || s.end <= s.start || s.end > len(text) {
-			t.Fatalf("span %d is %v after offset %d of %d bytes", i, s, end, len(text))
+			t.Fatalf("span %d is %v, want it in order after offset %d and within %d bytes", i, s, end, len(text))
 		}
 		if gap := strings.TrimSpace(text[end:s.start]); gap != "" {
-			t.Fatalf("left out before span %d: %q", i, gap)
+			t.Fatalf("the text before span %d is left out: %q", i, gap)
 		}
 		if piece := text[s.start:s.end]; strings.TrimSpace(piece) != piece {
 			t.Fatalf("span %d begins or ends with white space: %q", i, piece)
@@ -28,7 +28,7 @@ func checkSpans(t interface{ Fatalf(string, ...any) }, text string, spans []span
 		end = s.end
 	}
 	if gap := strings.TrimSpace(text[end:]); gap != "" {
-		t.Fatalf("left out at the end: %q", gap)
+		t.Fatalf("the end of the text is left out: %q", gap)
 	}
 }
 
@@ -75,11 +75,11 @@ func TestCutLengths(t *testing.T) {
 			spans := cutPassages(test.text)
 			checkSpans(t, test.text, spans)
 			if len(spans) != test.spans {
-				t.Errorf("%d spans, want %d", len(spans), test.spans)
+				t.Errorf("cutPassages returns %d spans, want %d", len(spans), test.spans)
 			}
 			for _, s := range spans {
 				if n := s.end - s.start; n < test.shortest || n > test.longest {
-					t.Errorf("span of %d bytes, want %d to %d", n, test.shortest, test.longest)
+					t.Errorf("a span has %d bytes, want %d to %d", n, test.shortest, test.longest)
 				}
 			}
 		})
@@ -91,7 +91,7 @@ func TestCutAtSeams(t *testing.T) {
 	prose := strings.Repeat(sentence+" ", 60)
 	for _, s := range cutPassages(prose) {
 		if got := prose[s.start:s.end]; !strings.HasPrefix(got, "The") || !strings.HasSuffix(got, "in.") {
-			t.Errorf("a passage of prose is not made of sentences: %q", got)
+			t.Errorf("a passage of prose does not consist of whole sentences: %q", got)
 		}
 	}
 	code := "```go\n" + strings.Repeat("func keep(ships int) error { return nil }\n", 90) + "```\n"

@@ -9,8 +9,7 @@ import (
 	"annals/projections/searchindex/searchindextest"
 )
 
-// TestRanking asks the development collections' questions of passages cut
-// here.
+// TestRanking measures the ranking of passages that this package cuts.
 func TestRanking(t *testing.T) {
 	engine, err := bleve.Folder(t.TempDir()).Open(t.Context(), "index")
 	if err != nil {

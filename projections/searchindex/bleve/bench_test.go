@@ -32,8 +32,8 @@ const (
 	benchQueries  = 300
 )
 
-// benchPassage makes passage i: about 150 words in the proportions of natural
-// language, of a vocabulary of 60,000.
+// benchPassage returns passage i: about 150 words of a vocabulary of 60,000, distributed as
+// in natural language.
 func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
 	var b strings.Builder
 	for j := range 150 {
@@ -56,7 +56,7 @@ func word(rnd *rand.Rand) string {
 	return "ba" + string(rune('a'+n%26)) + "ol" + strconv.FormatInt(int64(n), 26)
 }
 
-// question is what people ask: some words, most of them not the commonest.
+// question returns a query of three to eight words.
 func question(rnd *rand.Rand) string {
 	words := make([]string, 3+rnd.IntN(6))
 	for i := range words {
@@ -65,6 +65,7 @@ func question(rnd *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
+// bare opens an index of bleve without this package.
 func bare(b *testing.B, dir string) blevesearch.Index {
 	m := blevesearch.NewIndexMapping()
 	m.ScoringModel = "bm25"
@@ -84,10 +85,10 @@ func bare(b *testing.B, dir string) blevesearch.Index {
 	return x
 }
 
-// BenchmarkSearch indexes 100,000 passages with this package and with bare
-// bleve, in the same batches, and then asks both the same questions, in turns: as
-// an admin, as someone who was granted 500 or 1,000 of 10,000 folders, and
-// twice, the second time with as many more terms as feedback gives.
+// BenchmarkSearch indexes 100,000 passages with this package and with bare bleve, in the
+// same batches, and then compares the times of the same searches: of an admin, of users
+// with a grant on 500 and on 1,000 of 10,000 folders, and of two searches, the second one
+// with further terms as from feedback.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	ours, err := bleve.Open(filepath.Join(dir, "ours"))
@@ -154,7 +155,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// fill gives both indexes the same passages and returns how long each took.
+// fill adds the same passages to both indexes and returns how long that took for each.
 func fill(b *testing.B, ours *bleve.Index, theirs blevesearch.Index) (oursTime, theirsTime time.Duration) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for i := 0; i < benchPassages; i += benchBatch {
@@ -208,8 +209,8 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// anonymous returns the process's anonymous memory in MB, both indexes
-// included, and 0 if the system does not report it.
+// anonymous returns the anonymous memory of the process in MB, or 0 if the system does not
+// report it.
 func anonymous() float64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, after, _ := strings.Cut(string(status), "RssAnon:")

@@ -33,14 +33,14 @@ func TestEngine(t *testing.T) {
 	})
 }
 
-// TestDamage opens indexes that are damaged in several ways. Each is an error, or an
-// earlier state of the index with its position.
-func TestDamage(t *testing.T) {
-	for name, damage := range map[string]func(dir string) error{
+// Opening a corrupt index fails, or returns an earlier state of the index with its
+// position.
+func TestOpenDetectsCorruption(t *testing.T) {
+	for name, corrupt := range map[string]func(dir string) error{
 		"no catalogue":          func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
 		"a truncated catalogue": func(dir string) error { return os.Truncate(filepath.Join(dir, "index_meta.json"), 5) },
 		"a truncated root":      func(dir string) error { return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 100) },
-		"most of its root": func(dir string) error {
+		"a half truncated root": func(dir string) error {
 			return os.Truncate(filepath.Join(dir, "store", "root.bolt"), 3*int64(os.Getpagesize()))
 		},
 		"a truncated segment": func(dir string) error { return eachSegment(dir, func(f string) error { return os.Truncate(f, 50) }) },
@@ -57,16 +57,16 @@ func TestDamage(t *testing.T) {
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := damage(dir); err != nil {
+			if err := corrupt(dir); err != nil {
 				t.Fatal(err)
 			}
-			wantDamage(t, dir, bleve.OpenReadOnly)
-			wantDamage(t, dir, bleve.Open)
+			wantCorrupt(t, dir, bleve.OpenReadOnly)
+			wantCorrupt(t, dir, bleve.Open)
 		})
 	}
 }
 
-func wantDamage(t *testing.T, dir string, open func(string) (*bleve.Index, error)) {
+func wantCorrupt(t *testing.T, dir string, open func(string) (*bleve.Index, error)) {
 	t.Helper()
 	x, err := open(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func wantDamage(t *testing.T, dir string, open func(string) (*bleve.Index, error
 	position, err := x.Position(t.Context())
 	count, err2 := x.Count(t.Context())
 	if err != nil || err2 != nil || position != 0 || count != 0 {
-		t.Errorf("a damaged index opens with %d passages at position %d (%v, %v)", count, position, err, err2)
+		t.Errorf("a corrupt index opens with %d passages (%[3]v) at position %[2]d (%[4]v), want 0 at 0", count, position, err, err2)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestOneProcessAtATime(t *testing.T) {
 		if err == nil {
 			x.Close()
 		}
-		t.Fatalf("an index that is open opens again: %v", err)
+		t.Fatalf("Open of an open index = %v, want an error of kind unavailable", err)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestMoreTermsRaisePassages(t *testing.T) {
 	if err != nil || len(hits) != 2 || hits[0].ID != "2" || hits[0].Score <= hits[1].Score {
 		t.Errorf("Search(%+v) = %v, %v, want 2 before 1", q, hits, err)
 	}
-	for _, weight := range []float64{0.001, 1000} { // it is their share that counts
+	for _, weight := range []float64{0.001, 1000} { // only the share of a term counts
 		q.More[0].Weight = weight
 		if again, err := x.Search(t.Context(), q); err != nil || math.Abs(again[0].Score-hits[0].Score) > 1e-6 {
-			t.Errorf("with weight %g the scores are %v (%v), want %v", weight, again, err, hits)
+			t.Errorf("with the weight %g the hits are %v (%v), want %v", weight, again, err, hits)
 		}
 	}
 }
@@ -135,17 +135,17 @@ func TestMoreTermsRaisePassages(t *testing.T) {
 func TestReadOnlyChangesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	if _, err := bleve.OpenReadOnly(dir); err == nil {
-		t.Error("OpenReadOnly opens what is not there")
+		t.Error("OpenReadOnly opens an index that does not exist")
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("OpenReadOnly makes what is not there")
+		t.Error("OpenReadOnly creates an index that does not exist")
 	}
 	x := open(t, dir)
 	if err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "lighthouse"}}, Position: 7}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bleve.OpenReadOnly(dir); err == nil {
-		t.Error("OpenReadOnly opens what is open for writing")
+		t.Error("OpenReadOnly opens an index that is open for writing")
 	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
@@ -166,14 +166,14 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := listing(t, dir); after != before {
-		t.Errorf("after reading there are\n%s\nbefore\n%s", after, before)
+		t.Errorf("after reading the files are\n%s\nwant\n%s", after, before)
 	}
 	if n, err := open(t, dir).Count(t.Context()); err != nil || n != 1 {
-		t.Errorf("opened again it holds %d, %v", n, err)
+		t.Errorf("opened for writing, the index has %d passages (%v), want 1", n, err)
 	}
 }
 
-// listing names the files of a folder with their contents' hashes.
+// listing returns the paths of the files in a folder with the hashes of their contents.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -191,8 +191,8 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// The beginning of a word finds it at the end of a short query, below the word
-// itself and not in a sentence.
+// The last word of a short query finds longer words that begin with it, ranked below the
+// word itself. In longer queries it does not.
 func TestPrefixFindsWord(t *testing.T) {
 	x, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// leaveFiles limits the number of files that can be opened until give is called.
-func leaveFiles(t *testing.T, free int) (give func()) {
+// limitFiles lets the process open only a number of further files until restore is called.
+func limitFiles(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var was syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
@@ -27,7 +27,7 @@ func leaveFiles(t *testing.T, free int) (give func()) {
 		t.Fatal(err)
 	}
 	var taken []*os.File
-	give = func() {
+	restore = func() {
 		for _, f := range taken {
 			f.Close()
 		}
@@ -46,15 +46,15 @@ func leaveFiles(t *testing.T, free int) (give func()) {
 		taken[0].Close()
 		taken = taken[1:]
 	}
-	return give
+	return restore
 }
 
-// What is thought to be damaged is deleted, and what is thought to be new is
-// filled.
-func TestTooManyOpenFilesIsNotDamage(t *testing.T) {
+// An index that is taken for corrupt is deleted, and one that is taken for new is filled
+// again.
+func TestTooManyOpenFilesIsNotCorruption(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)
-	const batches, passages = 3, 5000 // they make a segment each
+	const batches, passages = 3, 5000 // each batch becomes a segment
 	for n := range batches {
 		var many []searchindex.Passage
 		for i := range passages {
@@ -69,17 +69,17 @@ func TestTooManyOpenFilesIsNotDamage(t *testing.T) {
 	}
 	segments, err := filepath.Glob(filepath.Join(dir, "store", "*.zap"))
 	if err != nil || len(segments) < 2 {
-		t.Fatalf("the index has the segments %q (%v), want some", segments, err)
+		t.Fatalf("the index has the segments %q (%v), want two at least", segments, err)
 	}
 	for free := range 50 {
-		give := leaveFiles(t, free)
+		restore := limitFiles(t, free)
 		x, err := bleve.Open(dir)
-		give()
+		restore()
 		if err == nil {
 			n, err := x.Count(t.Context())
 			p, errPosition := x.Position(t.Context())
 			if n != batches*passages || p != 7 || err != nil || errPosition != nil || free == 0 {
-				t.Errorf("with %d files to open the index has %d passages (%v) at position %d (%v)", free, n, err, p, errPosition)
+				t.Errorf("with %d free files the index opens with %d passages (%v) at position %d (%v), want all of them or an error", free, n, err, p, errPosition)
 			}
 			if err := x.Close(); err != nil {
 				t.Error(err)
@@ -87,8 +87,8 @@ func TestTooManyOpenFilesIsNotDamage(t *testing.T) {
 			return
 		}
 		if !errors.Is(err, syscall.EMFILE) {
-			t.Errorf("with %d files to open: %v", free, err)
+			t.Errorf("Open with %d free files = %v, want %v", free, err, syscall.EMFILE)
 		}
 	}
-	t.Error("the index cannot be opened any more")
+	t.Error("the index cannot be opened with 49 free files")
 }

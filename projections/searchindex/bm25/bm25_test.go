@@ -18,7 +18,7 @@ func TestRarerTermsWeighMore(t *testing.T) {
 		last = r
 	}
 	if got, want := bm25.Rareness(7, 3), bm25.Rareness(7, 7); got != want {
-		t.Errorf("a term in more passages than there are weighs %g, want %g", got, want)
+		t.Errorf("a term in more passages than exist weighs %g, want %g", got, want)
 	}
 }
 
@@ -27,10 +27,10 @@ func TestScoreRisesWithFrequencyAndFallsWithLength(t *testing.T) {
 		t.Errorf("a term once in a passage of average length scores %g, want its weight 2", got)
 	}
 	if once, twice := bm25.Score(2, 1, 80, 100), bm25.Score(2, 2, 80, 100); twice <= once || twice >= 2*once {
-		t.Errorf("twice scores %g, once %g", twice, once)
+		t.Errorf("a term that occurs twice scores %g, and one that occurs once %g, want more but less than double", twice, once)
 	}
 	if short, long := bm25.Score(2, 1, 50, 100), bm25.Score(2, 1, 200, 100); long >= short {
-		t.Errorf("in a long passage a term scores %g, in a short one %g", long, short)
+		t.Errorf("a term scores %g in a long passage and %g in a short one, want less in the long one", long, short)
 	}
 }
 
@@ -39,26 +39,26 @@ type term struct {
 	n int
 }
 
-func TestStrongestKeepsTheOrderOfFewTerms(t *testing.T) {
+func TestStrongestKeepsFewTerms(t *testing.T) {
 	var terms []term
 	for i := range bm25.RankedTerms {
 		terms = append(terms, term{bm25.Term{Text: fmt.Sprint(i), Weight: float64(i)}, i})
 	}
 	if got := bm25.Strongest(terms); len(got) != bm25.RankedTerms || got[0].n != 0 {
-		t.Errorf("of %d terms Strongest returns %d, the first is %+v", len(terms), len(got), got[0])
+		t.Errorf("Strongest of %d terms returns %d, the first is %+v, want them unchanged", len(terms), len(got), got[0])
 	}
 	terms = append(terms, term{bm25.Term{Weight: 99}, 99})
 	if got := bm25.Strongest(terms); len(got) != bm25.RankedTerms || got[0].n != 99 || got[len(got)-1].n != 1 {
-		t.Errorf("of one more Strongest returns %d, %+v to %+v", len(got), got[0], got[len(got)-1])
+		t.Errorf("Strongest of one more term returns %d, %+v to %+v, want the greatest weights first", len(got), got[0], got[len(got)-1])
 	}
 }
 
-func TestBalanceGivesMoreTermsTheirShare(t *testing.T) {
+func TestBalanceScalesFurtherTerms(t *testing.T) {
 	terms := []term{{bm25.Term{Weight: 3}, 0}, {bm25.Term{Weight: 4}, 0}}
 	more := []term{{bm25.Term{Weight: 100}, 0}, {bm25.Term{Weight: 300}, 0}}
 	bm25.Balance(terms, more)
 	if got := bm25.Sum(more) / (bm25.Sum(more) + bm25.Sum(terms)); math.Abs(got-bm25.MoreShare) > 1e-12 {
-		t.Errorf("further terms weigh %g of all, want %g", got, bm25.MoreShare)
+		t.Errorf("further terms have the share %g of the total weight, want %g", got, bm25.MoreShare)
 	}
 	if got := more[1].Weight / more[0].Weight; math.Abs(got-3) > 1e-12 {
 		t.Errorf("one further term weighs %g times the other, want 3", got)

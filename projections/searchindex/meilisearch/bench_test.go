@@ -25,7 +25,7 @@ const (
 	benchTask     = 10 << 20
 )
 
-// benchPassage has about 150 words, in about the proportions of natural language.
+// benchPassage returns a passage of about 150 words, distributed as in natural language.
 func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
 	var text strings.Builder
 	for range 100 + rnd.IntN(100) {
@@ -38,9 +38,9 @@ func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
 	}
 }
 
-// BenchmarkRebuildMeilisearch fills an index as a rebuild does, and meanwhile
-// one of the same settings with the same documents by a bare loop, in tasks of
-// 10 MB that are waited for at the end. The two take turns at going first.
+// BenchmarkRebuildMeilisearch compares the time to fill an index as a rebuild does with
+// that of a loop that only sends the same documents in tasks of 10 MB and waits for the
+// last one.
 func BenchmarkRebuildMeilisearch(b *testing.B) {
 	s := benchServer(b)
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -75,7 +75,7 @@ func BenchmarkRebuildMeilisearch(b *testing.B) {
 func benchServer(b *testing.B) *server {
 	text := os.Getenv("ANNALS_TEST_MEILISEARCH")
 	if text == "" {
-		b.Skip("ANNALS_TEST_MEILISEARCH names no server")
+		b.Skip("ANNALS_TEST_MEILISEARCH is empty: set it to the URL of a server")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -92,7 +92,7 @@ func benchServer(b *testing.B) *server {
 	return s
 }
 
-// benchIndex returns an index with its settings, which is removed at the end.
+// benchIndex returns an empty index with its settings, which is removed at the end.
 func benchIndex(b *testing.B, s *server) *index {
 	generation := uuid.NewString()
 	x := s.index(generation)
@@ -121,6 +121,7 @@ func benchFill(b *testing.B, s *server, batches []searchindex.Batch) time.Durati
 	return time.Since(begun)
 }
 
+// benchBare fills an index by a loop without this package.
 func benchBare(b *testing.B, s *server, batches []searchindex.Batch) time.Duration {
 	x := benchIndex(b, s)
 	var bodies [][]byte

@@ -12,15 +12,14 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// hang takes calls and answers none.
+// hang reads requests and never replies.
 func hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// TestBreakerOpensForUnreachableServer searches on a server that hangs or is gone.
-// The first searches fail long before their own timeout, and later ones are not
-// sent, until the server answers a probe.
+// On a server that hangs or is gone the first searches fail long before their own timeout.
+// Later ones are not sent until the server responds to a probe.
 func TestBreakerOpensForUnreachableServer(t *testing.T) {
 	for name, broken := range map[string]meilisearchtest.Fault{
 		"hangs":    hang,
@@ -29,7 +28,7 @@ func TestBreakerOpensForUnreachableServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, s := stub(t)
-			s.Hurry(10 * time.Minute)
+			s.SetTimeouts(10 * time.Minute)
 			x := s.Index("passages-1")
 			apply(t, x, batch(1, "lighthouse"))
 			lighthouse := searchindex.Query{Text: "lighthouse", All: true}
@@ -48,46 +47,45 @@ func TestBreakerOpensForUnreachableServer(t *testing.T) {
 				}()
 			}
 			for range 3 {
-				wantUnreachable(t, "a search that waits", <-ended)
+				wantUnreachable(t, "a search in progress", <-ended)
 			}
 			s.AwaitUnreachable()
-			asked := searches.Load()
+			sent := searches.Load()
 			for range 10 {
 				_, err := x.Search(t.Context(), lighthouse)
 				wantUnreachable(t, "a search on an unreachable server", err)
 			}
-			if n := searches.Load() - asked; n != 0 {
+			if n := searches.Load() - sent; n != 0 {
 				t.Errorf("%d searches reached a server while the breaker was open", n)
 			}
 			wantUnreachable(t, "Unreachable", x.Unreachable())
 			server.Answer()
 			s.AwaitReachable()
 			if err := x.Unreachable(); err != nil {
-				t.Errorf("Unreachable of a server that answers: %v", err)
+				t.Errorf("Unreachable of a server that responds again = %v, want nil", err)
 			}
-			wantHolds(t, x, 1, "lighthouse")
-			server.Break(broken) // Close is not to wait for it
+			wantIndexed(t, x, 1, "lighthouse")
+			server.Break(broken) // Close must not wait for it
 		})
 	}
 }
 
-// TestBreakerIgnoresSlowSearch has one slow search on a server that answers all
-// else.
+// One slow search does not open the breaker while the server responds to other requests.
 func TestBreakerIgnoresSlowSearch(t *testing.T) {
 	server, s := stub(t)
-	s.Hurry(10 * time.Minute)
+	s.SetTimeouts(10 * time.Minute)
 	x := s.Index("passages-1")
 	apply(t, x, batch(1, "lighthouse", "meadow"))
-	answer, asked := make(chan struct{}), make(chan struct{}, 1)
+	proceed, probed := make(chan struct{}), make(chan struct{}, 1)
 	server.Break(func(w http.ResponseWriter, r *http.Request, h http.Handler) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		switch {
 		case bytes.Contains(body, []byte("meadow")):
-			<-answer
+			<-proceed
 		case r.URL.Path == "/version":
 			select {
-			case asked <- struct{}{}:
+			case probed <- struct{}{}:
 			default:
 			}
 		}
@@ -98,16 +96,16 @@ func TestBreakerIgnoresSlowSearch(t *testing.T) {
 		_, err := x.Search(t.Context(), searchindex.Query{Text: "meadow", All: true})
 		ended <- err
 	}()
-	<-asked // a probe
+	<-probed
 	s.AwaitReachable()
 	if err := x.Unreachable(); err != nil {
-		t.Errorf("Unreachable while a search is slow: %v", err)
+		t.Errorf("Unreachable during a slow search = %v, want nil", err)
 	}
 	if hits, err := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true}); err != nil || len(hits) != 1 {
-		t.Errorf("a search during a slow one: %v, %v", hits, err)
+		t.Errorf("a search during a slow one = %v, %v, want one hit", hits, err)
 	}
-	close(answer)
+	close(proceed)
 	if err := <-ended; err != nil {
-		t.Errorf("the slow search: %v", err)
+		t.Errorf("the slow search = %v, want nil", err)
 	}
 }

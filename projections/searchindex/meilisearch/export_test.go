@@ -15,15 +15,15 @@ var Open = open
 // Index returns the index of a generation.
 func (s *server) Index(generation string) *index { return s.index(generation) }
 
-// Hurry sets all timeouts.
-func (s *server) Hurry(to time.Duration) {
+// SetTimeouts sets the timeouts of all requests.
+func (s *server) SetTimeouts(to time.Duration) {
 	s.limits.search, s.limits.ask, s.limits.send, s.limits.settle = to, to, to, to
 }
 
 // AwaitUnreachable returns once the breaker is open.
 func (s *server) AwaitUnreachable() { <-s.breaker.state().Done() }
 
-// AwaitReachable returns once the server is not probed any more.
+// AwaitReachable returns once the server is no longer probed.
 func (s *server) AwaitReachable() {
 	s.breaker.mu.Lock()
 	probing := s.breaker.probing
@@ -33,5 +33,5 @@ func (s *server) AwaitReachable() {
 	}
 }
 
-// SetTask sets how many bytes Fill sends at once.
+// SetTask sets the size in bytes of the tasks that Fill sends.
 func (s *server) SetTask(bytes int) { s.limits.task = bytes }

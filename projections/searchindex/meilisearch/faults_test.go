@@ -18,14 +18,14 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// patience is long enough for all retries of a request that fails at once.
-const patience = 1500 * time.Millisecond
+// requestTimeout is long enough for all retries of a request that fails immediately.
+const requestTimeout = 1500 * time.Millisecond
 
 func stub(t *testing.T) (*meilisearchtest.Server, *meilisearch.Server) {
 	t.Helper()
 	server := meilisearchtest.New(t)
 	s := open(t, server.URL("test-"))
-	s.Hurry(patience)
+	s.SetTimeouts(requestTimeout)
 	return server, s
 }
 
@@ -44,9 +44,9 @@ func apply(t *testing.T, x *meilisearch.Index, b searchindex.Batch) {
 	}
 }
 
-// wantHolds checks that an index is at a position, with passages of these texts
-// and no others.
-func wantHolds(t *testing.T, x *meilisearch.Index, p events.Position, texts ...string) {
+// wantIndexed checks that an index is at a position and has exactly the passages with
+// these texts.
+func wantIndexed(t *testing.T, x *meilisearch.Index, p events.Position, texts ...string) {
 	t.Helper()
 	if got, err := x.Position(t.Context()); err != nil || got != p {
 		t.Errorf("Position = %d, %v, want %d", got, err, p)
@@ -65,16 +65,15 @@ func wantHolds(t *testing.T, x *meilisearch.Index, p events.Position, texts ...s
 func wantUnreachable(t *testing.T, what string, err error) {
 	t.Helper()
 	if !fault.Is(err, fault.Unavailable) {
-		t.Errorf("%s: %v, want it unavailable", what, err)
+		t.Errorf("%s = %v, want an error of kind unavailable", what, err)
 		return
 	}
 	if strings.Contains(fault.Detail(err), meilisearchtest.Key) {
-		t.Errorf("%s contains the key: %s", what, fault.Detail(err))
+		t.Errorf("the error of %s contains the key: %s", what, fault.Detail(err))
 	}
 }
 
-// TestFaultsLoseNothing changes an index while network and server fail in many ways.
-// Each change fails, and succeeds when it is repeated.
+// A change fails while the network or the server fails, and succeeds when it is repeated.
 func TestFaultsLoseNothing(t *testing.T) {
 	status := func(code int, body string) meilisearchtest.Fault {
 		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
@@ -83,12 +82,12 @@ func TestFaultsLoseNothing(t *testing.T) {
 		}
 	}
 	for name, broken := range map[string]meilisearchtest.Fault{
-		"no gateway":          status(http.StatusBadGateway, "<html>502</html>"),
+		"a bad gateway":       status(http.StatusBadGateway, "<html>502</html>"),
 		"an overloaded proxy": status(http.StatusServiceUnavailable, ""),
-		"a page":              status(http.StatusOK, "<html>welcome</html>"),
+		"an HTML page":        status(http.StatusOK, "<html>welcome</html>"),
 		"an empty object":     status(http.StatusOK, "{}"),
 		"null":                status(http.StatusOK, "null"),
-		"an endless answer": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		"an endless reply": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 					return
@@ -98,8 +97,8 @@ func TestFaultsLoseNothing(t *testing.T) {
 		"a redirect": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, "/login", http.StatusFound)
 		},
-		"a dropped call":      func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { meilisearchtest.Drop(w) },
-		"a dropped reply":     func(w http.ResponseWriter, r *http.Request, server http.Handler) { lose(w, r, server) },
+		"a dropped request":   func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { meilisearchtest.Drop(w) },
+		"a dropped reply":     func(w http.ResponseWriter, r *http.Request, server http.Handler) { dropReply(w, r, server) },
 		"a server that hangs": hang,
 		"a full queue": func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/documents") {
@@ -126,16 +125,16 @@ func TestFaultsLoseNothing(t *testing.T) {
 			server.Answer()
 			s.AwaitReachable()
 			if name != "a dropped reply" { // after which the change may have been made
-				wantHolds(t, x, 1, "lighthouse")
+				wantIndexed(t, x, 1, "lighthouse")
 			}
 			apply(t, x, batch(2, "meadow"))
-			wantHolds(t, x, 2, "lighthouse", "meadow")
+			wantIndexed(t, x, 2, "lighthouse", "meadow")
 		})
 	}
 }
 
-// lose drops the server's answer.
-func lose(w http.ResponseWriter, r *http.Request, server http.Handler) {
+// dropReply processes a request and drops the reply.
+func dropReply(w http.ResponseWriter, r *http.Request, server http.Handler) {
 	server.ServeHTTP(httptest.NewRecorder(), r)
 	meilisearchtest.Drop(w)
 }
@@ -147,13 +146,13 @@ func TestLostReplyIsRetried(t *testing.T) {
 	var lost atomic.Bool
 	server.Break(func(w http.ResponseWriter, r *http.Request, server http.Handler) {
 		if strings.HasSuffix(r.URL.Path, "/documents") && lost.CompareAndSwap(false, true) {
-			lose(w, r, server)
+			dropReply(w, r, server)
 			return
 		}
 		server.ServeHTTP(w, r)
 	})
 	apply(t, x, batch(2, "meadow"))
-	wantHolds(t, x, 2, "lighthouse", "meadow")
+	wantIndexed(t, x, 2, "lighthouse", "meadow")
 	if !lost.Load() {
 		t.Error("no reply was lost")
 	}
@@ -167,32 +166,32 @@ func TestFailedTaskChangesNothing(t *testing.T) {
 		server.FailNext(code)
 		err := x.Apply(t.Context(), batch(2, "meadow"))
 		if err == nil || (code == "internal") != fault.Is(err, fault.Internal) {
-			t.Errorf("a task that fails by %q: %v", code, err)
+			t.Errorf("Apply with a task that fails with the code %q = %v, want an error of kind internal only for the code internal", code, err)
 		}
-		wantHolds(t, x, 1, "lighthouse")
+		wantIndexed(t, x, 1, "lighthouse")
 		apply(t, x, batch(2, "meadow"))
-		wantHolds(t, x, 2, "lighthouse", "meadow")
+		wantIndexed(t, x, 2, "lighthouse", "meadow")
 	}
 }
 
-// TestPendingTaskIsAwaited has a server that accepts tasks and does not run them:
-// retries must not make its queue grow.
+// While the server accepts tasks and does not run them, retries must not make its queue
+// grow.
 func TestPendingTaskIsAwaited(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	apply(t, x, batch(1, "lighthouse"))
-	s.Hurry(100 * time.Millisecond)
+	s.SetTimeouts(100 * time.Millisecond)
 	server.Hold()
 	for range 3 {
 		wantUnreachable(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
 	}
 	if n := server.Queued(); n != 1 {
-		t.Errorf("%d tasks wait, want 1", n)
+		t.Errorf("%d tasks are queued, want 1", n)
 	}
-	s.Hurry(patience)
+	s.SetTimeouts(requestTimeout)
 	server.Release()
 	apply(t, x, batch(2, "meadow"))
-	wantHolds(t, x, 2, "lighthouse", "meadow")
+	wantIndexed(t, x, 2, "lighthouse", "meadow")
 }
 
 func TestForgottenTaskIsSentAgain(t *testing.T) {
@@ -206,11 +205,11 @@ func TestForgottenTaskIsSentAgain(t *testing.T) {
 	wantUnreachable(t, "Apply", x.Apply(t.Context(), batch(2, "meadow")))
 	server.Answer()
 	apply(t, x, batch(2, "meadow"))
-	wantHolds(t, x, 2, "lighthouse", "meadow")
+	wantIndexed(t, x, 2, "lighthouse", "meadow")
 }
 
-// TestFillCountsOnceSettled has one of several large tasks fail.
-func TestFillCountsOnceSettled(t *testing.T) {
+// If one of several large tasks fails, Settle fails and the position does not move.
+func TestSettleFailsWithAnyTask(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
 	s.SetTask(1000)
@@ -227,7 +226,7 @@ func TestFillCountsOnceSettled(t *testing.T) {
 	}
 	server.FailNext("internal")
 	if err := fill(); err == nil {
-		t.Error("a task failed, and Settle succeeded")
+		t.Error("Settle succeeded although a task failed")
 	}
 	if p, err := x.Position(t.Context()); err != nil || p != 0 {
 		t.Errorf("Position = %d, %v, want 0", p, err)
@@ -235,15 +234,15 @@ func TestFillCountsOnceSettled(t *testing.T) {
 	if err := fill(); err != nil {
 		t.Fatal(err)
 	}
-	wantHolds(t, x, 7, "lighthouse", "lighthouse2", "meadow", "meadow2", "mill", "mill2")
+	wantIndexed(t, x, 7, "lighthouse", "lighthouse2", "meadow", "meadow2", "mill", "mill2")
 }
 
-func TestMissingIndexIsDamaged(t *testing.T) {
-	for name, damage := range map[string]func(*meilisearchtest.Server, *meilisearch.Server) error{
+func TestMissingIndexIsCorrupt(t *testing.T) {
+	for name, remove := range map[string]func(*meilisearchtest.Server, *meilisearch.Server) error{
 		"removed": func(_ *meilisearchtest.Server, s *meilisearch.Server) error {
 			return s.Remove(t.Context(), "passages-1")
 		},
-		"exchanged": func(server *meilisearchtest.Server, _ *meilisearch.Server) error {
+		"replaced": func(server *meilisearchtest.Server, _ *meilisearch.Server) error {
 			server.Exchange("test-passages-1")
 			return nil
 		},
@@ -251,18 +250,18 @@ func TestMissingIndexIsDamaged(t *testing.T) {
 		server, s := stub(t)
 		x := s.Index("passages-1")
 		apply(t, x, batch(1, "lighthouse"))
-		if err := damage(server, s); err != nil {
+		if err := remove(server, s); err != nil {
 			t.Fatal(err)
 		}
 		_, errPosition := x.Position(t.Context())
 		_, errSearch := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
 		for what, err := range map[string]error{"Position": errPosition, "Search": errSearch, "Apply": x.Apply(t.Context(), batch(2, "meadow"))} {
 			if !errors.Is(err, searchindex.ErrDamaged) {
-				t.Errorf("%s of an index that was %s: %v, want it damaged", what, name, err)
+				t.Errorf("%s of an index that was %s = %v, want %v", what, name, err, searchindex.ErrDamaged)
 			}
 		}
 		if p, err := s.Index("passages-1").Position(t.Context()); err != nil || p != 0 {
-			t.Errorf("opened again, Position = %d, %v, want 0", p, err)
+			t.Errorf("Position of the index opened again = %d, %v, want 0", p, err)
 		}
 	}
 }
@@ -274,7 +273,7 @@ func TestWrongKeyError(t *testing.T) {
 	_, errSearch := x.Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true})
 	for what, err := range map[string]error{"Search": errSearch, "Apply": x.Apply(t.Context(), batch(1, "meadow"))} {
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "key") || strings.Contains(fault.Detail(err), "another-key") {
-			t.Errorf("%s with a wrong key: %v", what, err)
+			t.Errorf("%s with a wrong key = %v, want an error of kind unavailable about the key", what, err)
 		}
 	}
 }
@@ -289,7 +288,7 @@ func TestOldServerError(t *testing.T) {
 		server.ServeHTTP(w, r)
 	})
 	if err := s.Index("passages-1").Apply(t.Context(), batch(1, "meadow")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "1.3.2") {
-		t.Errorf("Apply to an old server: %v", err)
+		t.Errorf("Apply on an old server = %v, want an error of kind unavailable with its version", err)
 	}
 }
 
@@ -315,10 +314,10 @@ func TestDeletedPassagesAreSwept(t *testing.T) {
 	}
 }
 
-// TestThousandsOfGrants has a caller who was granted one folder at a time.
-func TestThousandsOfGrants(t *testing.T) {
+// A caller may have grants on thousands of folders.
+func TestSearchWithThousandsOfGrants(t *testing.T) {
 	_, s := stub(t)
-	s.Hurry(time.Minute)
+	s.SetTimeouts(time.Minute)
 	x := s.Index("passages-1")
 	b := batch(1, "lighthouse keeper", "keeper")
 	b.Put[0].Folders = []string{"folder-4999"}
@@ -332,7 +331,7 @@ func TestThousandsOfGrants(t *testing.T) {
 	}
 }
 
-// An index that is removed while it is created is an error.
+// Apply fails if the index is removed while it is created.
 func TestIndexRemovedDuringCreation(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("g")
@@ -345,14 +344,14 @@ func TestIndexRemovedDuringCreation(t *testing.T) {
 		stub.ServeHTTP(w, r)
 	})
 	if err := x.Apply(t.Context(), batch(1, "one")); err == nil {
-		t.Error("Apply to an index that is not there: no error")
+		t.Error("Apply to a removed index returned no error")
 	}
 	server.Answer()
 	apply(t, x, batch(1, "one"))
-	wantHolds(t, x, 1, "one")
+	wantIndexed(t, x, 1, "one")
 }
 
-// An answer from before an index was created may arrive later.
+// A reply that the index is missing may be older than the index.
 func TestIndexBeingCreatedIsNotLost(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("a")

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-func TestKeysAreInTheOrderOfIDs(t *testing.T) {
+func TestKeysKeepOrderOfIDs(t *testing.T) {
 	const document = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 	ids := []string{document + "/1/0/0", document + "/1/0/1", document + "/1/0/10", document + "/1/1/0", document + "/1/10/0", document + "/10/0/0", document + "/2/0/0"}
 	if !slices.IsSorted(ids) || !slices.IsSorted(keys(ids)) {
-		t.Errorf("the keys of %v are %v", ids, keys(ids))
+		t.Errorf("the keys of %v are %v, want them in the same order", ids, keys(ids))
 	}
 }
 

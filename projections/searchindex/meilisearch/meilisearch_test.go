@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// realServer opens the server that ANNALS_TEST_MEILISEARCH names, with a prefix
-// of the test's own. It skips the test if none is named.
+// realServer opens the server at the URL in ANNALS_TEST_MEILISEARCH, with a random prefix
+// for the test. It skips the test if the variable is empty.
 func realServer(t testing.TB) *meilisearch.Server {
 	t.Helper()
 	text := os.Getenv("ANNALS_TEST_MEILISEARCH")
 	if text == "" {
-		t.Skip("ANNALS_TEST_MEILISEARCH names no server")
+		t.Skip("ANNALS_TEST_MEILISEARCH is empty: set it to the URL of a server")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -60,8 +60,7 @@ func TestEngine(t *testing.T) {
 	searchindextest.Run(t, indexes(realServer(t)))
 }
 
-// TestEngineOverStub is TestEngine without a server: the stub tolerates no
-// misspellings and ranks by words alone.
+// TestEngineOverStub is TestEngine on a stub, which ranks only by the number of words.
 func TestEngineOverStub(t *testing.T) {
 	searchindextest.Run(t, indexes(open(t, meilisearchtest.New(t).URL("test-"))))
 }
@@ -70,7 +69,7 @@ func TestStore(t *testing.T) {
 	searchindextest.RunStore(t, meilisearch.Kind, meilisearchtest.New(t).URL("store-"))
 }
 
-// TestMisspeltWordsAreFound holds what the embedded engine does not promise.
+// The embedded engine does not promise this for words that other passages contain.
 func TestMisspeltWordsAreFound(t *testing.T) {
 	s := realServer(t)
 	x := indexes(s)(t, "a")

@@ -10,7 +10,7 @@ import (
 	"annals/projections/searchindex"
 )
 
-// generate returns n passages of 30 to 170 words, the same ones for the same seed.
+// generate returns n passages of 30 to 170 words, which are the same for the same seed.
 func generate(seed uint64, n int) []searchindex.Passage {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	passages := make([]searchindex.Passage, n)
@@ -28,8 +28,8 @@ func generate(seed uint64, n int) []searchindex.Passage {
 	return passages
 }
 
-// sentence returns a text of words w0, w1, …, in about the proportions of a natural
-// language with some 20,000 words (Zipf's law).
+// sentence returns a text of the words w0 to w19999, distributed by Zipf's law as in
+// natural language.
 func sentence(rnd *rand.Rand, words int) string {
 	var b strings.Builder
 	for range words {

@@ -10,13 +10,12 @@ import (
 	"annals/projections/searchindex"
 )
 
-// testHidden compares indexes with the same readable passages and different numbers
-// of hidden ones: none, as many, or far more, some of them replaced and deleted. Ids,
-// order and scores must be identical for every query.
+// testHidden compares indexes with the same readable passages and different numbers of
+// hidden ones. Ids, order and scores must be identical for every query.
 func testHidden(t *testing.T, open Open) {
 	for seed := range uint64(2) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		shown := generate(20+seed, 70+180*int(seed)) // at last more than an engine scores
+		shown := generate(20+seed, 70+180*int(seed)) // the second time more than an engine scores
 		engines := make([]searchindex.Engine, 3)
 		for i := range engines {
 			engines[i] = open(t, fmt.Sprint(seed, "-", i))
@@ -34,13 +33,13 @@ func testHidden(t *testing.T, open Open) {
 			}
 		}
 		if found < 200 {
-			t.Errorf("all searches found %d passages: they compare too little", found)
+			t.Errorf("all searches found %d passages, want 200 at least for a useful comparison", found)
 		}
 	}
 }
 
-// fillHidden adds the shown passages among hidden ones with the same words, in small
-// batches and random order. Then it replaces and deletes some hidden ones.
+// fillHidden adds the readable passages and hidden ones with the same words, in random
+// order and small batches. Then it replaces and deletes some hidden ones.
 func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []searchindex.Passage, hidden int) {
 	all := slices.Clone(shown)
 	var change searchindex.Batch
@@ -78,7 +77,7 @@ func misspelt(text string, letter int) string {
 	return strings.Replace(text, word, word[:letter]+word[letter+1:], 1)
 }
 
-// hiddenQuery asks for something in the folders that generate files in.
+// hiddenQuery returns a random query in the folders of generate.
 func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	folder := func() string { return fmt.Sprint("folder", rnd.IntN(7)) }
 	q := searchindex.Query{Text: sentence(rnd, 1+rnd.IntN(9)), Limit: 1 + rnd.IntN(60), Offset: rnd.IntN(3) * rnd.IntN(20)}
@@ -88,7 +87,7 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	switch rnd.IntN(5) {
 	case 0:
 		q.Granted = []string{folder()}
-	case 3: // enough to make counting in them expensive
+	case 3: // so many that counting in them is expensive
 		for i := range 400 {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}
@@ -96,7 +95,7 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 		for i := range 7 {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}
-	case 2: // a right on a folder includes all below it
+	case 2: // Folders below the granted one
 		q.Folders, q.Inside = []string{folder(), folder()}, true
 		q.Granted = append([]string{folder()}, q.Folders...)
 		for i := range rnd.IntN(2) * 300 {

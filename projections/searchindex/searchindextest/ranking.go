@@ -14,16 +14,16 @@ import (
 	"annals/projections/searchindex"
 )
 
-// floors are the results of a naive reference, by suite and measure.
+// floors are the results of a simple reference implementation, by suite and measure.
 var floors = map[string]float64{
 	"cranfield nDCG@10": .380, "med nDCG@10": .712, "scifact-train nDCG@10": .701,
 	"squad answer in top 1": .882, "squad answer in top 5": .964, "tldr-en MRR@10": .979, "gutenberg quote in top 1": .975,
 }
 
-// Ranking measures how well questions find their passages: it cuts the documents of
-// the development collections with cut, puts all of them into one engine, and asks
-// as the server does, within the collection's folder. It skips the test if the
-// collections are missing, and fails if a measure is not above its floor.
+// Ranking measures how well queries find their passages. It cuts the documents of the
+// development collections by cut, indexes all of them in one engine, and searches as the
+// server does, within the folder of a collection. It skips the test if the collections
+// are missing, and fails if a measure is not above its floor.
 func Ranking(t *testing.T, e searchindex.Engine, cut func(section string) []string) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -73,8 +73,8 @@ func (r *ranking) index(t *testing.T, s suite) {
 	apply(t, r.engine, b)
 }
 
-// ask returns the passages that the server would show, and those without a second
-// search and reranking.
+// ask returns the passages that the server would return for a query, and those that it
+// would return without a second search and reranking.
 func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
 	q := searchindex.Query{Text: text, All: true, Folders: []string{s.name}, Limit: searchindex.Candidates}
 	hits := search(t, r.engine, q)
@@ -110,7 +110,7 @@ func (r *ranking) measure(t *testing.T, s suite) (plain, reranked map[string]flo
 	return plain, reranked
 }
 
-// judge adds the measures of one result, times share, to sums.
+// judge adds the measures of one result, multiplied by share, to sums.
 func judge(suite string, q query, shown []searchindex.Passage, sums map[string]float64, share float64) {
 	switch suite {
 	case "squad":
@@ -134,7 +134,7 @@ func indicate(b bool) float64 {
 	return 0
 }
 
-// distinct returns the documents of passages, each once, in order.
+// distinct returns the documents of passages in order, without duplicates.
 func distinct(passages []searchindex.Passage) []string {
 	var documents []string
 	for _, p := range passages {
@@ -145,7 +145,7 @@ func distinct(passages []searchindex.Passage) []string {
 	return documents
 }
 
-// ndcg is the normalised discounted cumulative gain of the first 10.
+// ndcg returns the normalised discounted cumulative gain of the first 10 documents.
 func ndcg(documents []string, gains map[string]float64) float64 {
 	var got, ideal float64
 	for i, d := range documents[:min(10, len(documents))] {

@@ -37,12 +37,12 @@ func testRareFilters(t *testing.T, open Open) {
 			} {
 				q.Text, q.Limit = "number", 10
 				if got := ids(search(t, e, q)); got != "passage-"+id {
-					t.Errorf("by its %s, passage-%s was found as %q", what, id, got)
+					t.Errorf("by the %s of passage-%s the search finds %q, want that passage", what, id, got)
 				}
 			}
 		}
 	}
 	if got := len(search(t, e, searchindex.Query{Text: "number", All: true, Folders: []string{"top"}, Limit: 100})); got != batches*each {
-		t.Errorf("%d passages below the top folder, want %d", got, batches*each)
+		t.Errorf("the search finds %d passages below the top folder, want %d", got, batches*each)
 	}
 }

@@ -1,4 +1,4 @@
-// Package searchindextest is the one suite that every search engine passes.
+// Package searchindextest is the test suite that every search engine has to pass.
 package searchindextest
 
 import (
@@ -18,23 +18,22 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Open opens the engine of a name, which belongs to one test, or creates it. What was
-// applied before an engine was closed is there when it is opened again. The end of
-// the test closes it.
+// Open opens the engine with a name, which is unique within a test, and creates it if it
+// does not exist. An engine that is opened again has all changes from before. It is closed
+// when the test ends.
 type Open func(t testing.TB, name string) searchindex.Engine
 
-// Run checks that the engines of open keep the promises of
-// searchindex.Engine.
+// Run checks that the engines which open returns implement searchindex.Engine.
 func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"an empty index":                testEmpty,
 		"put, replace, delete":          testChanges,
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
-		"words written alike":           testAlike,
-		"filters of rare things":        testRareFilters,
+		"similar words":                 testAlike,
+		"filters of rare values":        testRareFilters,
 		"filters do not change scores":  testFilterScores,
-		"what is hidden has no effect":  testHidden,
+		"hidden passages do not matter": testHidden,
 		"batching does not matter":      testBatching,
 		"ties are broken by id":         testTies,
 		"languages":                     testLanguages,
@@ -45,7 +44,7 @@ func Run(t *testing.T, open Open) {
 		"titles and sections are found": testHeadings,
 		"searching while writing":       testConcurrent,
 		"listing":                       testEach,
-		"an ended context":              testCanceled,
+		"a canceled context":            testCanceled,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -94,7 +93,7 @@ func testEmpty(t *testing.T, open Open) {
 	wantCount(t, e, 0)
 	wantPosition(t, e, 0)
 	if hits := search(t, e, searchindex.Query{Text: "anything", All: true}); len(hits) != 0 {
-		t.Errorf("an empty index finds %v", hits)
+		t.Errorf("Search in an empty index = %v, want none", hits)
 	}
 	apply(t, e, searchindex.Batch{Position: 7})
 	wantPosition(t, e, 7)
@@ -143,7 +142,7 @@ func testEach(t *testing.T, open Open) {
 		return ids
 	}
 	if got := each(); len(got) > 0 {
-		t.Errorf("an empty index lists %v", got)
+		t.Errorf("Each of an empty index lists %v, want none", got)
 	}
 	apply(t, e, searchindex.Batch{Put: generate(1, 300)})
 	var want []string
@@ -163,12 +162,12 @@ func testEach(t *testing.T, open Open) {
 	stop, calls := errors.New("enough"), 0
 	err := e.Each(t.Context(), func(string) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("Each = %v after %d calls of a function that fails, want its error after one", err, calls)
+		t.Errorf("Each = %v after %d calls of a function that fails, want its error after one call", err, calls)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := e.Each(ended, func(string) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("Each with an ended context = %v", err)
+		t.Errorf("Each with a canceled context = %v, want canceled", err)
 	}
 }
 
@@ -225,11 +224,11 @@ func testFilterScores(t *testing.T, open Open) {
 		q.Folders, q.Inside, q.Tags = []string{"folder3"}, !q.All, []string{"tag1"}
 		hits := search(t, e, q)
 		if len(hits) == 0 || len(hits) >= len(score) {
-			t.Fatalf("the filter passes %d of %d", len(hits), len(score))
+			t.Fatalf("the filter passes %d of %d passages, want some of them", len(hits), len(score))
 		}
 		for _, h := range hits {
 			if h.Score != score[h.ID] {
-				t.Errorf("passage %s scores %v with a filter, %v without", h.ID, h.Score, score[h.ID])
+				t.Errorf("passage %s scores %v with a filter and %v without, want the same", h.ID, h.Score, score[h.ID])
 			}
 		}
 	}
@@ -242,7 +241,7 @@ func testBatching(t *testing.T, open Open) {
 
 	many := open(t, "many")
 	for i, p := range slices.Backward(passages) {
-		if i%3 == 0 { // an older text, longer and of other words
+		if i%3 == 0 { // an older, longer text of other words
 			p.Text = strings.Repeat("w1 w2 other ", 1+i%50)
 			apply(t, many, searchindex.Batch{Put: []searchindex.Passage{p}, Position: 1})
 		}
@@ -271,7 +270,7 @@ func testBatching(t *testing.T, open Open) {
 func wantSame(t testing.TB, got, want []searchindex.Hit) {
 	t.Helper()
 	if ids(got) != ids(want) {
-		t.Errorf("found %s\nwant %s", ids(got), ids(want))
+		t.Errorf("the search finds %s\nwant %s", ids(got), ids(want))
 		return
 	}
 	for i := range got {
@@ -288,7 +287,7 @@ func testTies(t *testing.T, open Open) {
 		apply(t, e, searchindex.Batch{Put: []searchindex.Passage{{ID: id, Text: "twin lighthouses"}}})
 	}
 	if got, want := ids(search(t, e, searchindex.Query{Text: "lighthouse", All: true, Limit: 4})), "100 101 102 103"; got != want {
-		t.Errorf("found %s, want %s", got, want)
+		t.Errorf("the search finds %s, want %s", got, want)
 	}
 }
 
@@ -320,7 +319,7 @@ func testStopWords(t *testing.T, open Open) {
 		t.Errorf("The Who finds %q, want %q", got, want)
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "who is at the sea?", All: true})); !strings.HasPrefix(got, "3") {
-		t.Errorf("stop words outweigh the others: found %q", got)
+		t.Errorf("a query with stop words finds %q, want 3 first", got)
 	}
 }
 
@@ -331,11 +330,11 @@ func testMore(t *testing.T, open Open) {
 	}})
 	q := searchindex.Query{Text: "ships", All: true, More: []searchindex.Term{{Text: "harbour", Weight: 1}, {Text: "unknown", Weight: 1}}}
 	if got := ids(search(t, e, q)); got != "2 1" && got != "1 2" {
-		t.Errorf("with more terms a search finds %q, want 1 and 2", got)
+		t.Errorf("with further terms a search finds %q, want 1 and 2", got)
 	}
 	q.Text = ""
 	if got := ids(search(t, e, q)); got != "" {
-		t.Errorf("more terms alone find %q", got)
+		t.Errorf("further terms alone find %q, want nothing", got)
 	}
 }
 
@@ -350,12 +349,12 @@ func testMalformedQueries(t *testing.T, open Open) {
 		long += fmt.Sprintf(" w%d", i)
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: long, All: true, Limit: 200})); !strings.Contains(got, "rare") {
-		t.Error("the rarest word of a long query is not looked for")
+		t.Error("a long query does not find the passage with its rarest word")
 	}
 	for _, q := range []searchindex.Query{{Limit: -1}, {Offset: -1}, {Limit: searchindex.MaxLimit + 1}, {Offset: searchindex.MaxOffset + 1}} {
 		q.Text, q.All = "w1", true
 		if _, err := e.Search(t.Context(), q); !fault.Is(err, fault.Invalid) {
-			t.Errorf("Search(%+v): %v, want an invalid query", q, err)
+			t.Errorf("Search(%+v) = %v, want an error of kind invalid", q, err)
 		}
 	}
 }
@@ -366,7 +365,7 @@ func testPages(t *testing.T, open Open) {
 	q := searchindex.Query{Text: "w1 w2 w9", All: true, Limit: 60}
 	all := search(t, e, q)
 	if len(all) != 60 {
-		t.Fatalf("found %d, want 60", len(all))
+		t.Fatalf("Search finds %d passages, want 60", len(all))
 	}
 	var pages []searchindex.Hit
 	for q.Limit = 25; q.Offset < 60; q.Offset += 25 {
@@ -375,10 +374,10 @@ func testPages(t *testing.T, open Open) {
 	wantSame(t, pages[:60], all)
 	q.Offset = 5000
 	if got := search(t, e, q); len(got) != 0 {
-		t.Errorf("beyond the end found %d", len(got))
+		t.Errorf("an offset beyond the end finds %d passages, want none", len(got))
 	}
 	if got := search(t, e, searchindex.Query{Text: "w1", All: true}); len(got) != 10 {
-		t.Errorf("without a limit found %d, want 10", len(got))
+		t.Errorf("without a limit Search finds %d passages, want 10", len(got))
 	}
 }
 
@@ -395,7 +394,7 @@ func testHeadings(t *testing.T, open Open) {
 	}
 }
 
-// testConcurrent searches during writes: each search sees all of a batch or nothing.
+// testConcurrent checks that a search sees all of a batch or nothing of it.
 func testConcurrent(t *testing.T, open Open) {
 	e := open(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -409,7 +408,7 @@ func testConcurrent(t *testing.T, open Open) {
 					return
 				}
 				if len(hits)%10 != 0 {
-					t.Errorf("a search saw %d passages of batches of 10", len(hits))
+					t.Errorf("a search found %d passages, want a multiple of 10, the batch size", len(hits))
 					return
 				}
 			}
@@ -433,16 +432,16 @@ func testCanceled(t *testing.T, open Open) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := e.Apply(ctx, searchindex.Batch{Position: 2}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Apply: %v, want a canceled context", err)
+		t.Errorf("Apply = %v, want canceled", err)
 	}
 	if _, err := e.Search(ctx, searchindex.Query{Text: "w1", All: true}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Search: %v, want a canceled context", err)
+		t.Errorf("Search = %v, want canceled", err)
 	}
 	wantPosition(t, e, 1)
 }
 
-// testAlike searches for words that are in no readable passage: they find passages
-// with a word of similar spelling, whatever is in other passages.
+// testAlike checks that a word that no readable passage has finds passages with words of
+// similar spelling, even if hidden passages have the word.
 func testAlike(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
@@ -461,6 +460,6 @@ func testAlike(t *testing.T, open Open) {
 		}
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "harbuor", All: true})); got != "3" {
-		t.Errorf("a word that a passage holds finds %q, want that alone", got)
+		t.Errorf("a word that one passage has finds %q, want only that passage", got)
 	}
 }

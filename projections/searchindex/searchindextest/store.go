@@ -8,7 +8,7 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Store is a store with methods that a test replaces by setting fields.
+// Store is a store of which a test can replace methods by setting fields.
 type Store struct {
 	searchindex.Store
 	OnOpen         func(ctx context.Context, generation string) (searchindex.Engine, error)
@@ -31,8 +31,7 @@ func (s Store) OpenReadOnly(ctx context.Context, generation string) (searchindex
 	return s.OnOpenReadOnly(ctx, generation)
 }
 
-// RunStore checks that a store, of a kind that a program offers, keeps the
-// promises of searchindex.Store.
+// RunStore checks that the stores of a kind implement searchindex.Store.
 func RunStore(t *testing.T, kind searchindex.Kind, url string) {
 	dir := t.TempDir()
 	open := func() searchindex.Store {
@@ -55,7 +54,7 @@ func RunStore(t *testing.T, kind searchindex.Kind, url string) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if got, err := e.Count(t.Context()); got != want || err != nil {
-			t.Errorf("%s: %d passages (%v), want %d", what, got, err, want)
+			t.Errorf("%s: Count = %d, %v, want %d", what, got, err, want)
 		}
 		return e
 	}
@@ -92,10 +91,10 @@ func RunStore(t *testing.T, kind searchindex.Kind, url string) {
 	}
 	if !s.Shared() {
 		if _, err := other.Lock(); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("Lock of a locked store: %v, want an error of kind unavailable", err)
+			t.Errorf("Lock of a locked store = %v, want an error of kind unavailable", err)
 		}
 		if _, err := other.OpenReadOnly(t.Context(), "store-2"); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("OpenReadOnly in a locked store: %v, want an error of kind unavailable", err)
+			t.Errorf("OpenReadOnly in a locked store = %v, want an error of kind unavailable", err)
 		}
 	}
 	if err := unlock(); err != nil {

@@ -39,7 +39,7 @@ func loadSuites(t *testing.T) []suite {
 	dev := collections(t)
 	suites := []suite{loadIR(t, dev, "cranfield"), loadIR(t, dev, "med"), loadIR(t, dev, "scifact-train"), loadSquad(t, dev)}
 	if _, err := exec.LookPath("zstd"); err != nil {
-		t.Log("without the program zstd: no known items, no novels")
+		t.Log("the program zstd is missing: the suites tldr-en and gutenberg are skipped")
 		return suites
 	}
 	return append(suites, loadTree(t, dev, "tldr-en"), loadNovels(t, dev))
@@ -163,7 +163,7 @@ func loadTree(t *testing.T, dev, name string) suite {
 	}
 	type item struct{ Query, File string }
 	for i, q := range readLines[item](t, filepath.Join(dev, "trees", name+".known_item.jsonl")) {
-		if i%6 == 0 { // enough of them
+		if i%6 == 0 { // a sixth is enough
 			s.queries = append(s.queries, query{text: q.Query, document: q.File})
 		}
 	}
