@@ -1,10 +1,8 @@
-package importqueue
+package importqueue_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,24 +10,27 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections"
 	"annals/projections/control"
+	"annals/projections/importqueue"
+	"annals/projections/projectionstest"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 )
 
+// work runs the read models of a log until the test ends, and returns the work read
+// model.
+func work(t *testing.T, log *events.Log) *projections.Runner {
+	t.Helper()
+	s, _ := projectionstest.Serve(t, projectionstest.Options(t, log, t.TempDir()))
+	return s.Runner("work")
+}
+
+// newControl returns the control store of the leases.
 func newControl(t *testing.T) *control.Store {
 	t.Helper()
-	c, err := control.Open(t.Context(), filepath.Join(t.TempDir(), "control.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return projectionstest.Control(t, t.TempDir())
 }
 
 // request appends the events of a job with a number of files.
@@ -37,15 +38,15 @@ func request(t *testing.T, log *events.Log, user events.Principal, files int) (j
 	t.Helper()
 	job = uuid.New()
 	for i := range files {
-		add(t, log, events.JobStream(job), events.FileAccepted{File: i, Name: "f.md", Folder: "F", SHA256: "aa", Size: 1})
+		projectionstest.Append(t, log, events.JobStream(job), events.FileAccepted{File: i, Name: "f.md", Folder: "F", SHA256: "aa", Size: 1})
 	}
-	add(t, log, events.JobStream(job), events.ImportRequested{Files: files, User: user})
+	projectionstest.Append(t, log, events.JobStream(job), events.ImportRequested{Files: files, User: user})
 	return job
 }
 
-func subscribe(t *testing.T, q *Queue) <-chan *message.Message {
+func subscribe(t *testing.T, q *importqueue.Queue) <-chan *message.Message {
 	t.Helper()
-	q.Logger = quiet
+	q.Logger = projectionstest.Quiet
 	out, err := q.Subscribe(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -53,13 +54,13 @@ func subscribe(t *testing.T, q *Queue) <-chan *message.Message {
 	return out
 }
 
-func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task) {
+func receive(t *testing.T, out <-chan *message.Message) (*message.Message, importqueue.Task) {
 	t.Helper()
 	msg, ok := <-out
 	if !ok {
 		t.Fatal("the channel of the queue is closed")
 	}
-	var task Task
+	var task importqueue.Task
 	if err := json.Unmarshal(msg.Payload, &task); err != nil {
 		t.Fatal(err)
 	}
@@ -67,16 +68,16 @@ func receive(t *testing.T, out <-chan *message.Message) (*message.Message, Task)
 }
 
 func TestUsersTakeTurns(t *testing.T) {
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	many := request(t, log, "user:alice", 50)
 	few := request(t, log, "user:bob", 2)
-	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 1}
+	q := &importqueue.Queue{Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 1}
 	out := subscribe(t, q)
 	var order []uuid.UUID
 	for range 5 {
 		msg, task := receive(t, out)
 		order = append(order, task.Job)
-		add(t, log, events.JobStream(task.Job), events.FileImported{File: task.File})
+		projectionstest.Append(t, log, events.JobStream(task.Job), events.FileImported{File: task.File})
 		msg.Ack()
 	}
 	bobs := 0
@@ -96,14 +97,14 @@ func TestUsersTakeTurns(t *testing.T) {
 // A user without files in progress gets the first one immediately, even if other users
 // have all their slots in use. Each user's oldest files come first.
 func TestIdleUserIsServedImmediately(t *testing.T) {
-	log := newLog(t)
-	const users = manyUsers + 3
+	log := projectionstest.NewLog(t)
+	const users = importqueue.ManyUsers + 3
 	jobs := map[uuid.UUID]int{}
 	for n := range users {
 		jobs[request(t, log, events.Principal(fmt.Sprint("user:", n)), 20)] = n
 	}
-	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 8}
-	wait(t, q.Work, head(t, log))
+	q := &importqueue.Queue{Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 8}
+	projectionstest.Wait(t, q.Work, projectionstest.Head(t, log))
 	out := subscribe(t, q)
 	var messages []*message.Message
 	got := make(map[uuid.UUID][]int)
@@ -112,7 +113,7 @@ func TestIdleUserIsServedImmediately(t *testing.T) {
 		for len(messages) < want {
 			select {
 			case msg := <-out:
-				var task Task
+				var task importqueue.Task
 				if err := json.Unmarshal(msg.Payload, &task); err != nil {
 					t.Fatal(err)
 				}
@@ -123,9 +124,9 @@ func TestIdleUserIsServedImmediately(t *testing.T) {
 			}
 		}
 	}
-	receiveUntil(manyUsers * q.Workers)
+	receiveUntil(importqueue.ManyUsers * q.Workers)
 	late := request(t, log, "user:late", 3)
-	receiveUntil(manyUsers*q.Workers + 1)
+	receiveUntil(importqueue.ManyUsers*q.Workers + 1)
 	if !slices.Equal(got[late], []int{0}) || len(got) != users+1 {
 		t.Errorf("received the files %v of the last user, want the first one, and files of %d users, want %d", got[late], len(got), users+1)
 	}
@@ -144,10 +145,10 @@ func TestIdleUserIsServedImmediately(t *testing.T) {
 
 // A returned file comes before the later files of its user.
 func TestReturnedFileComesNext(t *testing.T) {
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	request(t, log, "user:alice", 6)
-	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 2}
-	wait(t, q.Work, head(t, log))
+	q := &importqueue.Queue{Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 2}
+	projectionstest.Wait(t, q.Work, projectionstest.Head(t, log))
 	out := subscribe(t, q)
 	first, _ := receive(t, out)
 	second, _ := receive(t, out)
@@ -169,11 +170,11 @@ func TestReturnedFileComesNext(t *testing.T) {
 
 // No files of a user are claimed while Room returns 0.
 func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	blocked, free := request(t, log, "user:alice", 20), request(t, log, "user:bob", 20)
 	var room atomic.Int64
-	q := &Queue{
-		Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 8,
+	q := &importqueue.Queue{
+		Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 8,
 		Room: func(owner string, held, most int) int {
 			if owner == "user:alice" {
 				return int(room.Load())
@@ -181,7 +182,7 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 			return most - held
 		},
 	}
-	wait(t, q.Work, head(t, log))
+	projectionstest.Wait(t, q.Work, projectionstest.Head(t, log))
 	out := subscribe(t, q)
 	var messages []*message.Message
 	for range 8 {
@@ -208,26 +209,26 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 }
 
 func TestFileClaimedOnce(t *testing.T) {
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	job := request(t, log, "user:alice", 200)
-	work, control := started(t, log), newControl(t)
+	runner, leases := work(t, log), newControl(t)
 	var mu sync.Mutex
 	times := make(map[int]int)
 	var all sync.WaitGroup
 	done := make(chan struct{})
 	for _, holder := range []string{"one", "two", "three"} {
-		q := &Queue{Work: work, Control: control, Holder: holder, Workers: 4}
+		q := &importqueue.Queue{Work: runner, Control: leases, Holder: holder, Workers: 4}
 		out := subscribe(t, q)
 		t.Cleanup(func() { q.Close() })
 		all.Go(func() {
 			for {
 				select {
 				case msg := <-out:
-					var task Task
+					var task importqueue.Task
 					if err := json.Unmarshal(msg.Payload, &task); err != nil {
 						t.Error(err)
 					}
-					add(t, log, events.JobStream(job), events.FileImported{File: task.File})
+					projectionstest.Append(t, log, events.JobStream(job), events.FileImported{File: task.File})
 					mu.Lock()
 					times[task.File]++
 					if len(times) == 200 {
@@ -250,9 +251,9 @@ func TestFileClaimedOnce(t *testing.T) {
 }
 
 func TestNackReturnsFile(t *testing.T) {
-	log := newLog(t)
+	log := projectionstest.NewLog(t)
 	request(t, log, "user:alice", 1)
-	q := &Queue{Work: started(t, log), Control: newControl(t), Holder: "here", Workers: 2}
+	q := &importqueue.Queue{Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 2}
 	out := subscribe(t, q)
 	msg, first := receive(t, out)
 	ctx := msg.Context()
@@ -268,42 +269,31 @@ func TestNackReturnsFile(t *testing.T) {
 	}
 }
 
-func TestLostLeaseCancelsWork(t *testing.T) {
-	log := newLog(t)
+func TestLostLeaseCancelsImport(t *testing.T) {
+	t.Parallel()
+	log, leases := projectionstest.NewLog(t), newControl(t)
 	request(t, log, "user:alice", 1)
-	control := newControl(t)
-	q := &Queue{Work: started(t, log), Control: control, Holder: "here", Workers: 1, Logger: quiet}
-	d := newDispatch(q, nil)
-	wait(t, q.Work, head(t, log))
-	tasks := d.next(t.Context())
-	if len(tasks) != 1 {
-		t.Fatalf("claimed %v, want one file", tasks)
+	q := &importqueue.Queue{Work: work(t, log), Control: leases, Holder: "here", Workers: 1}
+	msg, task := receive(t, subscribe(t, q))
+	select {
+	case <-msg.Context().Done():
+		t.Fatal("the import was canceled while its lease was renewed")
+	case <-time.After(importqueue.RenewEvery + time.Second):
 	}
-	task := tasks[0].Task
-	ctx, cancel := context.WithCancel(t.Context())
-	d.set(task, &claim{cancel: cancel})
-	d.renew(t.Context())
-	if ctx.Err() != nil {
-		t.Fatal("the context was canceled although the lease was renewed")
-	}
-	if err := control.ReleaseAll(t.Context(), "here"); err != nil { // as if it had expired
+	if err := leases.ReleaseAll(t.Context(), "here"); err != nil { // as if it had expired
 		t.Fatal(err)
 	}
-	won, err := control.Claim(t.Context(), "elsewhere", leaseTime, task.lease())
-	if err != nil || len(won) != 1 {
-		t.Fatalf("Claim of a released lease = %v, %v, want it won", won, err)
+	lease := fmt.Sprintf("import/%s/%d", task.Job, task.File)
+	if won, err := leases.Claim(t.Context(), "elsewhere", time.Hour, lease); !won[lease] || err != nil {
+		t.Fatalf("Claim of the released lease %s = %v, %v, want it won", lease, won, err)
 	}
-	d.renew(t.Context())
-	if ctx.Err() == nil {
-		t.Error("the context was not canceled although another process has the lease")
+	select {
+	case <-msg.Context().Done():
+	case <-time.After(3 * importqueue.RenewEvery):
+		t.Error("the import was not canceled although another process has the lease")
 	}
-}
-
-func head(t *testing.T, log *events.Log) events.Position {
-	t.Helper()
-	p, err := log.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	msg.Nack()
+	if err := q.Close(); err != nil {
+		t.Error(err)
 	}
-	return p
 }

@@ -1,0 +1,7 @@
+package importqueue
+
+// Constants that tests wait for or count up to.
+const (
+	ManyUsers  = manyUsers
+	RenewEvery = renewEvery
+)
