@@ -19,9 +19,9 @@ const (
 	ProtectedResource = "oauth-protected-resource"
 )
 
-// URLsFile is the name of the file in the data folder in which other commands find the
+// urlsFile is the name of the file in the data folder in which other commands find the
 // addresses of the server.
-const URLsFile = "urls.json"
+const urlsFile = "urls.json"
 
 // URLs holds the addresses of a server and the audience of its tokens.
 type URLs struct {
@@ -45,7 +45,7 @@ func DefaultURLs(listen string) URLs {
 // ReadURLs returns the addresses that the last server wrote to the data folder dir; fallback
 // if there are none.
 func ReadURLs(dir string, fallback URLs) (URLs, error) {
-	path := filepath.Join(dir, URLsFile)
+	path := filepath.Join(dir, urlsFile)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fallback, nil
@@ -71,7 +71,7 @@ func WriteURLs(dir string, urls URLs) error {
 	if err != nil {
 		return fmt.Errorf("encode the server's addresses: %w", err)
 	}
-	path := filepath.Join(dir, URLsFile)
+	path := filepath.Join(dir, urlsFile)
 	// The temporary name is fixed, so that a file left by a crash is overwritten.
 	temporary := path + ".new"
 	err = os.WriteFile(temporary, append(text, '\n'), 0o600)

@@ -14,7 +14,7 @@ func TestURLs(t *testing.T) {
 	if got, err := signin.ReadURLs(dir, fallback); err != nil || got != fallback || got.Issuer != "http://h:1/signin" {
 		t.Errorf("ReadURLs of an empty folder = %+v, %v; want the defaults", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, signin.URLsFile+".new"), []byte("cut off"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "urls.json.new"), []byte("cut off"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := signin.URLs{Core: "http://h/core", Vault: "http://h/vault", MCP: "http://h/mcp", Issuer: "http://h/signin", Audience: "x"}
@@ -27,7 +27,7 @@ func TestURLs(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("the folder contains %v (%v), want one file", left, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, signin.URLsFile), []byte(`{"core"`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "urls.json"), []byte(`{"core"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := signin.ReadURLs(dir, fallback); err == nil {

@@ -36,7 +36,7 @@ func (p *Provider) register(w http.ResponseWriter, r *http.Request) (status int,
 	}
 	c := clients.Client{ID: rand.Text()}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRegistration)).Decode(&c.Metadata); err != nil {
-		return 0, nil, oauth.Errorf("invalid_client_metadata", "the body must be a JSON object of up to %d bytes with fields as in RFC 7591", maxRegistration)
+		return 0, nil, oauth.Errorf("invalid_client_metadata", "the body must be a JSON object of up to %d bytes with the fields of RFC 7591", maxRegistration)
 	}
 	if err := c.Complete(); err != nil {
 		return 0, nil, err

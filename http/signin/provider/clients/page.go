@@ -225,7 +225,7 @@ func (c *Pages) fetch(ctx context.Context, to *Client) error {
 	}{}
 	switch err := json.Unmarshal(text, &published); {
 	case err != nil:
-		return oauth.Errorf("invalid_client_metadata", "it is not a JSON object with fields as in RFC 7591")
+		return oauth.Errorf("invalid_client_metadata", "it is not a JSON object with the fields of RFC 7591")
 	case published.ID != to.ID:
 		return oauth.Errorf("invalid_client_metadata", "its client_id is not the URL of the page")
 	case published.Secret != nil || strings.HasPrefix(published.AuthMethod, "client_secret"):
