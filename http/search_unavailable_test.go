@@ -40,7 +40,7 @@ func TestUnreachableSearchEngine(t *testing.T) {
 // returns the job, whose files are read by then.
 func (s *service) importAway(word string) (job string) {
 	s.Helper()
-	const sentence = "the search engine does not answer at the moment"
+	const sentence = "the search engine does not respond at the moment"
 	resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, word+".md", "# Birds\n\nThe "+word+" is a bird.\n") })
 	if resp.StatusCode != 200 {
 		s.Fatalf("import: %d %s", resp.StatusCode, body)

@@ -53,7 +53,7 @@ func TestReadinessNamesReadModels(t *testing.T) {
 func TestReadinessReportsUnreachableLog(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, HeadUnknown: true}}
-	s.library.unheard = fault.Errorf(fault.Unavailable, "the log does not answer at the moment")
+	s.library.unheard = fault.Errorf(fault.Unavailable, "the log does not respond at the moment")
 	resp, body := s.do("GET", "/readyz", "")
-	s.want(resp, body, 200, `{"status":"ready","away":"the log does not answer at the moment","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
+	s.want(resp, body, 200, `{"status":"ready","away":"the log does not respond at the moment","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
 }

@@ -209,7 +209,7 @@ func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 	}
 	r.pause = min(max(time.Second, 2*r.pause), indexPause)
 	r.again = time.Now().Add(r.pause)
-	r.logger.Warn("the search index does not answer", "error", err, "retry_in", r.pause)
+	r.logger.Warn("the search index does not respond", "error", err, "retry_in", r.pause)
 	r.update(func() { r.unreachable = unavailable })
 	return nil
 }

@@ -41,9 +41,9 @@ func TestServiceSurvivesLogOutage(t *testing.T) {
 	cluster.Stop()
 
 	for _, ask := range []struct{ method, path, body, want string }{
-		{http.MethodGet, "/readyz", "", `"away":"the log does not answer at the moment"`},
+		{http.MethodGet, "/readyz", "", `"away":"the log does not respond at the moment"`},
 		{http.MethodGet, "/metrics", "", "annals_projection_position{"},
-		{http.MethodPost, "/vault/folders", `{"name": "Lamps"}`, "the log does not answer at the moment"},
+		{http.MethodPost, "/vault/folders", `{"name": "Lamps"}`, "the log does not respond at the moment"},
 	} {
 		begun := time.Now()
 		status, reply, err := server.request(token, ask.method, ask.path, ask.body)

@@ -102,7 +102,7 @@ func classify(doing string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case isTransient(err):
-		return fault.Hide(fault.Unavailable, "the log does not answer at the moment", cause)
+		return fault.Hide(fault.Unavailable, "the log does not respond at the moment", cause)
 	}
 	switch codeOf(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:

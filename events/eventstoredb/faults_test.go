@@ -91,7 +91,7 @@ func TestLongOutageIsUnavailable(t *testing.T) {
 	for range 8 {
 		calls.Go(func() {
 			_, err := d.Append(t.Context(), "a", 0, records(1))
-			if !fault.Is(err, fault.Unavailable) || err.Error() != "the log does not answer at the moment" {
+			if !fault.Is(err, fault.Unavailable) || err.Error() != "the log does not respond at the moment" {
 				t.Errorf("Append without a server: got error %v, want kind Unavailable", err)
 			}
 			if _, _, err := d.ReadAll(t.Context(), 0, 10, nil); !fault.Is(err, fault.Unavailable) {
@@ -240,7 +240,7 @@ func TestWrongPasswordIsReported(t *testing.T) {
 	for name, c := range map[string]struct{ url, want string }{
 		"another password":  {strings.Replace(url, "right", "wrong", 1), "rejects the user and password"},
 		"no password":       {strings.Replace(url, "annals:right@", "", 1), "rejects the user and password"},
-		"another authority": {server.URL() + "&defaultDeadline=200", "does not answer"},
+		"another authority": {server.URL() + "&defaultDeadline=200", "does not respond"},
 	} {
 		_, err := openURL(t, c.url)
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), c.want) {

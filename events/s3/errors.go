@@ -58,7 +58,7 @@ func (b *Bucket) classify(err error) error {
 	case err == nil:
 		return nil
 	case isTransient(err):
-		return fault.Hide(fault.Unavailable, "the S3 store does not answer", fmt.Errorf("%s: %w", b, err))
+		return fault.Hide(fault.Unavailable, "the S3 store does not respond", fmt.Errorf("%s: %w", b, err))
 	case reply.Code == minio.NoSuchBucket:
 		return fault.Hide(fault.Unavailable, "the S3 store is unavailable", fmt.Errorf("it has no bucket %s: create that first", b.name))
 	case reply.Code == minio.NoSuchKey:

@@ -31,8 +31,8 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 		"a wrong key":     {403, "InvalidAccessKeyId", fault.Unavailable, "InvalidAccessKeyId"},
 		"a key not found": {404, "InvalidAccessKeyId", fault.Unavailable, "AWS_ACCESS_KEY_ID"},
 		"no bucket":       {404, "NoSuchBucket", fault.Unavailable, "no bucket"},
-		"overloaded":      {503, "SlowDown", fault.Unavailable, "does not answer"},
-		"broken":          {500, "InternalError", fault.Unavailable, "does not answer"},
+		"overloaded":      {503, "SlowDown", fault.Unavailable, "does not respond"},
+		"broken":          {500, "InternalError", fault.Unavailable, "does not respond"},
 		"not understood":  {400, "InvalidArgument", fault.Internal, ""},
 		"not implemented": {501, "NotImplemented", fault.Internal, ""},
 	} {

@@ -113,7 +113,7 @@ func IsDisconnected(err error) bool {
 
 // Messages for clients.
 const (
-	unreachable = "the database does not answer at the moment"
+	unreachable = "the database does not respond at the moment"
 	refused     = "the database refuses the connection"
 )
 

@@ -53,7 +53,7 @@ func TestRefusedLoginIsNotUnreachable(t *testing.T) {
 	for code, want := range map[string]string{
 		"28P01": "the database refuses the connection", // wrong password
 		"3D000": "the database refuses the connection", // no such database
-		"57P03": "the database does not answer at the moment",
+		"57P03": "the database does not respond at the moment",
 	} {
 		if got := Classify(&pgconn.PgError{Code: code}).Error(); got != want {
 			t.Errorf("Classify of code %s: got %q, want %q", code, got, want)

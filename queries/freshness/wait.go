@@ -104,7 +104,7 @@ func AskLog[T any](ctx context.Context, query func(context.Context) (T, error)) 
 	defer cancel()
 	result, err := query(bounded)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = fault.Hide(fault.Unavailable, "the log does not answer at the moment", err)
+		err = fault.Hide(fault.Unavailable, "the log does not respond at the moment", err)
 	}
 	return result, err
 }

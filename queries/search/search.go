@@ -220,5 +220,5 @@ func unavailable(err error) error {
 	if k := fault.KindOf(err); k != fault.Internal {
 		return err
 	}
-	return fault.Hide(fault.Unavailable, "the search engine does not answer at the moment", err)
+	return fault.Hide(fault.Unavailable, "the search engine does not respond at the moment", err)
 }

@@ -67,7 +67,7 @@ func transient(err error) bool {
 	return false
 }
 
-const unreachable = "the search engine does not answer at the moment"
+const unreachable = "the search engine does not respond at the moment"
 
 // classify sets the kind of an error.
 func classify(err error) error {

@@ -176,7 +176,7 @@ func TestContextEndsReading(t *testing.T) {
 	}
 }
 
-// While emit takes long, as where the log does not answer, pages and sections fill
+// While emit takes long, as where the log does not respond, pages and sections fill
 // the connections both ways. Nobody reads them any more once it has failed.
 func TestEmitErrorEndsLongPDF(t *testing.T) {
 	var page strings.Builder
