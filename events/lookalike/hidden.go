@@ -16,17 +16,17 @@ type Character struct {
 	Position int // counted from 1, in characters
 }
 
-// String names a character and its place, as in "U+200B ZERO WIDTH SPACE at
+// String describes a character and its position, such as "U+200B ZERO WIDTH SPACE at
 // position 4".
 func (c Character) String() string {
 	name := fmt.Sprintf("U+%04X", c.Rune)
-	if known := cmp.Or(hiddenNames[c.Rune], slashNames[c.Rune]); known != "" {
-		name += " " + known
+	if unicodeName := cmp.Or(hiddenNames[c.Rune], slashNames[c.Rune]); unicodeName != "" {
+		name += " " + unicodeName
 	}
 	return fmt.Sprintf("%s at position %d", name, c.Position)
 }
 
-// hiddenNames are Unicode's names of the hidden characters that people meet.
+// hiddenNames are the Unicode names of common hidden characters.
 var hiddenNames = map[rune]string{
 	0x00AD: "SOFT HYPHEN", 0x034F: "COMBINING GRAPHEME JOINER", 0x061C: "ARABIC LETTER MARK",
 	0x115F: "HANGUL CHOSEONG FILLER", 0x1160: "HANGUL JUNGSEONG FILLER", 0x180E: "MONGOLIAN VOWEL SEPARATOR",
@@ -48,9 +48,8 @@ const (
 	keycap       = 0x20E3
 )
 
-// Hidden returns the first character of a name that shows nothing, or turns the
-// direction of what stands around it. Joiners and variation selectors are not
-// hidden where a script, or an emoji, needs them.
+// Hidden returns the first character of a name that is invisible or changes the text
+// direction. Joiners and variation selectors that a script or an emoji needs are allowed.
 func Hidden(name string) (first Character, found bool) {
 	if ascii(name) {
 		return Character{}, false
@@ -64,8 +63,8 @@ func Hidden(name string) (first Character, found bool) {
 	return Character{}, false
 }
 
-// Clean returns a text without hidden and control characters, for texts that
-// are shown and not chosen, such as the title of a document.
+// Clean returns a text without hidden and control characters, for texts that users do not
+// type, such as the title of a document.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return ignorable(r) || unicode.IsControl(r) }) {
 		return text
@@ -80,7 +79,7 @@ func Clean(text string) string {
 	return string(kept)
 }
 
-// hidden reports whether a character that stands between others is hidden.
+// hidden reports whether a character is hidden in its context.
 func hidden(before []rune, r rune, after []rune) bool {
 	if !ignorable(r) {
 		return false
@@ -107,9 +106,9 @@ func hidden(before []rune, r rune, after []rune) bool {
 	return true
 }
 
-// ignorable reports whether a character by itself shows nothing: Unicode's
-// Default_Ignorable_Code_Point, other controls of format that are no signs, and
-// blank ones that are no spaces.
+// ignorable reports whether a character is invisible by itself: those with Unicode's
+// property Default_Ignorable_Code_Point, invisible format controls, and blank characters
+// that are not spaces.
 func ignorable(r rune) bool {
 	switch {
 	case r < 0xAD:
@@ -122,14 +121,14 @@ func ignorable(r rune) bool {
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// virama reports whether a character joins consonants in scripts of India and
-// around it, where a joiner after it chooses the form.
+// virama reports whether a character joins consonants in Indic scripts. A joiner after it
+// selects the form.
 func virama(r rune) bool {
 	const ccc = 9
 	return r != utf8.RuneError && norm.NFC.PropertiesString(string(r)).CCC() == ccc
 }
 
-// emoji reports whether a text ends in a symbol, in one of its styles.
+// emoji reports whether a text ends with a symbol, possibly with a style.
 func emoji(text []rune) bool {
 	if n := len(text); n > 1 && text[n-1] == emojiStyle {
 		text = text[:n-1]
@@ -137,10 +136,10 @@ func emoji(text []rune) bool {
 	return len(text) > 0 && unicode.IsSymbol(text[len(text)-1])
 }
 
-// joining are the scripts whose letters take their forms from their neighbours.
+// joining are the scripts in which the form of a letter depends on its neighbours.
 var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Adlam, unicode.Mandaic, unicode.Hanifi_Rohingya}
 
-// joins reports whether a text ends in a letter of such a script.
+// joins reports whether a text ends with a letter of a joining script.
 func joins(text []rune) bool {
 	for i := len(text) - 1; i >= 0; i-- {
 		if !unicode.Is(unicode.Mn, text[i]) {

@@ -1,6 +1,6 @@
-// Package lookalike tells names that people would take for one another: by
-// characters that show nothing, and by letters that look like others, as Unicode
-// Technical Standard #39 has it. It imports nothing of ours.
+// Package lookalike finds names that users could confuse, because of hidden characters or
+// letters that look alike, following Unicode Technical Standard #39. It imports no other
+// package of this module.
 package lookalike
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed confusables.txt
 var table string
 
-// prototypes says, of characters that look like others, which these are.
+// prototypes maps each confusable character to the text that it looks like.
 var prototypes = sync.OnceValue(func() map[rune]string {
 	all := make(map[rune]string, 7000)
 	for line := range strings.Lines(table) {
@@ -39,14 +39,13 @@ var prototypes = sync.OnceValue(func() map[rune]string {
 func character(code string) rune {
 	n, err := strconv.ParseUint(code, 16, 32)
 	if err != nil {
-		panic("lookalike: the table of confusable characters holds " + strconv.Quote(code))
+		panic("lookalike: the table of confusable characters has the invalid code " + strconv.Quote(code))
 	}
 	return rune(n)
 }
 
-// Skeleton returns a text that two names have in common if they look alike. It
-// is not for people to read. White space of any kind and length is one blank in
-// it: web pages and Markdown show no more.
+// Skeleton returns a text that is equal for names that look alike. It is not meant for
+// display. A run of white space counts as one space, as web pages and Markdown show it.
 func Skeleton(name string) string {
 	prototypes := prototypes()
 	var b strings.Builder
@@ -69,7 +68,7 @@ func Skeleton(name string) string {
 	return Spaced(norm.NFD.String(b.String()))
 }
 
-// Spaced returns a name with one blank for each run of white space.
+// Spaced returns a name with one space for each run of white space.
 func Spaced(name string) string {
 	var b strings.Builder
 	last := 'x'
@@ -85,9 +84,9 @@ func Spaced(name string) string {
 	return b.String()
 }
 
-// Alike reports whether a name may be taken for another one. Two names that are
-// both plain ASCII never are, but for their blanks: report1 and reportl are common,
-// and everybody knows to look twice at them.
+// Alike reports whether two different names can be confused. Two ASCII names are alike
+// only if they differ in white space: names such as report1 and reportl are common, and
+// users know that they are similar.
 func Alike(a, b string) bool {
 	switch {
 	case a == b:
@@ -98,8 +97,8 @@ func Alike(a, b string) bool {
 	return Skeleton(a) == Skeleton(b)
 }
 
-// Key returns under what a name is kept among others that it is to be compared
-// with: Alike names have their keys among each other's Rivals.
+// Key returns the key of a name in an index of names. If two names are Alike, the key of
+// one is among the Rivals of the other.
 func Key(name string) string {
 	if ascii(name) {
 		return plainKey + Skeleton(name)
@@ -107,12 +106,12 @@ func Key(name string) string {
 	return otherKey + Skeleton(name)
 }
 
-// Rival says where names are kept that one may be taken for: under Key and, unless
-// it is "", with the same Spaced.
+// Rival describes names in the index: those with this key and, unless Spaced is empty,
+// with this result of Spaced.
 type Rival struct{ Key, Spaced string }
 
-// Rivals returns where names are kept that one may be taken for. The name itself
-// may be among them.
+// Rivals describes the names in the index that are Alike to a name. They may include the
+// name itself.
 func Rivals(name string) []Rival {
 	skeleton := Skeleton(name)
 	if ascii(name) {
@@ -121,7 +120,7 @@ func Rivals(name string) []Rival {
 	return []Rival{{plainKey + skeleton, ""}, {otherKey + skeleton, ""}}
 }
 
-// What keys begin with, of names that are plain ASCII and of others.
+// Prefixes of the keys of ASCII names and of other names.
 const plainKey, otherKey = "a", "u"
 
 func ascii(text string) bool {

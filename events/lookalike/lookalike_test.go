@@ -32,7 +32,7 @@ func TestHidden(t *testing.T) {
 		"Übersicht – Größe.pdf":    "",
 		"Отчёт":                    "",
 		"契約書（最終）":                  "",
-		"می\u200cخواهم":            "", // a Persian word is written so
+		"می\u200cخواهم":            "", // required in Persian
 		"क्\u200dष":                "",
 		"ශ්\u200dරී":               "",
 		"👩\u200d👩\u200d👧 Familie":  "",
@@ -41,18 +41,18 @@ func TestHidden(t *testing.T) {
 		"1\ufe0f\u20e3 Erstes":     "",
 		"\u8fbb\U000e0100":         "", // a form of a Japanese name
 		"\u182d\u180b":             "",
-		"a\u00a0b\u3000c":          "", // wide and bound spaces are seen
-		"\u0600\u0661":             "", // a sign for numbers
+		"a\u00a0b\u3000c":          "", // other spaces are visible
+		"\u0600\u0661":             "", // visible
 		strings.Repeat("a", 10000): "",
 	} {
 		got, found := Hidden(name)
 		if found != (want != "") || found && got.String() != want {
-			t.Errorf("Hidden(%q) = %v, %t, want %q", name, got, found, want)
+			t.Errorf("Hidden(%q): got %v, %t, want %q", name, got, found, want)
 		}
 	}
 }
 
-// rivals reports whether a name is compared with another one.
+// rivals reports whether the Rivals of a include b.
 func rivals(a, b string) bool {
 	return slices.ContainsFunc(Rivals(a), func(r Rival) bool { return r.Key == Key(b) && (r.Spaced == "" || r.Spaced == Spaced(b)) })
 }
@@ -65,10 +65,10 @@ func TestAlike(t *testing.T) {
 		{"❤", "❤\ufe0f"}, {"John's", "John’s"}, {"A B", "A  B"}, {"A   B c", "A B  c"}, {"A B", "A\u3000B"}, {"A B", "A\u00a0\u2003B"}, {"Ä B", "Ä  B"},
 	} {
 		if !rivals(pair[0], pair[1]) || !rivals(pair[1], pair[0]) {
-			t.Errorf("%q and %q are no rivals", pair[0], pair[1])
+			t.Errorf("Rivals of %q and %q do not include each other", pair[0], pair[1])
 		}
 		if !Alike(pair[0], pair[1]) || !Alike(pair[1], pair[0]) {
-			t.Errorf("%q and %q do not look alike: %q, %q", pair[0], pair[1], Skeleton(pair[0]), Skeleton(pair[1]))
+			t.Errorf("Alike(%q, %q): got false, skeletons are %q and %q", pair[0], pair[1], Skeleton(pair[0]), Skeleton(pair[1]))
 		}
 	}
 	for _, pair := range [][2]string{
@@ -76,29 +76,29 @@ func TestAlike(t *testing.T) {
 		{"Straße", "Strasse"}, {"Finance", "Finanse"}, {"año", "ano"}, {"東京", "京都"}, {"Müller", "Mueller"}, {"", "a"}, {"report  1", "report l"}, {"A B", "AB"},
 	} {
 		if pair[0] != pair[1] && rivals(pair[0], pair[1]) {
-			t.Errorf("%q and %q are rivals", pair[0], pair[1])
+			t.Errorf("Rivals of %q include %q", pair[0], pair[1])
 		}
 		if Alike(pair[0], pair[1]) {
-			t.Errorf("%q and %q look alike: %q", pair[0], pair[1], Skeleton(pair[0]))
+			t.Errorf("Alike(%q, %q): got true, skeleton is %q", pair[0], pair[1], Skeleton(pair[0]))
 		}
 	}
 }
 
-func TestTableIsWhole(t *testing.T) {
+func TestTableIsComplete(t *testing.T) {
 	if n := len(prototypes()); n != 6712 {
-		t.Errorf("the table has %d characters, want 6712", n)
+		t.Errorf("prototypes: got %d characters, want 6712", n)
 	}
 	for r, prototype := range prototypes() {
 		if ignorable(r) {
 			continue
 		}
 		if r == utf8.RuneError || prototype == "" || Skeleton(prototype) != norm.NFD.String(prototype) {
-			t.Errorf("%U stands for %q, which stands for %q", r, prototype, Skeleton(prototype))
+			t.Errorf("prototype of %U: got %q, whose own skeleton is %q", r, prototype, Skeleton(prototype))
 		}
 	}
 }
 
-// What was cleaned has nothing hidden, and stays as it is.
+// FuzzClean checks that Clean removes all hidden characters and is idempotent.
 func FuzzClean(f *testing.F) {
 	for _, text := range []string{"Fin\u200bance", "👩\u200d\u200d👩", "می\u200c\u202eخواهم", "a\x00\nb", "❤\ufe0f\ufe0f\u200d🔥"} {
 		f.Add(text)
@@ -106,10 +106,10 @@ func FuzzClean(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		clean := Clean(text)
 		if c, found := Hidden(clean); found {
-			t.Errorf("Clean(%q) = %q, which holds %s", text, clean, c)
+			t.Errorf("Clean(%q): got %q, which contains %s", text, clean, c)
 		}
 		if again := Clean(clean); again != clean {
-			t.Errorf("Clean(%q) = %q, then %q", text, clean, again)
+			t.Errorf("Clean(%q): got %q, and after a second call %q", text, clean, again)
 		}
 	})
 }

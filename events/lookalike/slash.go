@@ -2,16 +2,15 @@ package lookalike
 
 import "unicode"
 
-// slashNames are Unicode's names of the characters that people take for a slash.
+// slashNames are the Unicode names of characters that look like a slash.
 var slashNames = map[rune]string{
 	0x1735: "PHILIPPINE SINGLE PUNCTUATION", 0x2041: "CARET INSERTION POINT", 0x2044: "FRACTION SLASH", 0x2215: "DIVISION SLASH",
 	0x2571: "BOX DRAWINGS LIGHT DIAGONAL UPPER RIGHT TO LOWER LEFT", 0x27CB: "MATHEMATICAL RISING DIAGONAL",
 	0x29F8: "BIG SOLIDUS", 0xFF0F: "FULLWIDTH SOLIDUS",
 }
 
-// Slash returns the first character of a name that looks like the slash between
-// the names of a path. Letters that do are none where they stand among others of
-// their kind, as the Japanese no does, but only between Latin letters and digits.
+// Slash returns the first character of a name that looks like a path separator. Letters
+// that do, such as the Japanese no, only count between Latin letters or digits.
 func Slash(name string) (first Character, found bool) {
 	if ascii(name) {
 		return Character{}, false

@@ -17,7 +17,7 @@ func TestSlash(t *testing.T) {
 	} {
 		got, found := Slash(name)
 		if found != (want != "") || found && got.String() != want {
-			t.Errorf("Slash(%q) = %q, %t, want %q", name, got, found, want)
+			t.Errorf("Slash(%q): got %q, %t, want %q", name, got, found, want)
 		}
 	}
 }

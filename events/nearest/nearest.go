@@ -1,5 +1,5 @@
-// Package nearest finds the name that was probably meant by one that nobody
-// knows, so that whoever mistyped it learns what to write.
+// Package nearest finds the known name that is most similar to an unknown, probably
+// mistyped one, for error messages.
 package nearest
 
 import (
@@ -10,37 +10,37 @@ import (
 )
 
 const (
-	// maxName is how many characters of a name are compared or shown; it may
-	// be as long as a request.
+	// maxName is the maximum number of characters that are compared or shown.
 	maxName = 64
-	// sharedStart is how many first letters in common make names similar,
-	// however they go on: folder and folder_name, tag and tags.
-	sharedStart = 3
+	// minPrefix is the length of a common prefix that makes names similar, such as
+	// folder and folder_name.
+	minPrefix = 3
 )
 
 var plain = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// Of returns the one of some names that is most like name; ok is false if none
-// is like it. Case, hyphens and underscores make no difference.
+// Of returns the known name that is most similar to name; ok is false if none is similar.
+// Case, hyphens and underscores are ignored.
 func Of(name string, known []string) (best string, ok bool) {
 	name = plain.Replace(strings.ToLower(Shortened(name)))
-	least := 0
+	lowest := 0
 	for _, k := range known {
 		other := plain.Replace(strings.ToLower(k))
 		distance := levenshtein.ComputeDistance(name, other)
 		long := max(utf8.RuneCountInString(name), utf8.RuneCountInString(other))
-		if distance > allowed(long) && common(name, other) < sharedStart {
+		if distance > allowed(long) && common(name, other) < minPrefix {
 			continue
 		}
-		// Of names that differ by as much, the one that begins alike for longer.
-		if rank := 2*distance - common(name, other); !ok || rank < least {
-			best, least, ok = k, rank, true
+		// At equal distance prefer the longer common prefix.
+		if rank := 2*distance - common(name, other); !ok || rank < lowest {
+			best, lowest, ok = k, rank, true
 		}
 	}
 	return best, ok
 }
 
-// Hint says what was probably meant by an unknown name, or else what is known.
+// Hint returns a hint for an unknown name: the most similar known name, or all known
+// names.
 func Hint(name string, known []string) string {
 	if best, ok := Of(name, known); ok {
 		return "did you mean " + best + "?"
@@ -62,8 +62,7 @@ func Shortened(name string) string {
 	return name
 }
 
-// allowed returns how many letters of a name may be wrong: two that changed
-// places are two.
+// allowed returns the maximum edit distance of similar names; a transposition counts two.
 func allowed(long int) int {
 	if long < 5 {
 		return 1
@@ -71,7 +70,7 @@ func allowed(long int) int {
 	return max(2, long/3)
 }
 
-// common returns how many first bytes two texts share.
+// common returns the length of the common prefix in bytes.
 func common(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// busy excludes deleting and committing the same original at once. The zero value
-// is ready.
+// busy prevents that the same original is committed and deleted concurrently. The zero
+// value is ready to use.
 type busy struct {
 	mu         sync.Mutex
 	committing map[string]int
-	deleting   map[string]chan struct{} // closed when it is done
+	deleting   map[string]chan struct{} // closed after the deletion
 }
 
 // commit waits until an original is not being deleted, and prevents its deletion
@@ -18,8 +18,8 @@ type busy struct {
 func (b *busy) commit(ctx context.Context, name string) (done func(), err error) {
 	for {
 		b.mu.Lock()
-		gone, waits := b.deleting[name]
-		if !waits {
+		deleted, deleting := b.deleting[name]
+		if !deleting {
 			if b.committing == nil {
 				b.committing = make(map[string]int)
 			}
@@ -29,7 +29,7 @@ func (b *busy) commit(ctx context.Context, name string) (done func(), err error)
 		}
 		b.mu.Unlock()
 		select {
-		case <-gone:
+		case <-deleted:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -44,8 +44,8 @@ func (b *busy) committed(name string) {
 	}
 }
 
-// delete reports whether an original may be deleted until done is called: not while
-// it is committed or deleted by another call.
+// delete reports whether an original may be deleted, until done is called. It may not
+// while another call commits or deletes it.
 func (b *busy) delete(name string) (done func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,12 +55,12 @@ func (b *busy) delete(name string) (done func(), ok bool) {
 	if b.deleting == nil {
 		b.deleting = make(map[string]chan struct{})
 	}
-	gone := make(chan struct{})
-	b.deleting[name] = gone
+	deleted := make(chan struct{})
+	b.deleting[name] = deleted
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.deleting, name)
-		close(gone)
+		close(deleted)
 	}, true
 }

@@ -16,40 +16,40 @@ import (
 	"annals/events/fault"
 )
 
-// Dir is a Store in a folder: originals as ab/cd/<sha256>, by the first four
-// digits of their names, and what is not committed yet in staging/.
+// Dir is a Store in a folder. Originals are in ab/cd/<sha256>, where abcd are the first
+// digits of the name; staged uploads are in staging/.
 type Dir struct {
-	Gate Gate // between processes that commit there; nil: this is the only one
+	Gate Gate // shared by the processes that commit; nil if this is the only one
 
 	root string
-	// placing is held for reading while a file is dated and moved to its place,
-	// and for writing while the date of one is checked and it is removed.
-	placing sync.RWMutex
+	// mu is read-locked while a file gets its date and is renamed, and locked while
+	// the date of a file is checked and the file is removed.
+	mu sync.RWMutex
 }
 
 const stagingDir = "staging"
 
-// OpenDir opens the store in a folder, which is made if it is missing, and
-// removes what was staged there more than a day ago.
+// OpenDir opens the store in a folder, and creates the folder if it is missing. It
+// removes uploads that were staged more than a day ago.
 func OpenDir(root string) (*Dir, error) {
 	d := &Dir{root: root}
 	if err := os.MkdirAll(d.staging(), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of originals: %w", err)
+		return nil, fmt.Errorf("create the folder of originals: %w", err)
 	}
 	for i := range 256 {
 		err := os.Mkdir(filepath.Join(root, fmt.Sprintf("%02x", i)), 0o700)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("make the folders of originals: %w", err)
+			return nil, fmt.Errorf("create the folders of originals: %w", err)
 		}
 		failpoint.Here(failpoint.OriginalsFolder)
 	}
 	if err := errors.Join(syncPath(root), syncPath(filepath.Dir(root))); err != nil {
 		return nil, err
 	}
-	return d, sweepStaged(d.staging(), time.Now().Add(-leftover))
+	return d, sweepStaged(d.staging(), time.Now().Add(-maxStaged))
 }
 
-// ViewDir returns the store in a folder that OpenDir made, for reading only.
+// ViewDir returns a store in an existing folder, for reading only.
 func ViewDir(root string) *Dir { return &Dir{root: root} }
 
 func (d *Dir) staging() string             { return filepath.Join(d.root, stagingDir) }
@@ -88,7 +88,7 @@ type original struct {
 
 func (o original) Size() int64 { return o.size }
 
-// Path returns the path of the original itself; release has nothing to do.
+// Path returns the path of the original itself; release does nothing.
 func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 	if err := checkName(sha256); err != nil {
 		return "", nil, err
@@ -100,8 +100,8 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 	return path, func() {}, nil
 }
 
-// Delete removes the file of an original. Other processes may read the store
-// meanwhile; Sweep excludes their commits.
+// Delete removes the file of an original. It does not exclude commits of other
+// processes; Sweep does.
 func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err
@@ -114,8 +114,8 @@ func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (delete
 }
 
 func (d *Dir) removeOld(path string, before time.Time) (removed bool, err error) {
-	d.placing.Lock()
-	defer d.placing.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	info, err := os.Stat(path)
 	if err == nil && info.ModTime().Before(before) {
 		err, removed = os.Remove(path), true
@@ -135,7 +135,7 @@ func (d *Dir) List(ctx context.Context, each func(sha256 string, size int64, mod
 			return diskError(err)
 		}
 		for _, second := range seconds {
-			if !second.IsDir() { // not ours: desktops leave files everywhere
+			if !second.IsDir() { // desktops leave files such as .DS_Store
 				continue
 			}
 			if err := listFolder(ctx, filepath.Join(first, second.Name()), each); err != nil {
@@ -169,27 +169,27 @@ func listFolder(ctx context.Context, path string, each func(string, int64, time.
 	return nil
 }
 
-// missing returns an error that says that there is no such original, if that is
-// what err means, and not that the whole store is unavailable, as when its disk is
-// not mounted.
+// missing returns the error for a file that cannot be opened: fault.NotFound if the
+// original does not exist, fault.Unavailable if the whole folder is missing, for example
+// because its disk is not mounted.
 func (d *Dir) missing(sha256 string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, away := os.Stat(d.staging()); away != nil {
+		if _, err := os.Stat(d.staging()); err != nil {
 			return fault.Errorf(fault.Unavailable, "the store of originals is unavailable: its folder is missing")
 		}
-		return fault.Errorf(fault.NotFound, "no original %s", sha256)
+		return fault.Errorf(fault.NotFound, "there is no original %s", sha256)
 	}
 	return diskError(err)
 }
 
-// diskError gives an error of the file system its kind: a full disk is reported, to
-// operators with its path; all other errors contain paths and stay internal.
+// diskError returns an error of the file system with its kind. A full disk is reported to
+// clients, without its path. Other errors are internal.
 func diskError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Hide(fault.Unavailable, "the store of originals is full", err) // its log says which disk
+		return fault.Hide(fault.Unavailable, "the store of originals is full", err)
 	}
-	return fmt.Errorf("store of originals: %w", err)
+	return fmt.Errorf("access the store of originals: %w", err)
 }

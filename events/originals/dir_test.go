@@ -28,8 +28,8 @@ func openDir(t testing.TB, root string) *originals.Dir {
 }
 
 func TestDir(t *testing.T) {
-	const grain = 20 * time.Millisecond // clocks of file systems are coarse
-	originalstest.Run(t, grain, func(t *testing.T) func() originals.Store {
+	const resolution = 20 * time.Millisecond // of file system times
+	originalstest.Run(t, resolution, func(t *testing.T) func() originals.Store {
 		root := filepath.Join(t.TempDir(), "originals")
 		return func() originals.Store { return openDir(t, root) }
 	})
@@ -39,7 +39,7 @@ func TestOpenDirRemovesOnlyAbandonedUploads(t *testing.T) {
 	root := t.TempDir()
 	d := openDir(t, root)
 	var staged []originals.Staged
-	for _, text := range []string{"abandoned", "in work"} {
+	for _, text := range []string{"abandoned", "recent"} {
 		s, err := d.Stage(t.Context(), strings.NewReader(text), 100)
 		if err != nil {
 			t.Fatal(err)
@@ -56,22 +56,22 @@ func TestOpenDirRemovesOnlyAbandonedUploads(t *testing.T) {
 	}
 	openDir(t, root)
 	if err := staged[1].Commit(t.Context()); err != nil {
-		t.Errorf("Commit of an upload in work: %v", err)
+		t.Errorf("Commit of a recent upload: %v", err)
 	}
 	if err := staged[0].Commit(t.Context()); err == nil {
-		t.Error("Commit of a swept upload succeeded")
+		t.Error("Commit of a swept upload: got no error")
 	}
 }
 
-func TestStagingIsEmptyAfterwards(t *testing.T) {
+func TestStagingIsCleanedUp(t *testing.T) {
 	root := t.TempDir()
 	d := openDir(t, root)
 	_, err := d.Stage(t.Context(), strings.NewReader("too long"), 3)
 	if err == nil {
-		t.Error("Stage over the limit succeeded")
+		t.Error("Stage over the limit: got no error")
 	}
 	if _, err := d.Stage(t.Context(), iotest.ErrReader(errors.New("broken")), 3); err == nil {
-		t.Error("Stage of a broken upload succeeded")
+		t.Error("Stage of an upload with an error: got no error")
 	}
 	kept, err := d.Stage(t.Context(), strings.NewReader("kept"), 10)
 	if err != nil {
@@ -81,14 +81,14 @@ func TestStagingIsEmptyAfterwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := stagedFiles(t, root); len(left) > 0 {
-		t.Errorf("staging holds %v", left)
+		t.Errorf("staging: got %v, want no files", left)
 	}
 }
 
 func TestCommitRepairsCorruptOriginal(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	for range 2 {
-		s, err := d.Stage(t.Context(), strings.NewReader("whole"), 10)
+		s, err := d.Stage(t.Context(), strings.NewReader("intact"), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +100,8 @@ func TestCommitRepairsCorruptOriginal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
-		if got, _ := os.ReadFile(path); string(got) != "whole" {
-			t.Errorf("original holds %q", got)
+		if got, _ := os.ReadFile(path); string(got) != "intact" {
+			t.Errorf("Commit over a truncated original: got %q, want %q", got, "intact")
 		}
 		if err := os.Truncate(path, 2); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func stagedFiles(t *testing.T, root string) []string {
 	return paths
 }
 
-// BenchmarkSmallFiles stores 1,000 files of 4 KiB: by CommitAll, one by one,
-// and beside them a raw loop of write and fsync into one folder.
+// BenchmarkSmallFiles stores 1,000 files of 4 KiB with CommitAll and with Commit. For
+// comparison, a plain loop writes and syncs files in one folder.
 func BenchmarkSmallFiles(b *testing.B) {
 	const files = 1000
 	content := func(round, i int) []byte {
@@ -177,7 +177,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 	})
 }
 
-// BenchmarkStage streams 256 MiB into the staging folder.
+// BenchmarkStage stages an upload of 256 MiB.
 func BenchmarkStage(b *testing.B) {
 	const size = 256 << 20
 	d := openDir(b, b.TempDir())
@@ -205,16 +205,16 @@ func TestUnavailableStoreIsNotMissingOriginal(t *testing.T) {
 	}
 	name := strings.Repeat("ab", 32)
 	if _, _, err := d.Path(t.Context(), name); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Path = %v, want kind not found", err)
+		t.Errorf("Path of a missing original: got error %v, want kind not found", err)
 	}
 	if err := os.Rename(root, root+" elsewhere"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := d.Path(t.Context(), name); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Path while the store is away = %v, want kind unavailable", err)
+		t.Errorf("Path without the folder: got error %v, want kind unavailable", err)
 	}
 	if _, err := d.Open(t.Context(), name); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Open while the store is away = %v, want kind unavailable", err)
+		t.Errorf("Open without the folder: got error %v, want kind unavailable", err)
 	}
 }
 
@@ -237,6 +237,6 @@ func TestListIgnoresForeignFiles(t *testing.T) {
 		return nil
 	})
 	if err != nil || !slices.Equal(got, []string{name}) {
-		t.Errorf("List gives %q (%v), want the original alone", got, err)
+		t.Errorf("List: got %q (%v), want only the original", got, err)
 	}
 }

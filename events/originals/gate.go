@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Gate excludes deletions and the commits of other processes to the same store.
+// Gate prevents that a process deletes originals while other processes commit to the same
+// store.
 type Gate interface {
-	// Pass waits while another process deletes. It returns the time until which no
-	// process will delete again.
+	// Pass waits while another process deletes. No process deletes until the
+	// returned time.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut calls do once all earlier passes have expired. still returns an error if
-	// the exclusion was lost.
-	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
+	// Shut waits until all passes have expired, and calls do, which may delete. check
+	// returns an error if commits are no longer excluded.
+	Shut(ctx context.Context, do func(ctx context.Context, check func() error) error) error
 }
 
-// beside calls do, which commits an original, while other processes may delete. It
-// reports whether no deletion can have overlapped. If one can, it has ended:
-// whether the original exists then decides.
-func beside(ctx context.Context, gate Gate, do func() error) (sure bool, err error) {
+// passing calls do, which commits an original, after it has passed the gate. If sure is
+// false, do took so long that another process may have deleted the original. The deletion
+// has ended, so the caller must check whether the original exists.
+func passing(ctx context.Context, gate Gate, do func() error) (sure bool, err error) {
 	if gate == nil {
 		return true, do()
 	}

@@ -13,37 +13,36 @@ import (
 	"annals/events/s3"
 )
 
-// S3 is a Store in a bucket: originals by their names below its prefix. Uploads are
-// staged in a local folder: an object's name is the hash of its bytes, which is
-// only known at their end, and not every server can rename or copy large objects.
+// S3 is a Store in a bucket. An object's name is the hash of its bytes, which is known
+// only at the end of an upload, and not every server can rename or copy large objects.
+// Therefore uploads are staged in a local folder.
 //
-// Another process may commit what Delete removes at the same moment: no server can
-// remove an object only if it is not newer. Delete is for what has been unused for
-// long; Sweep excludes the commits of all processes that share its Gate, except
-// when a removal timed out and the server carries it out later.
+// Servers cannot remove an object on the condition that it is old. Delete may therefore
+// remove an original that another process commits at the same time. Sweep excludes such
+// commits by the Gate, except if a removal times out and the server executes it later.
 type S3 struct {
-	Gate Gate // between processes that commit there; nil: this is the only one
+	Gate Gate // shared by the processes that commit; nil if this is the only one
 
 	bucket  *s3.Bucket
-	staging string // local folder; if empty, that for temporary files
+	staging string // local folder; empty means that for temporary files
 	busy    busy
 }
 
-// OpenS3 opens the store in a bucket. What is staged lies in a local folder,
-// which is made if it is missing; OpenS3 removes from it, and from the bucket,
-// what was begun more than a day ago and never committed.
+// OpenS3 opens the store in a bucket. staging is a local folder for uploads, which is
+// created if it is missing. OpenS3 removes uploads that were begun more than a day ago
+// from the folder and from the bucket.
 func OpenS3(ctx context.Context, bucket *s3.Bucket, staging string) (*S3, error) {
 	if err := os.MkdirAll(staging, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of uploads: %w", err)
+		return nil, fmt.Errorf("create the upload folder: %w", err)
 	}
-	before := time.Now().Add(-leftover)
+	before := time.Now().Add(-maxStaged)
 	if err := sweepStaged(staging, before); err != nil {
 		return nil, err
 	}
 	return &S3{bucket: bucket, staging: staging}, bucket.AbortUploads(ctx, before)
 }
 
-// ViewS3 returns the store in a bucket for reading: nothing there is changed.
+// ViewS3 returns the store in a bucket, for reading only.
 func ViewS3(bucket *s3.Bucket) *S3 { return &S3{bucket: bucket} }
 
 // Stage streams r to a local file while hashing it.
@@ -55,7 +54,7 @@ func (s *S3) Stage(ctx context.Context, r io.Reader, limit int64) (Staged, error
 	return &stagedObject{upload: u, store: s}, nil
 }
 
-// Open opens an original. It is fetched as it is read, while ctx lasts.
+// Open opens an original for reading until ctx ends.
 func (s *S3) Open(ctx context.Context, sha256 string) (Original, error) {
 	if err := checkName(sha256); err != nil {
 		return nil, err
@@ -67,16 +66,16 @@ func (s *S3) Open(ctx context.Context, sha256 string) (Original, error) {
 	return o, nil
 }
 
-// noOriginal names the original in an error of a missing object.
+// noOriginal returns the error for an object that cannot be opened.
 func noOriginal(sha256 string, err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.Errorf(fault.NotFound, "no original %s", sha256)
+		return fault.Errorf(fault.NotFound, "there is no original %s", sha256)
 	}
 	return err
 }
 
-// Path fetches an original to a temporary file, which release removes. Bytes
-// that are not those of its name are an error.
+// Path downloads an original to a temporary file, which release removes. It returns an
+// error if the SHA-256 is wrong.
 func (s *S3) Path(ctx context.Context, name string) (path string, release func(), err error) {
 	o, err := s.Open(ctx, name)
 	if err != nil {
@@ -85,16 +84,16 @@ func (s *S3) Path(ctx context.Context, name string) (path string, release func()
 	defer o.Close()
 	u, err := stage(ctx, s.staging, o, o.Size())
 	if err != nil {
-		return "", nil, fmt.Errorf("fetch the original %s: %w", name, err)
+		return "", nil, fmt.Errorf("download the original %s: %w", name, err)
 	}
 	if u.sha256 != name {
-		err := fault.Errorf(fault.Internal, "the bytes of the original %s have the SHA-256 %s", name, u.sha256)
+		err := fault.Errorf(fault.Internal, "the original %s is corrupt: its bytes have the SHA-256 %s", name, u.sha256)
 		return "", nil, errors.Join(err, u.remove())
 	}
-	return u.path, func() { _ = u.remove() }, nil // what stays is swept
+	return u.path, func() { _ = u.remove() }, nil // after an error the sweep removes it
 }
 
-// Delete removes an original. See S3 for what other processes do meanwhile.
+// Delete removes an original. See S3 for concurrent commits of other processes.
 func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err
@@ -108,7 +107,7 @@ func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (delet
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	// Servers truncate to seconds.
+	// Servers truncate times to seconds.
 	if err != nil || !info.Modified.Add(time.Second).Before(before) {
 		return false, err
 	}
@@ -119,8 +118,8 @@ func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (delet
 	return true, nil
 }
 
-// List lists the objects. Their times are those of the server's clock, in full
-// seconds with most.
+// List lists the objects. Times are those of the server's clock, on most servers in full
+// seconds.
 func (s *S3) List(ctx context.Context, each func(sha256 string, size int64, modified time.Time) error) error {
 	for o, err := range s.bucket.List(ctx, "", false) {
 		if err != nil {
@@ -136,37 +135,37 @@ func (s *S3) List(ctx context.Context, each func(sha256 string, size int64, modi
 	return nil
 }
 
-// stagedObject is an upload that is to become an object.
+// stagedObject is a staged upload of an S3 store.
 type stagedObject struct {
 	*upload
 	store *S3
 }
 
-// Commit uploads the file under its name even if the object exists. That repairs a
-// corrupt object, and updates its date to the time of the last commit.
+// Commit uploads the file even if the object exists. This repairs a corrupt object, and
+// sets its date to the time of the last commit.
 func (s *stagedObject) Commit(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := s.path
 	switch {
-	case s.kept: // and the file is gone
-		fetched, release, err := s.store.Path(ctx, s.sha256)
+	case s.committed: // the local file has been removed
+		downloaded, release, err := s.store.Path(ctx, s.sha256)
 		if err != nil {
 			return err
 		}
 		defer release()
-		path = fetched
+		path = downloaded
 	case s.done:
-		return fmt.Errorf("commit upload %s, which was discarded", s.sha256)
+		return fmt.Errorf("commit upload %s: it was discarded", s.sha256)
 	}
 	if err := s.store.put(ctx, path, s.sha256, s.size); err != nil {
 		return err
 	}
-	s.done, s.kept = true, true
+	s.done, s.committed = true, true
 	return s.remove()
 }
 
-// put makes a local file an original.
+// put uploads a local file as an original.
 func (s *S3) put(ctx context.Context, path, name string, size int64) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -178,10 +177,10 @@ func (s *S3) put(ctx context.Context, path, name string, size int64) error {
 		return fmt.Errorf("commit upload %s: %w", name, err)
 	}
 	defer done()
-	for there := false; !there; {
-		there, err = beside(ctx, s.Gate, func() error { return s.bucket.Put(ctx, name, f, size) })
-		if err == nil && !there {
-			there, err = s.has(ctx, name)
+	for exists := false; !exists; {
+		exists, err = passing(ctx, s.Gate, func() error { return s.bucket.Put(ctx, name, f, size) })
+		if err == nil && !exists {
+			exists, err = s.has(ctx, name)
 		}
 		if err != nil {
 			return fmt.Errorf("commit upload %s: %w", name, err)

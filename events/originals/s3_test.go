@@ -29,8 +29,8 @@ func openS3(t testing.TB, url, staging string) *originals.S3 {
 
 func TestS3(t *testing.T) {
 	t.Parallel()
-	const grain = time.Second // some servers tell no less
-	originalstest.Run(t, grain, func(t *testing.T) func() originals.Store {
+	const resolution = time.Second // of times on some servers
+	originalstest.Run(t, resolution, func(t *testing.T) func() originals.Store {
 		url, staging := s3test.URL(t), filepath.Join(t.TempDir(), "staging")
 		return func() originals.Store { return openS3(t, url, staging) }
 	})
@@ -65,7 +65,7 @@ func TestMultipartOriginalIsSeekable(t *testing.T) {
 	_, err = o.Seek(at, io.SeekStart)
 	got, errRead := io.ReadAll(io.LimitReader(o, 2<<20))
 	if errors.Join(err, errRead) != nil || !bytes.Equal(got, content[at:at+2<<20]) {
-		t.Errorf("read %d bytes (%v, %v) from the middle, want 2 MiB of what was stored", len(got), err, errRead)
+		t.Errorf("Seek and Read: got %d bytes (%v, %v), want 2 MiB from the middle", len(got), err, errRead)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestUploadLeavesNoLocalFile(t *testing.T) {
 	s := openS3(t, s3test.URL(t), staging)
 	name := keep(t, s, []byte("kept")).SHA256()
 	if _, err := s.Stage(t.Context(), strings.NewReader("too long"), 3); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("Stage over the limit = %v", err)
+		t.Errorf("Stage over the limit: got error %v, want kind TooLarge", err)
 	}
 	path, release, err := s.Path(t.Context(), name)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestUploadLeavesNoLocalFile(t *testing.T) {
 	}
 	release()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("after release: %v", err)
+		t.Errorf("Stat after release: got error %v, want that the file is removed", err)
 	}
 	abandoned, err := s.Stage(t.Context(), strings.NewReader("abandoned"), 100)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestUploadLeavesNoLocalFile(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(staging, "*"))
 	if err != nil || len(left) != 1 {
-		t.Fatalf("staging holds %v (%v), want what is staged alone", left, err)
+		t.Fatalf("staging: got %v (%v), want only the staged upload", left, err)
 	}
 	old := time.Now().Add(-25 * time.Hour)
 	if err := os.Chtimes(left[0], old, old); err != nil {
@@ -99,7 +99,7 @@ func TestUploadLeavesNoLocalFile(t *testing.T) {
 	}
 	openS3(t, s3test.URL(t), staging)
 	if err := abandoned.Commit(t.Context()); err == nil {
-		t.Error("Commit of a swept upload succeeds")
+		t.Error("Commit of a swept upload: got no error")
 	}
 }
 
@@ -107,16 +107,16 @@ func TestPathRefusesCorruptObject(t *testing.T) {
 	t.Parallel()
 	url := s3test.URL(t)
 	s := openS3(t, url, t.TempDir())
-	staged := keep(t, s, []byte("whole"))
-	if err := s3test.Open(t, url).Put(t.Context(), staged.SHA256(), strings.NewReader("whale"), 5); err != nil {
+	staged := keep(t, s, []byte("intact"))
+	if err := s3test.Open(t, url).Put(t.Context(), staged.SHA256(), strings.NewReader("inpact"), 6); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Path(t.Context(), staged.SHA256()); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "have the SHA-256") {
-		t.Errorf("Path = %v", err)
+		t.Errorf("Path of a corrupt object: got error %v, want kind Internal", err)
 	}
-	keep(t, s, []byte("whole"))
-	if err := originals.Verify(t.Context(), s, staged.SHA256(), 5, true); err != nil {
-		t.Errorf("once the same bytes were committed again: %v", err)
+	keep(t, s, []byte("intact"))
+	if err := originals.Verify(t.Context(), s, staged.SHA256(), 6, true); err != nil {
+		t.Errorf("Verify after another Commit of the same bytes: %v", err)
 	}
 }
 
@@ -130,23 +130,22 @@ func TestCommitCanBeRetriedAfterOutage(t *testing.T) {
 	}
 	server.Intercept(func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
 	if err := staged.Commit(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Commit = %v", err)
+		t.Errorf("Commit during an outage: got error %v, want kind Unavailable", err)
 	}
 	if _, err := s.Open(t.Context(), staged.SHA256()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Open = %v", err)
+		t.Errorf("Open during an outage: got error %v, want kind Unavailable", err)
 	}
 	server.Intercept(nil)
 	if err := staged.Commit(t.Context()); err != nil {
-		t.Errorf("Commit once it is back: %v", err)
+		t.Errorf("Commit after the outage: %v", err)
 	}
 	if err := originals.Verify(t.Context(), s, staged.SHA256(), 4, true); err != nil {
 		t.Error(err)
 	}
 }
 
-// A commit and a delete of the same original come to the server in turn, and
-// what was committed stays.
-func TestCommitDuringDeleteStays(t *testing.T) {
+// The requests of a concurrent commit and deletion reach the server one after the other.
+func TestCommitDuringDeleteSucceeds(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	s := openS3(t, server.URL, t.TempDir())
@@ -158,7 +157,7 @@ func TestCommitDuringDeleteStays(t *testing.T) {
 	var wg sync.WaitGroup
 	var once sync.Once
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method == http.MethodDelete { // its date was looked at
+		if r.Method == http.MethodDelete { // Delete has already checked the date
 			once.Do(func() {
 				wg.Go(func() {
 					if err := again.Commit(t.Context()); err != nil {
@@ -179,7 +178,7 @@ func TestCommitDuringDeleteStays(t *testing.T) {
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut {
 			if deleted, err := s.Delete(t.Context(), name, time.Now().Add(time.Hour)); deleted || err != nil {
-				t.Errorf("Delete during a commit = %t, %v", deleted, err)
+				t.Errorf("Delete during a commit: got %t, %v, want false", deleted, err)
 			}
 		}
 		next.ServeHTTP(w, r)

@@ -19,22 +19,22 @@ type stagedFile struct {
 	dir *Dir
 }
 
-// Commit moves the file to its final path even if the original exists. That repairs a
-// corrupt file, and updates its date to the time of the last commit.
+// Commit renames the file to its final path even if the original exists. This repairs a
+// corrupt file, and sets its date to the time of the last commit.
 func (s *stagedFile) Commit(ctx context.Context) error {
 	return s.commitGroup(ctx, []Staged{s})
 }
 
-// commitGroup commits files of this store: their bytes are durable before the
-// first is moved, and the moves before it returns. A few files are synced one
-// by one; many by syncing the file system twice, which costs the same for any
-// number of files but waits for whatever else is being written to it.
+// commitGroup commits files of this store. It syncs all files, renames them, and syncs
+// their folders. A few files are synced one by one; for many it syncs the whole file
+// system, which costs the same for any number of files, but also waits for writes of other
+// programs.
 func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	files := make([]*stagedFile, 0, len(group))
 	for _, g := range group {
 		f, ok := g.(*stagedFile)
 		if !ok || f.dir != s.dir {
-			return fmt.Errorf("commit uploads of different stores at once")
+			return fmt.Errorf("commit uploads: they belong to different stores")
 		}
 		files = append(files, f)
 	}
@@ -42,7 +42,7 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 		return fmt.Errorf("commit uploads: %w", err)
 	}
 	const few = 4
-	everything := canSyncAll && len(files) > few
+	whole := canSyncAll && len(files) > few
 	paths := make([]string, 0, len(files))
 	for _, f := range files {
 		if err := f.check(); err != nil {
@@ -50,82 +50,82 @@ func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 		}
 		paths = append(paths, f.path)
 	}
-	if err := syncPaths(s.dir.root, everything, paths); err != nil {
+	if err := syncPaths(s.dir.root, whole, paths); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.OriginalsSynced)
-	touched := make(map[string]bool)
+	changed := make(map[string]bool)
 	for _, f := range files {
-		if err := f.put(ctx, touched); err != nil {
+		if err := f.put(ctx, changed); err != nil {
 			return err
 		}
 	}
 	paths = paths[:0]
-	for folder := range touched {
+	for folder := range changed {
 		paths = append(paths, folder)
 	}
-	if err := syncPaths(s.dir.root, everything, paths); err != nil {
+	if err := syncPaths(s.dir.root, whole, paths); err != nil {
 		return err
 	}
 	failpoint.Here(failpoint.OriginalsDurable)
 	return nil
 }
 
-// check returns an error unless the file can be committed and is as long as
-// what was hashed.
+// check returns an error unless the file can be committed and has the size that was
+// hashed.
 func (s *stagedFile) check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := s.path
 	switch {
-	case s.kept:
+	case s.committed:
 		path = s.dir.path(s.sha256)
 	case s.done:
-		return fmt.Errorf("commit upload %s, which was discarded", s.sha256)
+		return fmt.Errorf("commit upload %s: it was discarded", s.sha256)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return diskError(err)
 	}
 	if info.Size() != s.size {
-		return fmt.Errorf("upload %s has %d bytes on disk, not %d", s.sha256, info.Size(), s.size)
+		return fmt.Errorf("commit upload %s: its file has %d bytes instead of %d", s.sha256, info.Size(), s.size)
 	}
 	return nil
 }
 
-// put places the file while other processes may delete.
-func (s *stagedFile) put(ctx context.Context, touched map[string]bool) error {
+// put commits the file while other processes may delete.
+func (s *stagedFile) put(ctx context.Context, changed map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sure, err := beside(ctx, s.dir.Gate, func() error { return s.place(touched) })
+	sure, err := passing(ctx, s.dir.Gate, func() error { return s.rename(changed) })
 	if err != nil || sure {
 		return err
 	}
 	if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
-		return fault.Errorf(fault.Unavailable, "upload %s was deleted by another process as unused: send it again", s.sha256)
+		return fault.Errorf(fault.Unavailable, "another process deleted upload %s as unused: upload it again", s.sha256)
 	} else if err != nil {
 		return diskError(err)
 	}
 	return nil
 }
 
-// place dates the file, moves it to its place and adds the folders that changed
-// to touched.
-func (s *stagedFile) place(touched map[string]bool) error {
-	s.dir.placing.RLock()
-	defer s.dir.placing.RUnlock()
+// rename sets the date of the file, renames it to its final path, and adds the folders
+// that changed to changed.
+func (s *stagedFile) rename(changed map[string]bool) error {
+	s.dir.mu.RLock()
+	defer s.dir.mu.RUnlock()
 	now := time.Now()
 	if err := os.Chtimes(s.path, now, now); err != nil {
 		return diskError(err)
 	}
-	if s.kept {
+	if s.committed {
 		return nil
 	}
 	folder := s.dir.folder(s.sha256)
 	switch err := os.Mkdir(folder, 0o700); {
 	case err == nil, errors.Is(err, fs.ErrExist):
-		// Whoever made it may not have synced the folder above yet.
-		touched[filepath.Dir(folder)] = true
+		// The process that created it may not have synced the parent yet.
+		changed[filepath.Dir(folder)] = true
 	default:
 		return diskError(err)
 	}
@@ -133,16 +133,16 @@ func (s *stagedFile) place(touched map[string]bool) error {
 		return diskError(err)
 	}
 	failpoint.Here(failpoint.OriginalPlaced)
-	touched[folder] = true
-	s.done, s.kept = true, true
+	changed[folder] = true
+	s.done, s.committed = true, true
 	s.path = s.dir.path(s.sha256)
 	return nil
 }
 
-// syncPaths makes files or folders durable, one by one or with everything
-// else on their file system.
-func syncPaths(root string, everything bool, paths []string) error {
-	if everything {
+// syncPaths makes files or folders durable, one by one or by syncing the whole file
+// system.
+func syncPaths(root string, whole bool, paths []string) error {
+	if whole {
 		return syncAll(root)
 	}
 	for _, path := range paths {

@@ -6,18 +6,16 @@ import (
 )
 
 const (
-	// sweptTogether is how many originals are deleted with the gate shut once.
-	sweptTogether = 100
-	// sweepTurn is how long the gate stays shut at a time.
-	sweepTurn = 500 * time.Millisecond
+	sweepBatch  = 100                    // originals to delete each time the gate is shut
+	maxGateShut = 500 * time.Millisecond // how long the gate stays shut at a time
 )
 
-// Sweep deletes the originals that were last committed before a time and that
-// nothing refers to: uploads whose request ended before a job accepted them,
-// and those of deleted documents. It returns how many it deleted. If other
-// processes commit to the store, it shuts their gate meanwhile.
+// Sweep deletes the originals that were last committed before a time and to which nothing
+// refers: those of deleted documents, and uploads whose request failed before a job
+// accepted them. It returns the number of deleted originals. gate excludes commits of
+// other processes; it is nil if there are none.
 func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred func(ctx context.Context, sha256 string) (bool, error)) (deleted int, err error) {
-	w := sweeping{store: s, gate: gate, before: before}
+	w := sweep{store: s, gate: gate, before: before}
 	err = s.List(ctx, func(sha256 string, _ int64, modified time.Time) error {
 		if !modified.Before(before) {
 			return nil
@@ -25,7 +23,7 @@ func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred f
 		if used, err := referred(ctx, sha256); used || err != nil {
 			return err
 		}
-		if w.doomed = append(w.doomed, sha256); gate != nil && len(w.doomed) < sweptTogether {
+		if w.unused = append(w.unused, sha256); gate != nil && len(w.unused) < sweepBatch {
 			return nil
 		}
 		return w.delete(ctx)
@@ -36,37 +34,38 @@ func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred f
 	return w.deleted, err
 }
 
-// sweeping is a sweep that is under way.
-type sweeping struct {
+// sweep is the state of a call of Sweep.
+type sweep struct {
 	store   Store
 	gate    Gate
 	before  time.Time
-	doomed  []string
+	unused  []string
 	deleted int
 }
 
-// delete deletes what is doomed, with pauses in which others can commit.
-func (w *sweeping) delete(ctx context.Context) (err error) {
+// delete deletes the unused originals, with pauses in which other processes can commit.
+func (w *sweep) delete(ctx context.Context) (err error) {
 	if w.gate == nil {
-		return w.turn(ctx, func() error { return nil })
+		return w.deleteSome(ctx, func() error { return nil })
 	}
-	for len(w.doomed) > 0 && err == nil {
-		err = w.gate.Shut(ctx, w.turn)
+	for len(w.unused) > 0 && err == nil {
+		err = w.gate.Shut(ctx, w.deleteSome)
 	}
 	return err
 }
 
-func (w *sweeping) turn(ctx context.Context, still func() error) error {
-	for begun := time.Now(); len(w.doomed) > 0 && time.Since(begun) < sweepTurn; w.doomed = w.doomed[1:] {
-		if err := still(); err != nil {
+// deleteSome deletes unused originals until maxGateShut has passed.
+func (w *sweep) deleteSome(ctx context.Context, check func() error) error {
+	for start := time.Now(); len(w.unused) > 0 && time.Since(start) < maxGateShut; w.unused = w.unused[1:] {
+		if err := check(); err != nil {
 			return err
 		}
 		// The same bytes may have been uploaded again since they were listed.
-		gone, err := w.store.Delete(ctx, w.doomed[0], w.before)
+		deleted, err := w.store.Delete(ctx, w.unused[0], w.before)
 		if err != nil {
 			return err
 		}
-		if gone {
+		if deleted {
 			w.deleted++
 		}
 	}

@@ -28,13 +28,13 @@ func TestSweepDeletesUnreferencedUploads(t *testing.T) {
 	used, unused := commit("used"), commit("unused")
 	referred := func(_ context.Context, sha256 string) (bool, error) { return sha256 == used, nil }
 	if n, err := originals.Sweep(t.Context(), store, nil, time.Now().Add(-time.Hour), referred); n != 0 || err != nil {
-		t.Errorf("a sweep of what is older than an hour deleted %d (%v)", n, err)
+		t.Errorf("Sweep of originals older than an hour: got %d deleted (%v), want 0", n, err)
 	}
 	if n, err := originals.Sweep(t.Context(), store, nil, time.Now().Add(time.Hour), referred); n != 1 || err != nil {
-		t.Errorf("a sweep deleted %d (%v), want 1", n, err)
+		t.Errorf("Sweep: got %d deleted (%v), want 1", n, err)
 	}
 	if _, err := store.Open(t.Context(), unused); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the unused original: %v", err)
+		t.Errorf("Open of the unused original: got error %v, want kind NotFound", err)
 	}
 	f, err := store.Open(t.Context(), used)
 	if err != nil {
@@ -61,11 +61,11 @@ func TestSweepKeepsOriginalUploadedAgain(t *testing.T) {
 	first := upload()
 	before := time.Now()
 	n, err := originals.Sweep(t.Context(), store, nil, before, func(context.Context, string) (bool, error) {
-		upload() // after the look at what refers to it
+		upload() // after List, before Delete
 		return false, nil
 	})
 	if n != 0 || err != nil {
-		t.Errorf("Sweep = %d, %v, want nothing deleted", n, err)
+		t.Errorf("Sweep: got %d deleted, %v, want 0", n, err)
 	}
 	f, err := store.Open(t.Context(), first)
 	if err != nil {

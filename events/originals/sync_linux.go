@@ -9,9 +9,8 @@ import (
 
 const canSyncAll = true
 
-// syncAll makes everything on the file system of a folder durable. It waits
-// for the bytes to be on the disk, and reports what could not be written
-// (since Linux 5.8).
+// syncAll makes all files on the file system of a folder durable. Since Linux 5.8 it also
+// reports write errors.
 func syncAll(root string) error {
 	f, err := os.Open(root)
 	if err != nil {

@@ -17,25 +17,25 @@ import (
 	"annals/events/fault"
 )
 
-// leftover is the age at which a staged file counts as left behind by a crash.
-const leftover = 24 * time.Hour
+// maxStaged is the age at which a staged file is removed. A crash may have left it.
+const maxStaged = 24 * time.Hour
 
-// upload is a received file in a staging folder. The file is closed, since a
-// request may have thousands.
+// upload is a received file in a staging folder. The file is not kept open, because a
+// request may have thousands of files.
 type upload struct {
 	sha256 string
 	size   int64
 
-	mu   sync.Mutex
-	path string
-	done bool // committed or discarded
-	kept bool // committed
+	mu        sync.Mutex
+	path      string
+	done      bool // committed or discarded
+	committed bool
 }
 
-// SHA256 returns the name that the upload is to have.
+// SHA256 returns the SHA-256 of the bytes.
 func (u *upload) SHA256() string { return u.sha256 }
 
-// Size returns how many bytes it has.
+// Size returns the number of bytes.
 func (u *upload) Size() int64 { return u.size }
 
 // Discard removes the file.
@@ -66,7 +66,7 @@ func stage(ctx context.Context, folder string, r io.Reader, limit int64) (*uploa
 	return u, nil
 }
 
-// remove removes the file, if it is there.
+// remove removes the file, if it exists.
 func (u *upload) remove() error {
 	if err := os.Remove(u.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diskError(err)
@@ -74,13 +74,13 @@ func (u *upload) remove() error {
 	return nil
 }
 
-// copyBounded copies up to limit bytes until src ends. Its errors say whether
-// reading or writing failed.
+// copyBounded copies src to dst. If there are more than limit bytes, the error is
+// fault.TooLarge.
 func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64) (size int64, err error) {
 	buf := make([]byte, 64<<10)
 	for {
 		if err := ctx.Err(); err != nil {
-			return size, fmt.Errorf("store an upload: %w", err)
+			return size, fmt.Errorf("stage the upload: %w", err)
 		}
 		n, err := src.Read(buf)
 		if size += int64(n); size > limit {
@@ -93,17 +93,16 @@ func copyBounded(ctx context.Context, dst io.Writer, src io.Reader, limit int64)
 		case err == io.EOF:
 			return size, nil
 		case err != nil:
-			return size, fmt.Errorf("read an upload: %w", err)
+			return size, fmt.Errorf("read the upload: %w", err)
 		}
 	}
 }
 
-// sweepStaged removes what was last written to a staging folder before a time.
-// What another process stages now is younger.
+// sweepStaged removes files that were last written before a time from a staging folder.
 func sweepStaged(folder string, before time.Time) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("read the staged uploads: %w", err)
+		return fmt.Errorf("list the staged uploads: %w", err)
 	}
 	for _, e := range entries {
 		info, err := e.Info()

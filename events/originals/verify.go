@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// Verify returns an error unless the store holds the original with this
-// SHA-256 and size. With hashing the bytes are read and must give that SHA-256.
+// Verify returns an error unless the store has the original with this SHA-256 and size.
+// With hashing it also reads the bytes and checks their SHA-256.
 func Verify(ctx context.Context, s Store, name string, size int64, hashing bool) error {
 	original, err := s.Open(ctx, name)
 	if err != nil {
@@ -18,7 +18,7 @@ func Verify(ctx context.Context, s Store, name string, size int64, hashing bool)
 	}
 	defer original.Close()
 	if original.Size() != size {
-		return fault.Errorf(fault.Internal, "the original %s has %d bytes, not %d", name, original.Size(), size)
+		return fault.Errorf(fault.Internal, "the original %s is corrupt: it has %d bytes instead of %d", name, original.Size(), size)
 	}
 	if !hashing {
 		return nil
@@ -28,7 +28,7 @@ func Verify(ctx context.Context, s Store, name string, size int64, hashing bool)
 		return fmt.Errorf("read the original %s: %w", name, err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != name {
-		return fault.Errorf(fault.Internal, "the bytes of the original %s have the SHA-256 %s", name, got)
+		return fault.Errorf(fault.Internal, "the original %s is corrupt: its bytes have the SHA-256 %s", name, got)
 	}
 	return nil
 }

@@ -26,10 +26,10 @@ func TestSentenceEnd(t *testing.T) {
 		{`"Why?" he asked.`, `"No!"`, `(She left.)`, "*So be it.*", "_All of it._"},
 		{"Das ist z.B. so, d.h. nicht anders.", "Vgl. Abb. 3."},
 		{"港の橋。", "設計者は「田中！」", "次｡"},
-		{"no end"},
+		{"without an end"},
 	} {
 		if got := sentences(strings.Join(want, " ")); !slices.Equal(got, want) {
-			t.Errorf("sentences\n got %q\nwant %q", got, want)
+			t.Errorf("sentences:\n got %q\nwant %q", got, want)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func FuzzSentenceEnd(f *testing.F) {
 		for start := 0; start < len(text); {
 			end := prose.SentenceEnd(text, start, len(text))
 			if end <= start || end > len(text) || utf8.ValidString(text) && end < len(text) && !utf8.RuneStart(text[end]) {
-				t.Fatalf("the sentence at %d of %d bytes ends at %d", start, len(text), end)
+				t.Fatalf("SentenceEnd at %d of %d bytes: got %d", start, len(text), end)
 			}
 			start = end
 		}
@@ -50,26 +50,26 @@ func FuzzSentenceEnd(f *testing.F) {
 func TestIsComplete(t *testing.T) {
 	for text, want := range map[string]bool{"It is.": true, "“Is it?”": true, "*So!*": true, "終わり。」": true, "Such as:": false, "A title": false, "": false} {
 		if got := prose.IsComplete(text); got != want {
-			t.Errorf("IsComplete(%q) = %v, want %v", text, got, want)
+			t.Errorf("IsComplete(%q): got %v, want %v", text, got, want)
 		}
 	}
 }
 
-// The stop words are those that the ranking of search was measured with.
+// The ranking of search was measured with exactly these stop words.
 func TestStopWords(t *testing.T) {
 	want := strings.Fields(`a about all an and any are as at be been being between but by can could did do does during for from
 		had has have he her his how if in into is it its may no not of on or she should such than that the their them then there
 		these they this those to was were what when where which who whom why will with would you your`)
 	if got := prose.StopWords(); !slices.Equal(got, want) {
-		t.Errorf("stop words\n got %q\nwant %q", got, want)
+		t.Errorf("StopWords:\n got %q\nwant %q", got, want)
 	}
 	for _, word := range want {
 		if prose.ClassOf(word) == prose.Content {
-			t.Errorf("the stop word %q names something", word)
+			t.Errorf("ClassOf(%q): got Content, want another class for a stop word", word)
 		}
 	}
 	if prose.ClassOf("lighthouse") != prose.Content {
-		t.Error("a lighthouse is nothing")
+		t.Error("ClassOf(\"lighthouse\"): want Content")
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package prose knows how texts of people are written: where a sentence ends,
-// what Markdown says without its marks, and which words name nothing. What
-// summarises, searches and answers shares it. It imports nothing of ours.
+// Package prose analyses natural-language text: it finds the ends of sentences, and
+// classifies English words. Summaries, search and answers use it. It imports no other
+// package of this module.
 package prose
 
 import (
@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// closing are quotes, brackets and marks of emphasis that belong to the sentence
-// that they follow.
+// closing are quotes, brackets and emphasis marks that belong to the preceding sentence.
 const closing = `"'”’)]*_»」』）`
 
-// abbreviations end in a full stop that ends no sentence.
+// abbreviations are words whose full stop does not end a sentence.
 var abbreviations = words(`mr mrs ms dr prof st sr jr gen col lt sgt rev hon gov sen rep no nr vol vs etc e.g i.e cf ca c al fig eq
 	sec ch inc ltd co corp dept approx u.s u.k p pp ed eds mt ft z.b d.h u.a bzw usw vgl abb bspw m mme sra
 	jan feb mar apr jun jul aug sep sept oct nov dec`)
@@ -26,9 +25,8 @@ func words(list string) map[string]bool {
 	return m
 }
 
-// SentenceEnd returns where the sentence ends that begins at start of a text,
-// with the white space after it: the beginning of the next one, or stop at the
-// latest.
+// SentenceEnd returns the offset after the sentence that begins at start and the white
+// space after it, but at most stop.
 func SentenceEnd(text string, start, stop int) int {
 	for i := start; i < stop; {
 		r, n := utf8.DecodeRuneInString(text[i:stop])
@@ -41,7 +39,7 @@ func SentenceEnd(text string, start, stop int) int {
 			continue
 		}
 		mark := i - n
-		if i < stop && text[i] == ']' { // "[who?]" ends no sentence
+		if i < stop && text[i] == ']' { // "[who?]" does not end a sentence
 			continue
 		}
 		i = afterClosing(text, i, stop)
@@ -64,8 +62,8 @@ func SentenceEnd(text string, start, stop int) int {
 	return stop
 }
 
-// afterClosing returns the offset after what closes a sentence at i: quotes and
-// brackets, further marks, and references as "[2]" or ":12–14".
+// afterClosing returns the offset after closing quotes and brackets, further punctuation,
+// and references such as "[2]" or ":12–14" at i.
 func afterClosing(text string, i, stop int) int {
 	for i < stop {
 		switch r, n := utf8.DecodeRuneInString(text[i:stop]); {
@@ -87,8 +85,8 @@ func afterClosing(text string, i, stop int) int {
 	return i
 }
 
-// isAbbreviation reports whether the full stop after a text belongs to its last
-// word: an abbreviation, or the initial of a name.
+// isAbbreviation reports whether the last word of a text, before a full stop, is an
+// abbreviation or the initial of a name.
 func isAbbreviation(text string) bool {
 	word := text[strings.LastIndexAny(text, " \t\n([\"'“")+1:]
 	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.IsUpper(r) && len(text) > 2 {
@@ -99,7 +97,7 @@ func isAbbreviation(text string) bool {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// IsComplete reports whether a text ends as a sentence does.
+// IsComplete reports whether a text ends with the end of a sentence.
 func IsComplete(text string) bool {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, closing))
 	return strings.ContainsRune(".!?…。！？｡", last)

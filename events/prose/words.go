@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Class is what an English word does in a sentence, as far as a short list can
-// tell.
+// Class is the grammatical class of an English word, according to short lists.
 type Class uint8
 
-// The classes. Words that are in no list are Content: they name something.
+// The classes. Words in none of the lists are Content.
 const (
 	Content Class = iota
 	Determiner
@@ -17,21 +16,20 @@ const (
 	Conjunction
 	Auxiliary
 	Pronoun
-	Asking
-	Particle // other words that name nothing
+	Interrogative
+	Particle // other function words
 )
 
-// functionWords are the English words that name nothing, by their class. The
-// frequent ones are those that any question is made of: they are the stop words
-// of search, whose ranking rests on them.
+// functionWords are the English function words, by class. The frequent ones are the stop
+// words of search; changing them changes the ranking.
 var functionWords = map[Class]struct{ frequent, others string }{
-	Determiner:  {"a an the this that these those any no its his her their your such all", "each every some our my another both"},
-	Preposition: {"of in on at by for from with to into between during about as than", "onto over under among against through above below after before since until upon within without near toward towards across around behind beside along per via like out off up down"},
-	Conjunction: {"and or but if", "nor so yet because while although though whereas unless whether"},
-	Auxiliary:   {"is are was were be been being do does did has have had will would can could may should", "am done doing having might shall must isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't hasn't haven't hadn't cannot"},
-	Pronoun:     {"he she it they them you there", "him we us i me himself herself itself themselves one's hers theirs here"},
-	Asking:      {"who whom what which when where why how", "whose"},
-	Particle:    {"not then", "also only just very too more most less much many own same other s t re ll ve d m 's ever even still rather quite"},
+	Determiner:    {"a an the this that these those any no its his her their your such all", "each every some our my another both"},
+	Preposition:   {"of in on at by for from with to into between during about as than", "onto over under among against through above below after before since until upon within without near toward towards across around behind beside along per via like out off up down"},
+	Conjunction:   {"and or but if", "nor so yet because while although though whereas unless whether"},
+	Auxiliary:     {"is are was were be been being do does did has have had will would can could may should", "am done doing having might shall must isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't hasn't haven't hadn't cannot"},
+	Pronoun:       {"he she it they them you there", "him we us i me himself herself itself themselves one's hers theirs here"},
+	Interrogative: {"who whom what which when where why how", "whose"},
+	Particle:      {"not then", "also only just very too more most less much many own same other s t re ll ve d m 's ever even still rather quite"},
 }
 
 var classes, stopWords = func() (map[string]Class, []string) {
@@ -50,5 +48,5 @@ var classes, stopWords = func() (map[string]Class, []string) {
 // ClassOf returns the class of a word in lower case.
 func ClassOf(word string) Class { return classes[word] }
 
-// StopWords returns the most frequent English words that name nothing, in order.
+// StopWords returns the most frequent English function words, sorted.
 func StopWords() []string { return slices.Clone(stopWords) }

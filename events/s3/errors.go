@@ -14,14 +14,14 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// tries bounds how often a call is made whose error is transient.
-const tries = 5
+// maxTries is how often a call is tried if its errors are transient.
+const maxTries = 5
 
-// firstPause is about the pause before the second try; tests wait less.
+// firstPause is the approximate pause before the first retry. Tests set it lower.
 var firstPause = 100 * time.Millisecond
 
-// retry calls do until it succeeds or fails for good, with pauses that double, at
-// random so that many callers do not come back at once.
+// retry calls do until it succeeds or fails permanently, with exponential, randomised
+// backoff.
 func retry(ctx context.Context, do func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
@@ -29,13 +29,13 @@ func retry(ctx context.Context, do func() error) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0),
+	}, backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(0),
 		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: time.Minute, RandomizationFactor: .5}))
 	return err
 }
 
-// isTransient reports whether a call that failed may succeed a moment later: the
-// connection failed or was cut, or the server says so.
+// isTransient reports whether a retry may succeed: the connection failed, or the server
+// replied with a transient error.
 func isTransient(err error) bool {
 	var reply minio.ErrorResponse
 	var local *fs.PathError
@@ -49,8 +49,8 @@ func isTransient(err error) bool {
 	return true
 }
 
-// classify gives an error of the client its kind. The cause of an error that only
-// an operator can mend is for operators alone.
+// classify returns an error of the client with its kind. The cause is hidden from clients
+// if only an operator can fix it.
 func (b *Bucket) classify(err error) error {
 	var reply minio.ErrorResponse
 	errors.As(err, &reply)
@@ -60,11 +60,11 @@ func (b *Bucket) classify(err error) error {
 	case isTransient(err):
 		return fault.Hide(fault.Unavailable, "the S3 store does not respond", fmt.Errorf("%s: %w", b, err))
 	case reply.Code == minio.NoSuchBucket:
-		return fault.Hide(fault.Unavailable, "the S3 store is unavailable", fmt.Errorf("it has no bucket %s: create that first", b.name))
+		return fault.Hide(fault.Unavailable, "the S3 store is unavailable", fmt.Errorf("the bucket %s does not exist: create it", b.name))
 	case reply.Code == minio.NoSuchKey:
-		return fault.Errorf(fault.NotFound, "%s has no such object: %w", b, err)
+		return fault.Errorf(fault.NotFound, "the object does not exist in %s: %w", b, err)
 	case reply.StatusCode == http.StatusPreconditionFailed, reply.StatusCode == http.StatusConflict:
-		return fault.Errorf(fault.Conflict, "%s holds another object by now: %w", b, err)
+		return fault.Errorf(fault.Conflict, "another process has changed the object in %s: %w", b, err)
 	case reply.StatusCode == http.StatusForbidden, reply.StatusCode == http.StatusUnauthorized, reply.Code == minio.InvalidAccessKeyID:
 		return fault.Hide(fault.Unavailable, "the S3 store denies access",
 			fmt.Errorf("%s: %w (%s): check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and their rights on the bucket", b, err, reply.Code))

@@ -19,21 +19,21 @@ import (
 	"annals/events/s3/s3test"
 )
 
-func TestErrorsHaveTheirKinds(t *testing.T) {
+func TestErrorKinds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
 		code   string
 		want   fault.Kind
-		says   string
+		text   string
 	}{
 		"denied":          {403, "AccessDenied", fault.Unavailable, "AWS_SECRET_ACCESS_KEY"},
 		"a wrong key":     {403, "InvalidAccessKeyId", fault.Unavailable, "InvalidAccessKeyId"},
 		"a key not found": {404, "InvalidAccessKeyId", fault.Unavailable, "AWS_ACCESS_KEY_ID"},
-		"no bucket":       {404, "NoSuchBucket", fault.Unavailable, "no bucket"},
+		"no bucket":       {404, "NoSuchBucket", fault.Unavailable, "does not exist: create it"},
 		"overloaded":      {503, "SlowDown", fault.Unavailable, "does not respond"},
 		"broken":          {500, "InternalError", fault.Unavailable, "does not respond"},
-		"not understood":  {400, "InvalidArgument", fault.Internal, ""},
+		"bad request":     {400, "InvalidArgument", fault.Internal, ""},
 		"not implemented": {501, "NotImplemented", fault.Internal, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 			put(t, b, "lamp", []byte("lamp"))
 			server.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 				w.WriteHeader(c.status)
-				fmt.Fprintf(w, "<Error><Code>%s</Code><Message>so it is</Message></Error>", c.code)
+				fmt.Fprintf(w, "<Error><Code>%s</Code><Message>injected</Message></Error>", c.code)
 			})
 			for call, err := range map[string]error{
 				"Put":    b.Put(t.Context(), "lamp", strings.NewReader("x"), 1),
@@ -55,8 +55,8 @@ func TestErrorsHaveTheirKinds(t *testing.T) {
 					return err
 				}(),
 			} {
-				if !fault.Is(err, c.want) || !strings.Contains(fault.Detail(err), c.says) {
-					t.Errorf("%s = %v, want kind %v and %q", call, fault.Detail(err), c.want, c.says)
+				if !fault.Is(err, c.want) || !strings.Contains(fault.Detail(err), c.text) {
+					t.Errorf("%s: got error %v, want kind %v and %q", call, fault.Detail(err), c.want, c.text)
 				}
 			}
 		})
@@ -67,18 +67,18 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.New(t).URL)
 	if _, err := b.Stat(t.Context(), "lamp"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Stat of what is not there = %v", err)
+		t.Errorf("Stat of a missing object: got error %v, want kind NotFound", err)
 	}
-	gone := strings.Replace(s3test.New(t).URL, "annals-test", "another-bucket", 1)
-	if _, err := s3.Open(t.Context(), gone); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Detail(err), "another-bucket") {
-		t.Errorf("Open of a bucket that there is not = %v", err)
+	missing := strings.Replace(s3test.New(t).URL, "annals-test", "another-bucket", 1)
+	if _, err := s3.Open(t.Context(), missing); !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Detail(err), "another-bucket") {
+		t.Errorf("Open of a missing bucket: got error %v, want kind Unavailable", err)
 	}
 	if _, err := s3.Open(t.Context(), "s3://bucket/p?region=x&endpoint="+url.QueryEscape("http://127.0.0.1:1")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Open where nobody listens = %v", err)
+		t.Errorf("Open without a server: got error %v, want kind Unavailable", err)
 	}
 }
 
-// faults are what goes wrong with one request in three.
+// faults makes one request in three fail.
 func faults(kind string) func(http.ResponseWriter, *http.Request, http.Handler) {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -88,22 +88,22 @@ func faults(kind string) func(http.ResponseWriter, *http.Request, http.Handler) 
 		}
 		switch kind {
 		case "an early error":
-			w.WriteHeader(http.StatusServiceUnavailable) // before the body is read
+			w.WriteHeader(http.StatusServiceUnavailable) // without reading the body
 		case "a broken connection":
 			panic(http.ErrAbortHandler)
-		case "a reply that is cut":
-			next.ServeHTTP(&cutting{w, 1 << 20}, r)
+		case "an incomplete reply":
+			next.ServeHTTP(&truncating{w, 1 << 20}, r)
 		}
 	}
 }
 
-// cutting breaks a reply off after some bytes.
-type cutting struct {
+// truncating aborts a reply after some bytes.
+type truncating struct {
 	http.ResponseWriter
 	left int
 }
 
-func (c *cutting) Write(p []byte) (int, error) {
+func (c *truncating) Write(p []byte) (int, error) {
 	if len(p) > c.left {
 		_, _ = c.ResponseWriter.Write(p[:c.left])
 		panic(http.ErrAbortHandler)
@@ -114,7 +114,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 
 func TestTransientFaultsAreRetried(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"an early error", "a broken connection", "a reply that is cut"} {
+	for _, kind := range []string{"an early error", "a broken connection", "an incomplete reply"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			server := s3test.New(t)
@@ -123,7 +123,7 @@ func TestTransientFaultsAreRetried(t *testing.T) {
 			content := bytes.Repeat([]byte("lamp and oil "), 1<<20)
 			put(t, b, "large", content)
 			if got, err := get(t, b, "large"); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("read %d bytes (%v), want %d", len(got), err, len(content))
+				t.Errorf("Open: got %d bytes (%v), want %d", len(got), err, len(content))
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestUploadSurvivesLostReply(t *testing.T) {
 	content := bytes.Repeat([]byte("lamp and oil "), 1<<19)
 	put(t, b, "large", content)
 	if got, err := get(t, b, "large"); !lost || err != nil || !bytes.Equal(got, content) {
-		t.Errorf("read %d bytes (%v), want %d", len(got), err, len(content))
+		t.Errorf("Open: got %d bytes (%v), want %d", len(got), err, len(content))
 	}
 }
 
@@ -174,29 +174,29 @@ func TestListRetriesFailedPages(t *testing.T) {
 		got = append(got, o.Name)
 	}
 	if !slices.Equal(got, want) || pages < 3 {
-		t.Errorf("List gives %d names by %d requests, want %d by more than two", len(got), pages, len(want))
+		t.Errorf("List: got %d names in %d requests, want %d in more than two", len(got), pages, len(want))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range b.List(ctx, "", false) {
 		if !fault.Is(err, fault.Canceled) {
-			t.Errorf("List with an ended context = %v", err)
+			t.Errorf("List with a cancelled context: got error %v, want kind Canceled", err)
 		}
 	}
 }
 
-func TestRepeatedlyCutReplyIsUnavailable(t *testing.T) {
+func TestIncompleteRepliesAreUnavailable(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
 	put(t, b, "lamp", []byte("lamp"))
-	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(&cutting{w, 0}, r) })
+	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(&truncating{w, 0}, r) })
 	if _, err := get(t, b, "lamp"); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("read = %v", err)
+		t.Errorf("Read of incomplete replies: got error %v, want kind Unavailable", err)
 	}
 }
 
-func TestCorruptUploadIsRefused(t *testing.T) {
+func TestCorruptUploadFails(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)
 	b := s3test.Open(t, server.URL)
@@ -209,12 +209,12 @@ func TestCorruptUploadIsRefused(t *testing.T) {
 	for _, size := range []int{4, 12 << 20} {
 		content := bytes.Repeat([]byte("lamp"), size/4)
 		if err := b.Put(t.Context(), "lamp", bytes.NewReader(content), int64(size)); err == nil {
-			t.Errorf("Put of %d bytes that change succeeds", size)
+			t.Errorf("Put of %d bytes that are changed on the way: got no error", size)
 		}
 	}
 	server.Intercept(nil)
 	if _, err := b.Stat(t.Context(), "lamp"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Stat = %v, want that nothing is there", err)
+		t.Errorf("Stat after failed uploads: got error %v, want kind NotFound", err)
 	}
 }
 
@@ -233,14 +233,14 @@ func TestAbortUploads(t *testing.T) {
 		case r.URL.Query().Has("uploadId") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusForbidden)
 		case r.Method == http.MethodDelete && !aborted:
-			aborted = true // as if the program had died
+			aborted = true // like a crash of the client
 			w.WriteHeader(http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 	if err := b.Put(t.Context(), "large", strings.NewReader(strings.Repeat("x", 8<<20)), 8<<20); !fault.Is(err, fault.Unavailable) {
-		t.Fatalf("Put = %v", err)
+		t.Fatalf("Put with forbidden parts: got error %v, want kind Unavailable", err)
 	}
 	tries := 0
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -254,7 +254,7 @@ func TestAbortUploads(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	})
 	if err := b.AbortUploads(t.Context(), time.Now().Add(time.Hour)); err != nil || tries != 2 {
-		t.Errorf("AbortUploads that is forbidden, after a request that fails: %v, after %d tries", err, tries)
+		t.Errorf("AbortUploads without permission: got %v after %d requests, want no error after 2", err, tries)
 	}
 	deleted := 0
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -268,7 +268,7 @@ func TestAbortUploads(t *testing.T) {
 		want   int
 	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}, {time.Now().Add(time.Hour), 1}} {
 		if err := b.AbortUploads(t.Context(), c.before); err != nil || deleted != c.want {
-			t.Errorf("AbortUploads: %v, %d uploads are gone, want %d", err, deleted, c.want)
+			t.Errorf("AbortUploads before %v: got %v, %d aborted uploads, want %d", c.before, err, deleted, c.want)
 		}
 	}
 }

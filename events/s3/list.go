@@ -12,8 +12,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// List yields the objects in a folder, a path without slashes at its ends, in
-// order of name; deep includes those of the folders in it. An error ends it.
+// List yields the objects in a folder, in order of name, until an error. The folder is a
+// path without slashes at its ends; deep includes its subfolders.
 func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[Info, error] {
 	prefix := b.prefix
 	if folder != "" {
@@ -27,11 +27,11 @@ func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[I
 				progress := reached > last
 				last, wanted, complete = max(last, reached), more, err == nil
 				if progress && isTransient(err) {
-					return nil // the next page has tries of its own
+					return nil // retry counts anew for the next page
 				}
 				return err
 			})
-			if err = cmp.Or(err, ctx.Err()); err != nil && wanted { // the client reports no ended context
+			if err = cmp.Or(err, ctx.Err()); err != nil && wanted { // the client library does not report ctx.Err()
 				yield(Info{}, b.classify(err))
 				return
 			}
@@ -39,8 +39,8 @@ func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[I
 	}
 }
 
-// listAfter yields the objects after a key. It returns the key up to which it got,
-// whether the caller wants more, and the error that ended it early.
+// listAfter yields the objects after a key. It returns the last key, whether the caller
+// continues the iteration, and an error if it ended early.
 func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool, yield func(Info, error) bool) (reached string, more bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -49,7 +49,7 @@ func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool,
 		if o.Err != nil {
 			return reached, true, o.Err
 		}
-		reached = max(reached, o.Key) // folders come after the objects of their page
+		reached = max(reached, o.Key) // folders are listed after the objects of a page
 		if strings.HasSuffix(o.Key, "/") {
 			continue
 		}
@@ -60,16 +60,16 @@ func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool,
 	return reached, true, nil
 }
 
-// Remove removes an object; one that is not there is no error.
+// Remove removes an object. It does nothing if the object does not exist.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return b.classify(retry(ctx, func() error {
 		return b.core.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
 	}))
 }
 
-// AbortUploads aborts multipart uploads that were begun before a time and never
-// completed. If the program lacks the right, or the server cannot, they stay for
-// a lifecycle rule of the bucket.
+// AbortUploads aborts incomplete multipart uploads that were begun before a time. It does
+// nothing if the server does not support or permit this; a lifecycle rule of the bucket
+// can abort them instead.
 func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 	key, id := "", ""
 	for {
@@ -78,7 +78,7 @@ func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 			page, err = b.core.ListMultipartUploads(ctx, b.name, b.prefix, key, id, "", 1000)
 			return err
 		})
-		if isDenied(err) || errorIs(err, http.StatusNotFound) { // as some servers answer if there are none
+		if isDenied(err) || errorIs(err, http.StatusNotFound) { // some servers return 404 if there are none
 			return nil
 		}
 		if err != nil {

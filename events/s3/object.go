@@ -28,15 +28,15 @@ func (b *Bucket) Stat(ctx context.Context, name string) (Info, error) {
 // missing distinguishes a missing object from a missing bucket, which the reply to
 // a HEAD request does not.
 func (b *Bucket) missing(ctx context.Context, err error) error {
-	there, errAsked := b.core.BucketExists(ctx, b.name)
-	if errAsked == nil && !there {
+	exists, errExists := b.core.BucketExists(ctx, b.name)
+	if errExists == nil && !exists {
 		return b.classify(minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: http.StatusNotFound})
 	}
 	return err
 }
 
-// Load reads an object of up to limit bytes, and returns the server's time of its
-// reply.
+// Load reads an object of up to limit bytes. date is the time of the reply by the server's
+// clock.
 func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []byte, info Info, date time.Time, err error) {
 	err = retry(ctx, func() error {
 		body, o, header, err := b.core.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
@@ -57,8 +57,8 @@ func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []
 	return content, info, date, err
 }
 
-// Object reads an object. It is fetched as it is read; after a connection was
-// lost, fetching continues where it ended.
+// Object reads an object. It downloads while it is read. After a lost connection it
+// continues at the same offset.
 type Object struct {
 	ctx    context.Context
 	bucket *Bucket
@@ -77,7 +77,7 @@ func (b *Bucket) Open(ctx context.Context, name string) (*Object, error) {
 	return &Object{ctx: ctx, bucket: b, info: info}, nil
 }
 
-// Size returns how many bytes the object has.
+// Size returns the size of the object in bytes.
 func (o *Object) Size() int64 { return o.info.Size }
 
 // Read implements io.Reader.
@@ -98,7 +98,8 @@ func (o *Object) Read(p []byte) (n int, err error) {
 	return n, o.bucket.classify(err)
 }
 
-// read reads from the body, which it fetches if need be and drops once it fails.
+// read reads from the body. It requests the body if there is none, and closes it after an
+// error.
 func (o *Object) read(p []byte) (n int, err error) {
 	if o.body == nil {
 		if o.body, err = o.fetch(); err != nil {
@@ -112,7 +113,7 @@ func (o *Object) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// noEOF turns an early end into an error.
+// noEOF replaces io.EOF by io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -143,7 +144,7 @@ func (o *Object) Seek(offset int64, whence int) (int64, error) {
 		offset += o.info.Size
 	}
 	if offset < 0 {
-		return o.at, errors.New("seek before the beginning of an object")
+		return o.at, errors.New("seek to a negative offset of an object")
 	}
 	if offset == o.at {
 		return o.at, nil
@@ -152,7 +153,7 @@ func (o *Object) Seek(offset int64, whence int) (int64, error) {
 	return o.at, o.Close()
 }
 
-// Close ends the fetching. A later Read fetches again.
+// Close ends the download. A later Read starts it again.
 func (o *Object) Close() error {
 	if o.body == nil {
 		return nil

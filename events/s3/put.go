@@ -16,17 +16,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// partBytes is how large a part is at least; tests have smaller ones.
+// partBytes is the minimum size of a part. Tests set it lower.
 var partBytes int64 = 16 << 20
 
 const (
-	maxParts = 10_000 // of one object
-	atOnce   = 4      // parts of one object
+	maxParts    = 10_000 // of one object
+	concurrency = 4      // parts of an object that are uploaded concurrently
 )
 
-// Put writes content to an object, replacing one of the same name, durable when it
-// returns. The server checks every part against its SHA-256 and MD5. Content is
-// not held in memory.
+// Put creates or replaces an object, which is durable when Put returns. The server checks
+// the SHA-256 and MD5 of every part. Put does not read the content into memory.
 func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, size int64) error {
 	if size > partBytes {
 		return b.classify(b.putParts(ctx, b.prefix+name, content, size))
@@ -37,9 +36,9 @@ func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, size
 	}))
 }
 
-// PutIf writes content if the object has this ETag, or does not exist if etag is
-// empty; else it is fault.Conflict. It returns the new ETag. It does not retry: a
-// first try whose reply was lost would look like another writer's.
+// PutIf replaces an object if it has this ETag; an empty etag means that it must not
+// exist. Otherwise the error is fault.Conflict. It returns the new ETag. It does not
+// retry: if only the reply was lost, a retry would report a conflict.
 func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag string) (string, error) {
 	var options minio.PutObjectOptions
 	if etag == "" {
@@ -47,20 +46,20 @@ func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag st
 	} else {
 		options.SetMatchETag(etag)
 	}
-	made, err := b.putWhole(ctx, b.prefix+name, bytes.NewReader(content), int64(len(content)), options)
-	return made.ETag, b.classify(err)
+	info, err := b.putWhole(ctx, b.prefix+name, bytes.NewReader(content), int64(len(content)), options)
+	return info.ETag, b.classify(err)
 }
 
 func (b *Bucket) putWhole(ctx context.Context, key string, content io.ReaderAt, size int64, options minio.PutObjectOptions) (minio.UploadInfo, error) {
-	sums, err := sum(content, 0, size)
+	sums, err := digests(content, 0, size)
 	if err != nil {
 		return minio.UploadInfo{}, err
 	}
-	options.DisableContentSha256 = true // do not sign chunk by chunk: the sum of all is signed
+	options.DisableContentSha256 = true // sign the digest of the content, not each chunk
 	return b.core.PutObject(ctx, b.name, key, io.NewSectionReader(content, 0, size), size, sums.md5, sums.sha256, options)
 }
 
-// putParts puts an object in parts, a few at once.
+// putParts uploads an object in parts.
 func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, size int64) (err error) {
 	var upload string
 	err = retry(ctx, func() (err error) {
@@ -74,7 +73,7 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 		if err == nil {
 			return
 		}
-		// Also when ctx has ended: what is left takes space until it is swept.
+		// Abort even if ctx has ended: otherwise the parts take space until the sweep.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
@@ -82,7 +81,7 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 	step := partSize(size)
 	parts := make([]minio.CompletePart, (size+step-1)/step)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(concurrency)
 	for i := range parts {
 		group.Go(func() (err error) {
 			parts[i], err = b.putPart(groupCtx, key, upload, i+1, content, int64(i)*step, min(step, size-int64(i)*step))
@@ -95,15 +94,15 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 	return b.complete(ctx, key, upload, parts, size)
 }
 
-// complete assembles the object from its parts. A try whose reply was lost may
-// have done so; the next then finds no upload.
+// complete assembles the object from its parts. If a reply is lost, the retry may get
+// 404, because the upload is already complete.
 func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio.CompletePart, size int64) error {
 	lost := false
 	return retry(ctx, func() error {
 		_, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, parts, minio.PutObjectOptions{})
 		if lost && errorIs(err, http.StatusNotFound) {
-			made, errStat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
-			if errStat == nil && made.Size == size {
+			info, errStat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+			if errStat == nil && info.Size == size {
 				return nil
 			}
 		}
@@ -115,7 +114,7 @@ func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio
 func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, content io.ReaderAt, at, size int64) (minio.CompletePart, error) {
 	var part minio.ObjectPart
 	err := retry(ctx, func() error {
-		sums, err := sum(content, at, size)
+		sums, err := digests(content, at, size)
 		if err != nil {
 			return err
 		}
@@ -126,25 +125,25 @@ func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, co
 	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, err
 }
 
-// partSize returns the size of the parts of an object: large enough that there are
-// at most maxParts.
+// partSize returns the size of the parts of an object, such that there are at most
+// maxParts.
 func partSize(size int64) int64 {
 	const mib = 1 << 20
-	least := (size + maxParts - 1) / maxParts
-	return max(partBytes, (least+mib-1)/mib*mib)
+	minimum := (size + maxParts - 1) / maxParts
+	return max(partBytes, (minimum+mib-1)/mib*mib)
 }
 
-// sums are the digests that a server checks bytes against.
+// sums are the digests of bytes that the server checks.
 type sums struct{ md5, sha256 string }
 
-func sum(content io.ReaderAt, at, size int64) (sums, error) {
+func digests(content io.ReaderAt, at, size int64) (sums, error) {
 	m, s := md5.New(), sha256.New()
 	n, err := io.Copy(io.MultiWriter(m, s), io.NewSectionReader(content, at, size))
 	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return sums{}, fmt.Errorf("read the content to store: %w", err)
+		return sums{}, fmt.Errorf("read the content to upload: %w", err)
 	}
 	return sums{base64.StdEncoding.EncodeToString(m.Sum(nil)), hex.EncodeToString(s.Sum(nil))}, nil
 }

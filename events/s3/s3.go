@@ -1,6 +1,6 @@
-// Package s3 is a client of a bucket in S3, or in any compatible store, with what
-// originals and backups need. It gives every error its kind and retries transient
-// ones with backoff. It imports events/fault, and no other package of this module.
+// Package s3 is a client for a bucket in S3 or a compatible store, for originals and
+// backups. Its errors have kinds, and it retries transient ones with backoff. It imports
+// events/fault, and no other package of this module.
 package s3
 
 import (
@@ -13,33 +13,32 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Bucket is a bucket below a prefix. It is safe for use by several goroutines.
+// Bucket is a bucket with a prefix. It is safe for concurrent use.
 //
-// Transient errors and missing rights are fault.Unavailable; a missing object is
-// fault.NotFound; a condition that does not hold is fault.Conflict.
+// The error is fault.Unavailable for transient errors and missing permissions,
+// fault.NotFound for a missing object, and fault.Conflict for a failed condition.
 type Bucket struct {
 	core   *minio.Core
 	name   string
 	prefix string // empty, or ends with a slash
 }
 
-// Info is what a server knows of an object.
+// Info describes an object.
 type Info struct {
 	Name     string // below the prefix
 	Size     int64
 	ETag     string
-	Modified time.Time // by the server's clock, perhaps in full seconds
+	Modified time.Time // by the server's clock, on some servers in full seconds
 }
 
 // Open opens the bucket and prefix that a URL names:
 //
 //	s3://bucket/prefix?endpoint=https://host:9000&region=eu-central-1
 //
-// Without an endpoint it is Amazon's; without a region the server is asked for
-// it. Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-// AWS_SESSION_TOKEN, from the files that the AWS tools write, or from the
-// machine's role at Amazon; never from the URL. Open asks the server whether
-// the bucket can be listed.
+// The default endpoint is Amazon's; the default region is requested from the server.
+// Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN,
+// from the files of the AWS tools, or from the role of a machine at Amazon. They must not
+// be in the URL. Open checks that the bucket can be listed.
 func Open(ctx context.Context, text string) (*Bucket, error) {
 	l, err := parse(text)
 	if err != nil {
@@ -58,8 +57,7 @@ func Open(ctx context.Context, text string) (*Bucket, error) {
 	return b, nil
 }
 
-// Below returns the bucket below a further prefix, a path without slashes at
-// its ends.
+// Below returns the bucket with a longer prefix; folder has no slashes at its ends.
 func (b *Bucket) Below(folder string) *Bucket {
 	return &Bucket{core: b.core, name: b.name, prefix: b.prefix + folder + "/"}
 }
@@ -69,12 +67,11 @@ func (b *Bucket) String() string {
 	return "s3://" + b.name + "/" + strings.TrimSuffix(b.prefix, "/")
 }
 
-// stall is how long a connection may move no byte before it counts as lost.
+// stall is the time without any transferred byte after which a connection fails.
 const stall = 2 * time.Minute
 
-// newTransport makes the connections of one Bucket, and ends those that stall: a
-// server that sends the head of a reply and no more would block its caller for
-// ever.
+// newTransport returns a transport whose connections fail when they stall. Otherwise a
+// server that stops in the middle of a reply would block the caller for ever.
 func newTransport(stall time.Duration) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -90,12 +87,13 @@ func newTransport(stall time.Duration) http.RoundTripper {
 		ResponseHeaderTimeout: stall,
 		MaxIdleConnsPerHost:   32,
 		IdleConnTimeout:       time.Minute,
-		DisableCompression:    true, // bytes come as they are stored
+		DisableCompression:    true, // return bytes as they are stored
 	}
 }
 
-// movingConn is a connection whose reads and writes fail once no byte has moved
-// for a while in either direction: while an upload is sent, its reply is awaited.
+// movingConn is a connection whose reads and writes fail if no byte was transferred in
+// either direction for a while. It counts both directions, because the reply to an upload
+// arrives only at its end.
 type movingConn struct {
 	net.Conn
 	stall time.Duration

@@ -39,10 +39,10 @@ func TestPutOpen(t *testing.T) {
 	for name, content := range map[string][]byte{"empty": {}, "small": []byte("lamp"), "in/a folder/ä+b %2F": []byte("oil"), "large": parts} {
 		put(t, b, name, content)
 		if got, err := get(t, b, name); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s: read %d bytes (%v), want the %d that were put", name, len(got), err, len(content))
+			t.Errorf("Open(%s): got %d bytes (%v), want %d", name, len(got), err, len(content))
 		}
 		if info, err := b.Stat(t.Context(), name); err != nil || info.Size != int64(len(content)) {
-			t.Errorf("Stat(%s) = %+v, %v", name, info, err)
+			t.Errorf("Stat(%s): got %+v, %v, want size %d", name, info, err, len(content))
 		}
 	}
 	o, err := b.Open(t.Context(), "large")
@@ -54,7 +54,7 @@ func TestPutOpen(t *testing.T) {
 		got := make([]byte, 5)
 		_, err := o.Seek(at, io.SeekStart)
 		if _, errRead := io.ReadFull(o, got); errors.Join(err, errRead) != nil || !bytes.Equal(got, parts[at:at+5]) {
-			t.Errorf("at %d read %q (%v, %v), want %q", at, got, err, errRead, parts[at:at+5])
+			t.Errorf("Read at %d: got %q (%v, %v), want %q", at, got, err, errRead, parts[at:at+5])
 		}
 	}
 }
@@ -79,16 +79,16 @@ func TestListIsCompleteAndSorted(t *testing.T) {
 		return all
 	}
 	if got := names("many", false); !slices.Equal(got, want) {
-		t.Errorf("the folder holds %d names, want %d in order", len(got), len(want))
+		t.Errorf("List of a folder: got %d names, want %d in order", len(got), len(want))
 	}
 	if got, want := names("", true), append(want, "many/deep/er", "one"); !slices.Equal(got, want) {
-		t.Errorf("there are %d names, want %d in order", len(got), len(want))
+		t.Errorf("deep List: got %d names, want %d in order", len(got), len(want))
 	}
 	if got := names("", false); !slices.Equal(got, []string{"one"}) {
-		t.Errorf("names at the top: %q", got)
+		t.Errorf("List: got %q, want one", got)
 	}
 	if got := names("man", true); got != nil {
-		t.Errorf("names in a folder that there is not: %q", got)
+		t.Errorf("List of a missing folder: got %q, want none", got)
 	}
 	for range 2 {
 		if err := b.Remove(t.Context(), "one"); err != nil {
@@ -96,40 +96,40 @@ func TestListIsCompleteAndSorted(t *testing.T) {
 		}
 	}
 	if _, err := b.Stat(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Stat of what was removed: %v", err)
+		t.Errorf("Stat of a removed object: got error %v, want kind NotFound", err)
 	}
 }
 
-func TestConditionsHold(t *testing.T) {
+func TestPutIfChecksETag(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.URL(t))
 	first, err := b.PutIf(t.Context(), "lock", []byte("mine"), "")
 	if err != nil {
-		t.Fatalf("PutIf where there is none: %v", err)
+		t.Fatalf("PutIf of a new object: %v", err)
 	}
 	if _, err := b.PutIf(t.Context(), "lock", []byte("yours"), ""); !fault.Is(err, fault.Conflict) {
-		t.Errorf("PutIf where there is one: %v", err)
+		t.Errorf("PutIf of an existing object without ETag: got error %v, want a conflict", err)
 	}
 	if _, err := b.PutIf(t.Context(), "lock", []byte("mine still"), first); err != nil {
-		t.Errorf("PutIf of what it is: %v", err)
+		t.Errorf("PutIf with the current ETag: %v", err)
 	}
 	if _, err := b.PutIf(t.Context(), "lock", []byte("yours"), first); !fault.Is(err, fault.Conflict) {
-		t.Errorf("PutIf of what it was: %v", err)
+		t.Errorf("PutIf with an old ETag: got error %v, want a conflict", err)
 	}
 	content, info, date, err := b.Load(t.Context(), "lock", 100)
 	if err != nil || string(content) != "mine still" || date.Sub(info.Modified).Abs() > time.Hour {
-		t.Errorf("Load = %q, %+v at %v, %v", content, info, date, err)
+		t.Errorf("Load: got %q, %+v at %v, %v, want %q", content, info, date, err, "mine still")
 	}
 	if _, _, _, err := b.Load(t.Context(), "lock", 9); !fault.Is(err, fault.TooLarge) {
-		t.Errorf("Load of more than the limit: %v", err)
+		t.Errorf("Load over the limit: got error %v, want kind TooLarge", err)
 	}
 }
 
-func TestParseNeverRepeatsURL(t *testing.T) {
+func TestOpenErrorsOmitSecrets(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"s3://AKIA:secret@bucket/p":                  "AWS_SECRET_ACCESS_KEY",
-		"s3://AKIA:sec%zzret@bucket/p":               "cannot be read",
+		"s3://AKIA:sec%zzret@bucket/p":               "cannot be parsed",
 		"s3:///p":                                    "bucket",
 		"s3://bucket/a//b":                           "prefix",
 		"s3://bucket/../b":                           "prefix",
@@ -139,7 +139,7 @@ func TestParseNeverRepeatsURL(t *testing.T) {
 	} {
 		_, err := s3.Open(t.Context(), text)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec%zzret") || strings.Contains(err.Error(), ":secret") {
-			t.Errorf("Open(%q) = %v, want an error about %s", text, err, want)
+			t.Errorf("Open(%q): got error %v, want one about %s, without the secret", text, err, want)
 		}
 	}
 }
@@ -151,6 +151,6 @@ func TestMissingCredentialsError(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	_, err := s3.Open(t.Context(), "s3://bucket/p?endpoint=http://127.0.0.1:1")
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
-		t.Errorf("Open without credentials = %v", err)
+		t.Errorf("Open without credentials: got error %v, want kind Invalid", err)
 	}
 }

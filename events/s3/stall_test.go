@@ -14,7 +14,7 @@ import (
 
 func init() {
 	firstPause = time.Millisecond
-	partBytes = 5 << 20 // the least that servers take
+	partBytes = 5 << 20 // the minimum of S3
 }
 
 func TestStalledConnectionFails(t *testing.T) {
@@ -37,7 +37,7 @@ func TestStalledConnectionFails(t *testing.T) {
 	defer reply.Body.Close()
 	got, err := io.ReadAll(reply.Body)
 	if string(got) != "half of it" || !errors.Is(err, os.ErrDeadlineExceeded) || !isTransient(err) {
-		t.Errorf("read %q, %v; want half of it, and an error that may pass", got, err)
+		t.Errorf("ReadAll: got %q, %v, want %q and a transient error", got, err, "half of it")
 	}
 }
 
@@ -62,11 +62,11 @@ func TestSlowUploadIsNotStalled(t *testing.T) {
 		}
 		select {
 		case err := <-read:
-			t.Errorf("the read ended while there were writes: %v", err)
+			t.Errorf("Read during writes: got error %v, want that it waits", err)
 		default:
 		}
 		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("once nothing moves the read ends with %v", err)
+			t.Errorf("Read of a stalled connection: got error %v, want os.ErrDeadlineExceeded", err)
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestPartSizeBoundsParts(t *testing.T) {
 	for _, size := range []int64{partBytes + 1, maxParts * partBytes, maxParts*partBytes + 1, 5 << 40} {
 		step := partSize(size)
 		if n := (size + step - 1) / step; n > maxParts || step < partBytes || step > 5<<30 {
-			t.Errorf("%d bytes come in %d parts of %d", size, n, step)
+			t.Errorf("partSize(%d): got %d parts of %d bytes", size, n, step)
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// Scheme begins the URLs of buckets.
+// Scheme is the URL scheme of buckets.
 const Scheme = "s3"
 
 const form = "s3://bucket/prefix?endpoint=https://host:9000&region=eu-central-1"
 
-// location is what a URL names.
+// location is a parsed URL.
 type location struct {
 	bucket, prefix string
 	endpoint       *url.URL
@@ -30,28 +30,28 @@ type location struct {
 	amazon         bool
 }
 
-// parse reads a URL. No error repeats it: a password may stand there.
+// parse parses a URL. Errors do not contain it, because it may have a password.
 func parse(text string) (l location, err error) {
 	wrong := func(format string, args ...any) (location, error) {
 		return location{}, fault.Errorf(fault.Invalid, "the S3 URL "+format+"; write "+form, args...)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != Scheme {
-		return wrong("cannot be read")
+		return wrong("cannot be parsed")
 	}
 	if u.User != nil {
-		return wrong("holds credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead")
+		return wrong("contains credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead")
 	}
 	l.bucket, l.prefix = u.Host, strings.Trim(u.Path, "/")
 	if err := s3utils.CheckValidBucketNameStrict(l.bucket); err != nil {
-		return wrong("names the bucket %q: %w", l.bucket, err)
+		return wrong("has an invalid bucket name %q: %w", l.bucket, err)
 	}
 	if l.prefix != "" && path.Clean("/"+l.prefix) != "/"+l.prefix {
-		return wrong("has the prefix %q, with parts that are empty or dots", l.prefix)
+		return wrong("has the prefix %q, with empty parts or dots", l.prefix)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return wrong("has a query that cannot be read")
+		return wrong("has a query that cannot be parsed")
 	}
 	for key := range query {
 		if key != "endpoint" && key != "region" {
@@ -71,27 +71,27 @@ func parse(text string) (l location, err error) {
 	return l, nil
 }
 
-// connect makes the client, with credentials.
+// connect creates the client, with credentials.
 func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bucket, error) {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	if l.amazon {
-		// Elsewhere there is no such service to ask.
+		// Other providers have no such service.
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 5 * time.Second}})
 	}
-	found := credentials.NewChainCredentials(providers)
-	value, err := found.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: transport, Timeout: stall}, Context: ctx})
+	chain := credentials.NewChainCredentials(providers)
+	value, err := chain.GetWithContext(&credentials.CredContext{Client: &http.Client{Transport: transport, Timeout: stall}, Context: ctx})
 	if err == nil && value.AccessKeyID == "" {
-		err = errors.New("there are none")
+		err = errors.New("none found")
 	}
 	if err != nil {
-		return nil, fault.Errorf(fault.Invalid, "credentials for s3://%s: %w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of the AWS tools", l.bucket, err)
+		return nil, fault.Errorf(fault.Invalid, "find credentials for s3://%s: %w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of the AWS tools", l.bucket, err)
 	}
 	core, err := minio.NewCore(l.endpoint.Host, &minio.Options{
-		Creds: found, Secure: l.endpoint.Scheme == "https", Region: l.region, Transport: transport,
-		MaxRetries: 1, // retry does it, with a new body for each try
+		Creds: chain, Secure: l.endpoint.Scheme == "https", Region: l.region, Transport: transport,
+		MaxRetries: 1, // retry does it
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make a client for s3://%s: %w", l.bucket, err)
+		return nil, fmt.Errorf("create a client for s3://%s: %w", l.bucket, err)
 	}
 	b := &Bucket{core: core, name: l.bucket}
 	if l.prefix != "" {

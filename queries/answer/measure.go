@@ -144,7 +144,7 @@ func (q *question) phrases(tokens []token) float64 {
 				w += q.terms[t.term].weight
 			}
 		}
-		if w == 0 || a.class == prose.Asking || b.class == prose.Asking {
+		if w == 0 || a.class == prose.Interrogative || b.class == prose.Interrogative {
 			continue
 		}
 		all += w

@@ -187,7 +187,7 @@ func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
 		t := &q.tokens[i]
-		if t.class != prose.Asking {
+		if t.class != prose.Interrogative {
 			continue
 		}
 		if t.lower != "when" && t.lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].class == prose.Auxiliary {

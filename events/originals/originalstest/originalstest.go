@@ -1,5 +1,5 @@
-// Package originalstest holds the one suite that every store of originals
-// passes. A store's whole test is one call of Run.
+// Package originalstest tests stores of originals: its tests define the contract of
+// originals.Store. The test of a store calls Run.
 package originalstest
 
 import (
@@ -22,30 +22,29 @@ import (
 	"annals/events/originals"
 )
 
-// Run checks everything that a store promises. open returns the store under
-// test, empty at first; called again within one test it returns another
-// handle on the same originals, as another process would have. grain is how
-// coarsely the store tells times.
-func Run(t *testing.T, grain time.Duration, open func(t *testing.T) func() originals.Store) {
+// Run tests a store. start creates an empty store and returns a function that opens it;
+// each call opens it again, like another process. resolution is that of the times in the
+// store.
+func Run(t *testing.T, resolution time.Duration, start func(t *testing.T) (open func() originals.Store)) {
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, open func() originals.Store)
 	}{
-		{"a committed upload is read back by its hash", readBack},
-		{"what is not committed is not there", uncommitted},
-		{"the same bytes are one original", sameBytes},
-		{"an upload over the limit is refused", overLimit},
-		{"an upload that breaks off leaves nothing", brokenOff},
-		{"an ended context ends the staging", endedContext},
-		{"a name that is no hash leads nowhere", badNames},
-		{"a deleted original is gone", deleted},
-		{"the list is complete and in order", listed},
-		{"the list tells when each was last committed", dated(grain)},
-		{"many are committed at once", manyAtOnce},
-		{"racing commits leave one whole original", racing},
-		{"a path gives the bytes", pathed},
+		{"committed uploads are read back", readBack},
+		{"uncommitted uploads cannot be read", uncommitted},
+		{"equal uploads become one original", sameBytes},
+		{"uploads over the limit are rejected", overLimit},
+		{"interrupted uploads leave nothing", interrupted},
+		{"staging ends with its context", endedContext},
+		{"invalid names are rejected", invalidNames},
+		{"originals can be deleted", deleted},
+		{"the list is complete and ordered", listed},
+		{"the list has the time of the last commit", dated(resolution)},
+		{"many uploads are committed together", commitAll},
+		{"concurrent commits create one original", concurrent},
+		{"paths lead to the bytes", pathed},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, start(t)) })
 	}
 }
 
@@ -80,7 +79,7 @@ func get(t *testing.T, s originals.Store, name string) []byte {
 		t.Fatalf("read %s: %v", name, err)
 	}
 	if o.Size() != int64(len(data)) {
-		t.Errorf("Size() = %d, read %d bytes", o.Size(), len(data))
+		t.Errorf("Size: got %d, read %d bytes", o.Size(), len(data))
 	}
 	return data
 }
@@ -88,7 +87,7 @@ func get(t *testing.T, s originals.Store, name string) []byte {
 func wantKind(t *testing.T, call string, err error, want fault.Kind) {
 	t.Helper()
 	if !fault.Is(err, want) {
-		t.Errorf("%s: error %v, want one of kind %v", call, err, want)
+		t.Errorf("%s: got error %v, want kind %v", call, err, want)
 	}
 }
 
@@ -114,11 +113,11 @@ func readBack(t *testing.T, open func() originals.Store) {
 	for _, data := range [][]byte{{}, []byte("one"), bytes.Repeat([]byte("0123456789abcdef"), mib/8)} {
 		name := put(t, s, data)
 		if want := hash(data); name != want {
-			t.Errorf("SHA256() = %s, want %s", name, want)
+			t.Errorf("SHA256: got %s, want %s", name, want)
 		}
 		for _, from := range []originals.Store{s, other} {
 			if got := get(t, from, name); !bytes.Equal(got, data) {
-				t.Errorf("read %d other bytes than the %d that were stored", len(got), len(data))
+				t.Errorf("Open: got %d bytes, want the %d that were stored", len(got), len(data))
 			}
 		}
 	}
@@ -132,7 +131,7 @@ func readBack(t *testing.T, open func() originals.Store) {
 		t.Fatalf("Seek: %v", err)
 	}
 	if got, _ := io.ReadAll(o); string(got) != "middle" {
-		t.Errorf("after Seek read %q", got)
+		t.Errorf("Read after Seek: got %q, want %q", got, "middle")
 	}
 }
 
@@ -140,14 +139,14 @@ func uncommitted(t *testing.T, open func() originals.Store) {
 	s := open()
 	staged := stage(t, s, []byte("maybe"))
 	if staged.Size() != 5 {
-		t.Errorf("Size() = %d, want 5", staged.Size())
+		t.Errorf("Size: got %d, want 5", staged.Size())
 	}
 	_, err := s.Open(t.Context(), staged.SHA256())
 	wantKind(t, "Open before Commit", err, fault.NotFound)
 	_, _, err = s.Path(t.Context(), staged.SHA256())
 	wantKind(t, "Path before Commit", err, fault.NotFound)
 	if got := list(t, s); len(got) != 0 {
-		t.Errorf("List before Commit gives %v", got)
+		t.Errorf("List before Commit: got %v, want none", got)
 	}
 	for range 2 {
 		if err := staged.Discard(); err != nil {
@@ -155,7 +154,7 @@ func uncommitted(t *testing.T, open func() originals.Store) {
 		}
 	}
 	if err := staged.Commit(t.Context()); err == nil {
-		t.Error("Commit after Discard succeeded")
+		t.Error("Commit after Discard: got no error")
 	}
 	_, err = s.Open(t.Context(), staged.SHA256())
 	wantKind(t, "Open after Discard", err, fault.NotFound)
@@ -174,10 +173,10 @@ func sameBytes(t *testing.T, open func() originals.Store) {
 		t.Fatalf("Discard after Commit: %v", err)
 	}
 	if got := list(t, s); len(got) != 1 || got[0] != hash(data) {
-		t.Errorf("List = %v, want one original", got)
+		t.Errorf("List: got %v, want one original", got)
 	}
 	if got := get(t, s, hash(data)); !bytes.Equal(got, data) {
-		t.Errorf("read %q", got)
+		t.Errorf("Open: got %q, want %q", got, data)
 	}
 }
 
@@ -186,24 +185,24 @@ func overLimit(t *testing.T, open func() originals.Store) {
 	data := make([]byte, mib)
 	staged, err := s.Stage(t.Context(), bytes.NewReader(data), mib)
 	if err != nil {
-		t.Fatalf("Stage of as many bytes as the limit: %v", err)
+		t.Fatalf("Stage of limit bytes: %v", err)
 	}
 	if err := staged.Discard(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Stage(t.Context(), bytes.NewReader(data), mib-1)
-	wantKind(t, "Stage of one byte more", err, fault.TooLarge)
+	wantKind(t, "Stage of limit+1 bytes", err, fault.TooLarge)
 }
 
-func brokenOff(t *testing.T, open func() originals.Store) {
+func interrupted(t *testing.T, open func() originals.Store) {
 	s := open()
-	hangUp := errors.New("the client hung up")
-	_, err := s.Stage(t.Context(), io.MultiReader(strings.NewReader("half"), iotest.ErrReader(hangUp)), mib)
-	if !errors.Is(err, hangUp) {
-		t.Errorf("Stage: error %v, want %v", err, hangUp)
+	errClient := errors.New("the client disconnected")
+	_, err := s.Stage(t.Context(), io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errClient)), mib)
+	if !errors.Is(err, errClient) {
+		t.Errorf("Stage: got error %v, want %v", err, errClient)
 	}
 	if got := list(t, s); len(got) != 0 {
-		t.Errorf("List = %v", got)
+		t.Errorf("List: got %v, want none", got)
 	}
 }
 
@@ -219,13 +218,13 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-func badNames(t *testing.T, open func() originals.Store) {
+func invalidNames(t *testing.T, open func() originals.Store) {
 	s := open()
-	good := hash(nil)
+	valid := hash(nil)
 	for _, name := range []string{
-		"", "ab", good[:63], good + "0", strings.ToUpper(good),
-		"../" + good[3:], "../../../../../../../../../../../../../../../../../../../etc/shadow",
-		"/" + good[1:], good[:62] + "/.", good[:62] + "\x00a", strings.Repeat("g", 64),
+		"", "ab", valid[:63], valid + "0", strings.ToUpper(valid),
+		"../" + valid[3:], "../../../../../../../../../../../../../../../../../../../etc/shadow",
+		"/" + valid[1:], valid[:62] + "/.", valid[:62] + "\x00a", strings.Repeat("g", 64),
 	} {
 		_, err := s.Open(t.Context(), name)
 		wantKind(t, fmt.Sprintf("Open(%q)", name), err, fault.Invalid)
@@ -238,7 +237,7 @@ func badNames(t *testing.T, open func() originals.Store) {
 
 func deleted(t *testing.T, open func() originals.Store) {
 	s := open()
-	name, kept := put(t, s, []byte("going")), put(t, s, []byte("staying"))
+	name, kept := put(t, s, []byte("deleted")), put(t, s, []byte("kept"))
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for i, want := range []bool{false, true, false} {
 		before := future
@@ -246,48 +245,48 @@ func deleted(t *testing.T, open func() originals.Store) {
 			before = past
 		}
 		if got, err := s.Delete(t.Context(), name, before); got != want || err != nil {
-			t.Fatalf("Delete %d of what was committed now, before %v = %v, %v, want %v", i, before, got, err, want)
+			t.Fatalf("call %d of Delete before %v: got %v, %v, want %v", i, before, got, err, want)
 		}
 	}
 	_, err := s.Open(t.Context(), name)
 	wantKind(t, "Open after Delete", err, fault.NotFound)
 	if got := list(t, s); !slices.Equal(got, []string{kept}) {
-		t.Errorf("List = %v, want %s alone", got, kept)
+		t.Errorf("List: got %v, want only %s", got, kept)
 	}
-	if again := put(t, s, []byte("going")); string(get(t, s, again)) != "going" {
-		t.Error("what was deleted cannot be stored again")
+	if again := put(t, s, []byte("deleted")); string(get(t, s, again)) != "deleted" {
+		t.Error("Open of an original stored again after Delete: got other bytes")
 	}
 }
 
 func listed(t *testing.T, open func() originals.Store) {
 	s := open()
-	before := time.Now().Add(-time.Minute) // clocks of stores need not be ours
+	before := time.Now().Add(-time.Minute) // the clock of the store may differ
 	var want []string
 	for i := range 50 {
 		want = append(want, put(t, s, bytes.Repeat([]byte{'x'}, i)))
 	}
 	slices.Sort(want)
 	if got := list(t, s); !slices.Equal(got, want) {
-		t.Errorf("List gives %d names %v, want %d", len(got), got, len(want))
+		t.Errorf("List: got %d names %v, want %d", len(got), got, len(want))
 	}
 	stop := errors.New("enough")
 	calls := 0
 	err := s.List(t.Context(), func(name string, size int64, modified time.Time) error {
 		if calls++; size != int64(len(get(t, s, name))) || modified.Before(before) {
-			t.Errorf("List gives size %d and time %v for %s", size, modified, name)
+			t.Errorf("List of %s: got size %d and time %v", name, size, modified)
 		}
 		return stop
 	})
 	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("List ended with %v after %d calls, want %v after one", err, calls, stop)
+		t.Errorf("List: got error %v after %d calls, want %v after one", err, calls, stop)
 	}
 }
 
-func dated(grain time.Duration) func(*testing.T, func() originals.Store) {
-	return func(t *testing.T, open func() originals.Store) { committedLast(t, open(), grain) }
+func dated(resolution time.Duration) func(*testing.T, func() originals.Store) {
+	return func(t *testing.T, open func() originals.Store) { committedLast(t, open(), resolution) }
 }
 
-func committedLast(t *testing.T, s originals.Store, grain time.Duration) {
+func committedLast(t *testing.T, s originals.Store, resolution time.Duration) {
 	data := []byte("committed, and again")
 	modified := func() (at time.Time) {
 		err := s.List(t.Context(), func(_ string, _ int64, modified time.Time) error {
@@ -299,34 +298,34 @@ func committedLast(t *testing.T, s originals.Store, grain time.Duration) {
 		}
 		return at
 	}
-	wantSince := func(what string, begun time.Time) {
+	wantSince := func(step string, start time.Time) {
 		t.Helper()
-		if got := modified(); got.Before(begun.Truncate(grain)) || got.After(time.Now()) {
-			t.Errorf("%s: the list tells %v, want the time of the commit, which began at %v", what, got, begun)
+		if got := modified(); got.Before(start.Truncate(resolution)) || got.After(time.Now()) {
+			t.Errorf("List after the %s: got time %v, want that of the commit, which began at %v", step, got, start)
 		}
 	}
 	first, other := stage(t, s, data), stage(t, s, data)
 	for _, step := range []struct {
-		what   string
+		name   string
 		staged originals.Staged
 	}{
-		{"committed a while after it was staged", first},
-		{"committed again", first},
-		{"the same bytes, staged by another", other},
+		{"first commit", first},
+		{"second commit", first},
+		{"commit of an equal upload", other},
 	} {
-		time.Sleep(grain)
-		begun := time.Now()
+		time.Sleep(resolution)
+		start := time.Now()
 		if err := step.staged.Commit(t.Context()); err != nil {
 			t.Fatalf("Commit: %v", err)
 		}
-		wantSince(step.what, begun)
+		wantSince(step.name, start)
 	}
 }
 
-func manyAtOnce(t *testing.T, open func() originals.Store) {
+func commitAll(t *testing.T, open func() originals.Store) {
 	s := open()
 	if err := originals.CommitAll(t.Context(), nil); err != nil {
-		t.Errorf("CommitAll of none: %v", err)
+		t.Errorf("CommitAll without uploads: %v", err)
 	}
 	var staged []originals.Staged
 	for i := range 100 {
@@ -338,22 +337,22 @@ func manyAtOnce(t *testing.T, open func() originals.Store) {
 	for i := range 90 {
 		data := fmt.Append(nil, i)
 		if got := get(t, s, hash(data)); !bytes.Equal(got, data) {
-			t.Errorf("read %q, want %q", got, data)
+			t.Errorf("Open: got %q, want %q", got, data)
 		}
 	}
 	if got := list(t, s); len(got) != 90 {
-		t.Errorf("List gives %d originals, want 90", len(got))
+		t.Errorf("List: got %d originals, want 90", len(got))
 	}
-	gone := stage(t, s, []byte("gone"))
-	if err := gone.Discard(); err != nil {
+	discarded := stage(t, s, []byte("discarded"))
+	if err := discarded.Discard(); err != nil {
 		t.Fatal(err)
 	}
-	if err := originals.CommitAll(t.Context(), []originals.Staged{stage(t, s, []byte("here")), gone}); err == nil {
-		t.Error("CommitAll with a discarded upload succeeded")
+	if err := originals.CommitAll(t.Context(), []originals.Staged{stage(t, s, []byte("staged")), discarded}); err == nil {
+		t.Error("CommitAll with a discarded upload: got no error")
 	}
 }
 
-func racing(t *testing.T, open func() originals.Store) {
+func concurrent(t *testing.T, open func() originals.Store) {
 	stores := []originals.Store{open(), open()}
 	data := bytes.Repeat([]byte("race"), 50_000)
 	var wg sync.WaitGroup
@@ -364,7 +363,7 @@ func racing(t *testing.T, open func() originals.Store) {
 				err = staged.Commit(t.Context())
 			}
 			if err != nil {
-				t.Errorf("racing upload: %v", err)
+				t.Errorf("concurrent Stage and Commit: %v", err)
 				return
 			}
 			o, err := stores[(i+1)%2].Open(t.Context(), staged.SHA256())
@@ -374,13 +373,13 @@ func racing(t *testing.T, open func() originals.Store) {
 			}
 			got, err := io.ReadAll(o)
 			if err := errors.Join(err, o.Close()); err != nil || !bytes.Equal(got, data) {
-				t.Errorf("read %d bytes (%v), want %d", len(got), err, len(data))
+				t.Errorf("Open: got %d bytes (%v), want %d", len(got), err, len(data))
 			}
 		})
 	}
 	wg.Wait()
 	if got := list(t, stores[0]); len(got) != 1 {
-		t.Errorf("List gives %d originals, want 1", len(got))
+		t.Errorf("List: got %d originals, want 1", len(got))
 	}
 }
 
@@ -393,6 +392,6 @@ func pathed(t *testing.T, open func() originals.Store) {
 	}
 	defer release()
 	if got, err := os.ReadFile(path); err != nil || string(got) != "on disk" {
-		t.Errorf("file at path holds %q (%v)", got, err)
+		t.Errorf("file at Path: got %q (%v), want %q", got, err, "on disk")
 	}
 }

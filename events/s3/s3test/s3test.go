@@ -1,5 +1,5 @@
-// Package s3test gives tests a bucket of S3: on a server in their own process,
-// or on the one that ANNALS_TEST_S3 names.
+// Package s3test provides S3 buckets for tests, on a server in the same process or on
+// the one in ANNALS_TEST_S3.
 package s3test
 
 import (
@@ -19,23 +19,22 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Variable is the environment variable that names a real server's bucket, as
-// s3://bucket/prefix?endpoint=…, for URL to put tests below. The usual
-// variables hold the credentials.
+// Variable is the environment variable with the bucket of a real server, as
+// s3://bucket/prefix?endpoint=…. URL creates prefixes below it. The credentials are in the
+// usual variables.
 const Variable = "ANNALS_TEST_S3"
 
-// credentials are set once, since parallel tests may not set them: the server
-// in the process takes any.
+// credentials sets credentials for the whole process, since parallel tests cannot set
+// variables. The server in the process accepts any.
 var credentials = sync.OnceFunc(func() {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		if os.Getenv(name) == "" {
-			_ = os.Setenv(name, "of-a-test")
+			_ = os.Setenv(name, "test")
 		}
 	}
 })
 
-// URL names a prefix of a bucket that is empty, and of which nothing is left
-// when the test ends.
+// URL returns the URL of an empty prefix, which is cleared when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
 	text := os.Getenv(Variable)
@@ -52,7 +51,7 @@ func URL(t testing.TB) string {
 }
 
 func clear(t testing.TB, url string) {
-	ctx := context.WithoutCancel(t.Context()) // which has ended
+	ctx := context.WithoutCancel(t.Context()) // the test context has ended
 	b, err := s3.Open(ctx, url)
 	if err != nil {
 		return // the test has reported why
@@ -78,16 +77,16 @@ func Open(t testing.TB, url string) *s3.Bucket {
 	return b
 }
 
-// Server is a server in this process. It checks what MD5 an upload has, and
-// conditions; signatures it does not.
+// Server is an S3 server in this process. It checks the MD5 of uploads, and conditions,
+// but not signatures.
 type Server struct {
 	URL string // of an empty prefix
 
-	mu    sync.RWMutex
-	first func(w http.ResponseWriter, r *http.Request, next http.Handler)
+	mu      sync.RWMutex
+	handler func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
-// New starts a server, which ends with the test.
+// New starts a server, which is stopped when the test ends.
 func New(t testing.TB) *Server {
 	t.Helper()
 	credentials()
@@ -99,22 +98,22 @@ func New(t testing.TB) *Server {
 	s := new(Server)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.RLock()
-		first := s.first
+		handler := s.handler
 		s.mu.RUnlock()
-		if first == nil {
+		if handler == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		first(w, r, next)
+		handler(w, r, next)
 	}))
 	t.Cleanup(web.Close)
 	s.URL = "s3://annals-test/some/prefix?region=us-east-1&endpoint=" + url.QueryEscape(web.URL)
 	return s
 }
 
-// Intercept has first answer requests, by next if it likes to; nil ends it.
-func (s *Server) Intercept(first func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
+// Intercept sets a handler for all requests, which may call next; nil removes it.
+func (s *Server) Intercept(handler func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.first = first
+	s.handler = handler
 }
