@@ -46,7 +46,7 @@ type textWriter struct {
 func (w *textWriter) setLimit(limit int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
 	if extract.IsXML(readable(w.file.Accepted).Name) {
-		size = extract.MostXML(size) // an upper bound, until the file was read
+		size = extract.MaxXML(size) // an upper bound, until the file was read
 	}
 	w.limit = cmp.Or(limit, extract.Allowance(size))
 	w.metadata = metadataBytes + extract.JSONSize(string(c.Actor)) + extract.JSONSize(c.Via) + extract.JSONSize(c.Correlation) + extract.JSONSize(c.Causation)

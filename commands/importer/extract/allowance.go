@@ -7,40 +7,40 @@ import (
 	"unicode/utf8"
 )
 
-// The size of the upload bounds the size of a file's events: at most BytesPerByte for each
-// of its bytes, or LeastBytes for a small file. For a Word document the bytes of its
-// inflated XML count, up to MaxInflation times its size, or LeastXML.
+// The size of an upload limits the size of its events: BytesPerByte bytes for each byte of
+// the file, but at least LeastBytes. For a Word document the size of its uncompressed XML
+// counts, up to MaxInflation times the size of the file, but at least up to LeastXML.
 const (
 	BytesPerByte = 8
 	LeastBytes   = 64 << 10
 	MaxInflation = 32
 	LeastXML     = 2 << 20
 
-	// otherEvents is how many bytes a file's events besides its sections may take:
-	// its acceptance, progress, title, summary, warnings and outcome.
+	// otherEvents are the bytes for a file's events that are not sections: acceptance,
+	// progress, title, summary, warnings and outcome.
 	otherEvents = 24 << 10
-	// sectionCost is how many bytes the event of a section or part takes besides its
-	// titles, page breaks and text: metadata, field names and numbers.
+	// sectionCost are the bytes of a section's event without titles, page breaks and
+	// text: metadata, field names and numbers.
 	sectionCost = 448
-	breakCost   = 9 // of one page break
+	breakCost   = 9 // bytes of a page break
 
-	// A file may have one section for each bytesPerSection of its bytes, and at least
-	// leastSections. They are limited because each is a passage in the search index,
-	// whose cost does not depend on its length.
+	// A file may have one section per bytesPerSection bytes, but at least leastSections.
+	// Each section becomes a passage of the search index, and even a short passage has
+	// a fixed cost.
 	bytesPerSection = 32
 	leastSections   = 500
 )
 
-// Allowance returns how many bytes the events of a file's sections may take, with their
+// Allowance returns the limit for the bytes of a file's section events, including their
 // metadata. source is the size of the file or of its XML.
 func Allowance(source int64) int64 {
 	return max(LeastBytes, BytesPerByte*source) - otherEvents
 }
 
-// MostXML returns the most bytes of XML that count for a Word document of this size.
-func MostXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
+// MaxXML returns how many bytes of XML may count for a Word document of this size.
+func MaxXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
 
-// ErrFull ends the reading of a file whose text has reached its allowance. The text
+// ErrFull stops the extraction of a file when its text has reached the allowance. The text
 // written before is kept.
 var ErrFull = errors.New("the text has reached its allowance")
 
@@ -52,25 +52,26 @@ func UnlessFull(err error) error {
 	return err
 }
 
-// JSONSize returns the most bytes that encoding/json writes for a string.
+// JSONSize returns an upper bound for the bytes that encoding/json writes for a string and
+// a comma.
 func JSONSize(text string) int {
-	const least = len(`"",`)
+	const quotes = len(`"",`)
 	if !utf8.ValidString(text) {
-		return least + len(escape)*len(text)
+		return quotes + len(escape)*len(text)
 	}
-	n := least + len(text)
+	n := quotes + len(text)
 	for i := 0; i < len(text); i++ {
 		n += int(escapes[text[i]])
 	}
 	return n
 }
 
-// escape is a JSON escape of a character by its number.
+// escape is a JSON escape sequence.
 const escape = `\u003c`
 
-// escapes has, for each byte, how many bytes its JSON escape adds. U+2028 and U+2029 are
-// escaped too; they are counted at their first byte, as are other characters that begin
-// with it, so the sum is an upper bound.
+// escapes is, for each byte, how many bytes its JSON escape adds. U+2028 and U+2029, which
+// are escaped too, are counted at their first byte. Other characters with that first byte
+// are counted alike, so the sum is an upper bound.
 var escapes = func() (more [256]uint8) {
 	for c := range more {
 		switch {
@@ -85,8 +86,8 @@ var escapes = func() (more [256]uint8) {
 	return more
 }()
 
-// cost returns the most bytes of a section's event besides its text, for the length of
-// most users' metadata.
+// cost returns the bytes of a section's event without its text, for metadata of usual
+// length.
 func (s *Section) cost() int {
 	n := sectionCost + JSONSize(s.Title) + breakCost*len(s.PageBreaks)
 	for _, title := range s.Path {
@@ -95,44 +96,43 @@ func (s *Section) cost() int {
 	return n
 }
 
-// budget is how much a Writer may write. Its zero value is unlimited.
+// budget limits how much a Writer writes. The zero value is unlimited.
 type budget struct {
-	bounded  bool
-	sections int // most with titles
+	limited  bool
+	sections int // limit of sections with titles
 	// source returns how many bytes of the file, or of its XML, were read so far.
-	// rest returns how many bytes headings must leave in the budget, for the text
-	// to come.
 	source func() int64
-	rest   func() int64
+	// reserve returns how many bytes headings must leave for the text that follows.
+	reserve func() int64
 
-	spent  int64 // by all sections, the open one included
+	spent  int64 // by all sections, including the open one
 	full   bool
-	merged int // headings without a section because the budget is too small
+	merged int // headings written as text because the budget was too small
 }
 
-// Bound gives the writer the budget of a file of size bytes that has about as many bytes
-// of text.
-func (w *Writer) Bound(size int64) {
+// Limit sets the writer's budget for a file of size bytes whose text has about as many
+// bytes.
+func (w *Writer) Limit(size int64) {
 	w.budget = budget{
-		bounded:  true,
+		limited:  true,
 		sections: int(max(leastSections, size/bytesPerSection)),
 		source:   func() int64 { return size },
-		rest:     func() int64 { return 3 * max(0, size-w.written-w.titled) },
+		reserve:  func() int64 { return 3 * max(0, size-w.written-w.titled) },
 	}
 }
 
-// BoundBy lets the budget grow with the result of source, for a file whose text is
-// compressed. Headings then leave nothing for the text to come.
-func (w *Writer) BoundBy(source func() int64) {
-	w.budget.source, w.budget.rest = source, func() int64 { return 0 }
+// LimitBy makes the budget grow with the result of source, for a file whose text is
+// compressed. Headings then need not leave anything for the text that follows.
+func (w *Writer) LimitBy(source func() int64) {
+	w.budget.source, w.budget.reserve = source, func() int64 { return 0 }
 }
 
-// LeaveFor makes headings leave rest bytes of the budget for the text to come.
-func (w *Writer) LeaveFor(rest int64) { w.budget.rest = func() int64 { return rest } }
+// Reserve makes headings leave a number of bytes for the text that follows.
+func (w *Writer) Reserve(bytes int64) { w.budget.reserve = func() int64 { return bytes } }
 
-// spend takes n bytes. It returns false if too few are left, and always from then on.
+// spend spends n bytes. If too few are left it returns false, now and in all later calls.
 func (b *budget) spend(n int) bool {
-	if b.bounded && !b.full && b.spent+int64(n) > Allowance(b.source()) {
+	if b.limited && !b.full && b.spent+int64(n) > Allowance(b.source()) {
 		b.full = true
 	}
 	if b.full {
@@ -142,27 +142,26 @@ func (b *budget) spend(n int) bool {
 	return true
 }
 
-// affords reports whether a heading that costs n bytes leaves enough for the
-// text to come.
+// affords reports whether a heading that costs n bytes leaves the reserve.
 func (b *budget) affords(n int) bool {
-	if !b.bounded {
+	if !b.limited {
 		return true
 	}
-	return b.spent+int64(n)+b.rest() <= Allowance(b.source())
+	return b.spent+int64(n)+b.reserve() <= Allowance(b.source())
 }
 
-// Warnings returns sentences for the user about text and headings that the budget left out.
+// Warnings returns warnings for the user about text and headings beyond the budget.
 func (w *Writer) Warnings() (all []string) {
 	if w.budget.merged > 0 {
-		all = append(all, fmt.Sprintf("The file has more headings than its size allows sections: %d of them are in the text of the section before them.", w.budget.merged))
+		all = append(all, fmt.Sprintf("The file has too many headings for its size: %d of them do not start a section, and are part of the text.", w.budget.merged))
 	}
 	if w.budget.full {
-		all = append(all, fmt.Sprintf("The text was cut off: at most %[1]d times the bytes of a file are kept, of a Word document %[1]d times those of its XML, and %[2]d KiB of a small file.", BytesPerByte, LeastBytes>>10))
+		all = append(all, fmt.Sprintf("The file contains too much text for its size, and its end is missing: the limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files.", BytesPerByte, LeastBytes>>10))
 	}
 	return all
 }
 
-// headingLine returns a heading that begins no section, as text.
+// headingLine returns a heading that does not start a section, as a line of text.
 func headingLine(level int, title string) string {
 	return "\n" + strings.Repeat("#", min(level, 6)) + " " + title + "\n"
 }

@@ -24,18 +24,17 @@ var mediaTypes = map[string]string{
 	".text":     PlainText,
 }
 
-// Supported returns the media type of files so named, without parameters,
-// and whether they can be read. The extension decides, in any case.
+// Supported returns the media type of a file by the extension of its name, ignoring case.
+// ok is false if such files cannot be read.
 func Supported(name string) (mediaType string, ok bool) {
 	mediaType, ok = mediaTypes[Extension(name)]
 	return mediaType, ok
 }
 
-// IsXML reports whether files so named hold their text as compressed XML.
+// IsXML reports whether a file with this name contains its text as compressed XML.
 func IsXML(name string) bool { return Extension(name) == ".docx" }
 
-// NameFor returns a name under which a file of a media type can be read: the
-// given one, with an extension of that type added if its own is unknown.
+// NameFor returns name, with an extension of the media type appended if its own is unknown.
 func NameFor(name, mediaType string) string {
 	if _, ok := Supported(name); ok {
 		return name
@@ -48,11 +47,10 @@ func NameFor(name, mediaType string) string {
 	return name
 }
 
-// Extension returns the extension of a name, with its dot, in lower case.
+// Extension returns the extension of a name in lower case, with the dot.
 func Extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
 
-// Extensions returns the extensions of all files that can be read, sorted,
-// each with its dot.
+// Extensions returns the sorted extensions of all files that can be read, with the dot.
 func Extensions() []string {
 	return slices.Sorted(maps.Keys(mediaTypes))
 }

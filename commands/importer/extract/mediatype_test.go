@@ -21,7 +21,7 @@ func TestNameFor(t *testing.T) {
 	for _, ext := range extract.Extensions() {
 		mediaType, _ := extract.Supported(ext)
 		if got, _ := extract.Supported(extract.NameFor("notes", mediaType)); got != mediaType {
-			t.Errorf("a %s without its extension is read as %s", ext, got)
+			t.Errorf("NameFor of a %s file without extension has media type %s", ext, got)
 		}
 	}
 }

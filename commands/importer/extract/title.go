@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// CleanTitle makes a title one line of at most MaxTitle bytes, without invisible
+// CleanTitle returns a title as a single line of at most MaxTitle bytes, without invisible
 // characters.
 func CleanTitle(title string) string {
 	title = strings.Join(strings.Fields(lookalike.Clean(strings.Join(strings.Fields(norm.NFC.String(cleanText(title))), " "))), " ")
@@ -25,8 +25,8 @@ func CleanTitle(title string) string {
 	return strings.TrimSpace(title[:n])
 }
 
-// TitleOfName makes a title of a file's name: without folder and extension, and with
-// spaces for underscores if the name has no spaces.
+// TitleOfName returns a title made from a file's name: without folder and extension and, if
+// it has no spaces, with underscores replaced by spaces.
 func TitleOfName(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
 	base := name[strings.LastIndexByte(name, '/')+1:]

@@ -10,34 +10,33 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds on the titles of sections.
+// Limits of the titles of sections.
 const (
-	MaxTitle = 1 << 10 // bytes of a section's title; a longer one is cut
-	MaxLevel = 16      // deepest level of a section; deeper ones become siblings there
+	MaxTitle = 1 << 10 // bytes of a title; longer ones are truncated
+	MaxLevel = 16      // level of a section; deeper sections get this level
 )
 
-// Writer turns a stream of headings, text and page starts into
-// sections, and hands each part to emit as soon as it is full. It never holds
-// more than one part and one write. The parts of a section, put together,
-// are its text byte for byte.
+// Writer turns a stream of headings, text and page numbers into sections, and emits each
+// part of a section when it is full. It buffers at most one part and one write. The texts
+// of a section's parts, concatenated, are the section's text.
 //
-// A caller starts pages with Page, sections with Begin, and adds text with
-// Write; text before the first Begin makes an untitled section of level 0.
-// Close ends the last section. After an error it must not be used again.
+// Call Page at the start of a page, Begin for a section, and Write for its text; text before
+// the first Begin becomes a section of level 0 without title. Close ends the last section.
+// A Writer must not be used after an error.
 type Writer struct {
 	emit     func(Section) error
-	maxBytes int64 // of all text; 0 means no limit
+	maxBytes int64 // of the whole text; 0 means no limit
 	budget   budget
 
 	written int64
-	titled  int64     // bytes of titles with their markup
+	titled  int64     // bytes of titles, including their markup
 	count   int       // sections begun
-	page    int       // the page that the next text is on; 0 for formats without pages
+	page    int       // page of the next text; 0 for formats without pages
 	cur     Section   // the open part, without its text
-	path    []heading // titles above and of the open section
+	path    []heading // titles of the open section and those above it
 	open    bool
 	buf     []byte // text of the open part
-	blank   int    // line ends that count only if more text follows
+	blank   int    // trailing line ends, which are dropped unless more text follows
 }
 
 type heading struct {
@@ -45,26 +44,25 @@ type heading struct {
 	title string
 }
 
-// NewWriter returns a writer that emits at most maxBytes of text; 0 means
-// no limit.
+// NewWriter returns a Writer that emits at most maxBytes of text; 0 means no limit.
 func NewWriter(emit func(Section) error, maxBytes int64) *Writer {
 	return &Writer{emit: emit, maxBytes: maxBytes}
 }
 
-// Sections returns the number of sections so far, the open one included.
+// Sections returns the number of sections so far, including the open one.
 func (w *Writer) Sections() int { return w.count }
 
-// Page begins page n, counted from 1. A page that is not after the current one is
-// ignored. Empty pages at the end of a section are not counted to it.
+// Page starts page n, counted from 1. It does nothing if that page is not after the current
+// one. Empty pages at the end of a section do not belong to it.
 func (w *Writer) Page(n int) {
 	if n > w.page {
 		w.page = n
 	}
 }
 
-// Begin ends the open section and starts one with this title, level levels
-// deep, from 1. An empty title keeps the text of the open section together
-// and starts nothing. A title beyond the budget becomes text.
+// Begin ends the open section and starts one with this title and level, from 1. It does
+// nothing if the title is empty. If the budget is too small, the title becomes text of the
+// open section.
 func (w *Writer) Begin(level int, title string) error {
 	title = CleanTitle(title)
 	if title == "" {
@@ -86,9 +84,9 @@ func (w *Writer) Begin(level int, title string) error {
 	return w.start(level, title)
 }
 
-// affords reports whether the budget has room for a section with this title.
+// affords reports whether the budget allows a section with this title.
 func (w *Writer) affords(level int, title string) bool {
-	if !w.budget.bounded {
+	if !w.budget.limited {
 		return true
 	}
 	if w.count >= w.budget.sections {
@@ -116,9 +114,9 @@ func (w *Writer) start(level int, title string) error {
 	return nil
 }
 
-// Write adds text to the open section, normalised to NFC and "\n" line ends.
-// Line ends at the beginning and the end of a section are left out. If the
-// budget is used up the error is ErrFull, and nothing of the text is added.
+// Write adds text to the open section, normalised to NFC and "\n" line ends. It drops line
+// ends at the start and end of a section. If the budget is used up, the error is ErrFull,
+// and none of the text is added.
 func (w *Writer) Write(text string) error {
 	text = cleanText(text)
 	body := strings.TrimLeft(text, "\n")
@@ -146,29 +144,29 @@ func (w *Writer) Write(text string) error {
 	trimmed := strings.TrimRight(body, "\n")
 	w.blank = len(body) - len(trimmed)
 	if w.written += int64(len(trimmed)); w.maxBytes > 0 && w.written > w.maxBytes {
-		return fault.Errorf(fault.Invalid, "the file holds more than %d bytes of text", w.maxBytes)
+		return fault.Errorf(fault.Invalid, "the file contains more than %d bytes of text (--max-text-bytes): split it, and upload the parts", w.maxBytes)
 	}
 	switch {
-	case isASCII(trimmed): // already normal: the fast path for most text
+	case isASCII(trimmed): // already in NFC
 		w.buf = append(w.buf, trimmed...)
 	case pages == len(w.cur.PageBreaks):
 		w.buf = norm.NFC.AppendString(w.buf, trimmed)
-	default: // a mark must not move onto the letter before the page's beginning
+	default: // do not combine a mark with the last letter of the page before
 		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
 	}
 	return w.cut()
 }
 
-// textCost returns what the budget is charged for a text.
+// textCost returns what a text costs.
 func (w *Writer) textCost(body string) int {
-	if !w.budget.bounded {
+	if !w.budget.limited {
 		return 0
 	}
 	n := JSONSize(body) - JSONSize("") + 2*min(w.blank, 64)
-	if turned := w.page - w.cur.StartPage - len(w.cur.PageBreaks); turned > 0 {
-		n += breakCost * turned
+	if breaks := w.page - w.cur.StartPage - len(w.cur.PageBreaks); breaks > 0 {
+		n += breakCost * breaks
 	}
-	if all := len(w.buf) + len(body); all > MaxPart { // each part is an event of its own, and holds half of MaxPart at least
+	if all := len(w.buf) + len(body); all > MaxPart { // each part is an event, of at least MaxPart/2 bytes
 		n += all / (MaxPart / 2) * w.cur.cost()
 	}
 	if !isASCII(body) { // NFC makes some characters longer
@@ -177,7 +175,7 @@ func (w *Writer) textCost(body string) int {
 	return n
 }
 
-// cut emits full parts until what is left fits into one.
+// cut emits full parts until the rest fits into one.
 func (w *Writer) cut() error {
 	rest := w.buf
 	for len(rest) > MaxPart {
@@ -193,7 +191,8 @@ func (w *Writer) cut() error {
 	return nil
 }
 
-// part emits text, the first n bytes of the open part. The rest becomes the open part.
+// part emits text, which is the first n bytes of the open part. The rest becomes the open
+// part.
 func (w *Writer) part(text []byte, n int) error {
 	out, next := w.cur, w.cur
 	next.Part++
@@ -228,8 +227,8 @@ func (w *Writer) end() error {
 // Close ends the last section.
 func (w *Writer) Close() error { return w.end() }
 
-// cutPoint returns where to end a part within b: after the last paragraph in its
-// second half, or else the last line, sentence or word there.
+// cutPoint returns where in b to end a part: in the second half of b, after the last
+// paragraph, or else the last line, sentence or word.
 func cutPoint(b []byte) int {
 	half := len(b) / 2
 	for _, sep := range []string{"\n\n", "\n", ". ", " "} {
@@ -244,7 +243,7 @@ func cutPoint(b []byte) int {
 	return n
 }
 
-// cleanText makes text valid UTF-8 with "\n" line ends and without NUL.
+// cleanText returns text as valid UTF-8 with "\n" line ends and without NULs.
 func cleanText(text string) string {
 	if strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, 0) >= 0 {
 		text = textCleaner.Replace(text)
@@ -257,7 +256,6 @@ func cleanText(text string) string {
 
 var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
 
-// isASCII reports whether all bytes of the text are.
 func isASCII(text string) bool {
 	for ; len(text) >= 8; text = text[8:] {
 		if (text[0]|text[1]|text[2]|text[3]|text[4]|text[5]|text[6]|text[7])&0x80 != 0 {

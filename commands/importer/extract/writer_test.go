@@ -14,12 +14,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// collected gathers what a Writer emits.
+// collected returns a function that appends the sections of a Writer to out.
 func collected(out *[]extract.Section) func(extract.Section) error {
 	return func(s extract.Section) error { *out = append(*out, s); return nil }
 }
 
-func TestSectionsCarryTheirPathAndPages(t *testing.T) {
+func TestSectionsHavePathAndPages(t *testing.T) {
 	var got []extract.Section
 	w := extract.NewWriter(collected(&got), 0)
 	w.Page(1)
@@ -53,7 +53,7 @@ func TestSectionsCarryTheirPathAndPages(t *testing.T) {
 	}
 }
 
-func TestPartsPutTogetherAreTheText(t *testing.T) {
+func TestPartsConcatenateToText(t *testing.T) {
 	var got []extract.Section
 	w := extract.NewWriter(collected(&got), 0)
 	var want strings.Builder
@@ -82,7 +82,7 @@ func TestPartsPutTogetherAreTheText(t *testing.T) {
 		offset := 0
 		for line := range strings.Lines(s.Text) {
 			if page := pageAt(s, offset); page != pageOf[strings.TrimSuffix(line, "\n")] {
-				t.Fatalf("part %d says page %d of %q", i, page, line)
+				t.Fatalf("part %d has page %d for %q", i, page, line)
 			}
 			offset += len(line)
 		}
@@ -91,15 +91,15 @@ func TestPartsPutTogetherAreTheText(t *testing.T) {
 		}
 	}
 	if all.String() != want.String() {
-		t.Error("the parts put together are not what was written")
+		t.Error("the concatenated parts differ from the text written")
 	}
 }
 
-// pageAt returns the page that the text at offset stands on.
+// pageAt returns the page of the text at an offset.
 func pageAt(s extract.Section, offset int) int {
 	page := s.StartPage
 	for _, b := range s.PageBreaks {
-		// A page begins before the line end that leads to its first line.
+		// The line end before the first line of a page belongs to the page.
 		if b <= offset {
 			page++
 		}
@@ -116,16 +116,16 @@ func TestPartsEndBetweenRunes(t *testing.T) {
 	var all strings.Builder
 	for _, s := range got {
 		if !utf8.ValidString(s.Text) || len(s.Text) > extract.MaxPart || s.StartPage != 0 || s.EndPage != 0 {
-			t.Errorf("part %d is %d bytes of pages %d-%d", s.Part, len(s.Text), s.StartPage, s.EndPage)
+			t.Errorf("part %d has %d bytes and pages %d-%d", s.Part, len(s.Text), s.StartPage, s.EndPage)
 		}
 		all.WriteString(s.Text)
 	}
 	if all.String() != text {
-		t.Error("the parts put together are not what was written")
+		t.Error("the concatenated parts differ from the text written")
 	}
 }
 
-func TestTextOverTheLimitIsRefused(t *testing.T) {
+func TestTextOverLimitIsRefused(t *testing.T) {
 	w := extract.NewWriter(func(extract.Section) error { return nil }, 10)
 	if err := w.Write("0123456789"); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,11 @@ import (
 
 const (
 	maxSentence  = 500     // bytes; longer ones are ignored
-	maxParagraph = 8 << 10 // bytes; longer ones are processed in pieces
+	maxParagraph = 8 << 10 // bytes; longer ones are split
 )
 
-// paragraphs calls visit with the paragraphs and list items of a Markdown
-// text as plain text, one line each; rows of tables count as list items. Code,
-// headings and comments are left out.
+// paragraphs calls visit with each paragraph and list item of a Markdown text, as a single line of
+// plain text. Rows of tables count as list items. It skips code, headings and comments.
 func paragraphs(text string, visit func(paragraph string, item bool)) {
 	var paragraph strings.Builder
 	item, fence := false, ""
@@ -83,7 +82,7 @@ func paragraphs(text string, visit func(paragraph string, item bool)) {
 	flush()
 }
 
-// listItem returns the text of a line that begins a list item.
+// listItem returns the text of a line that starts a list item.
 func listItem(line string) (string, bool) {
 	if len(line) > 2 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ' {
 		return strings.TrimSpace(line[2:]), true
@@ -95,7 +94,8 @@ func listItem(line string) (string, bool) {
 	return line, false
 }
 
-// plainText removes links, emphasis, code marks, tags and pictures from inline Markdown.
+// plainText removes markup from inline Markdown: emphasis, code marks, tags, pictures and the
+// targets of links.
 func plainText(text string) string {
 	if !strings.ContainsAny(text, "*_`[]<>\\!&|\t\r\v\f") && !strings.Contains(text, "  ") {
 		return strings.TrimSpace(text)
@@ -143,8 +143,8 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
-// span returns the length of a bracketed piece that text begins with, of one
-// byte where its end is not near.
+// span returns the length of the bracketed text at the start of text, or 1 if it has no end within
+// 1,000 bytes.
 func span(text, open, closing string) int {
 	end := strings.Index(cut(text[len(open):], 1000), closing)
 	if end < 0 {
@@ -153,8 +153,8 @@ func span(text, open, closing string) int {
 	return len(open) + end + len(closing)
 }
 
-// sentences calls visit with each sentence of a paragraph of plain text.
-// Those longer than maxSentence are left out, but for a paragraph of nothing else.
+// sentences calls visit with each sentence of a paragraph of plain text. It skips sentences longer
+// than maxSentence, unless the paragraph has no others.
 func sentences(paragraph string, visit func(string)) {
 	found := false
 	for start := 0; start < len(paragraph); {

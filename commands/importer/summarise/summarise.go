@@ -1,5 +1,5 @@
-// Package summarise writes the one-line description and the short summary
-// of a document from its own sentences. It imports events/prose.
+// Package summarise composes a one-line description and a short summary of a document from
+// sentences of the document. It imports events/prose.
 package summarise
 
 import (
@@ -11,41 +11,41 @@ import (
 	"annals/events/prose"
 )
 
-// Bounds on the text of one document that is used. After the head, only the beginning of
-// each section is used.
+// Limits of the text that is used of a document. After the head, only the start of each section is
+// sampled.
 const (
 	headBytes     = 200 << 10
 	sampleBytes   = 64 << 10
-	sectionBytes  = 2 << 10 // of each section past the head
-	headSentences = 2_500   // of them in the head
+	sectionBytes  = 2 << 10 // of a section after the head
+	headSentences = 2_500   // in the head
 	maxSentences  = 3_000
 	maxTitles     = 12
 
 	maxDescription = 160 // bytes of a description
 	maxSummary     = 800 // bytes of a summary
-	maxPicked      = 4   // sentences of a summary
+	maxPicked      = 4   // sentences in a summary
 )
 
-// Summariser collects the text of one document. Its memory and work are bounded, however
-// much text is added.
+// Summariser collects the text of a document. Its memory and time are limited, however much text
+// is added.
 type Summariser struct {
 	title     string
-	fields    string   // at the beginning of the document; used if it has no other text
+	fields    string   // at the start of the document; used if there is no other text
 	section   string   // title of the section added to last
 	titles    []string // of the first sections
 	head      int      // bytes left of the head
 	sample    int      // bytes left of the sample
-	inSection int      // bytes sampled of the section
+	inSection int      // bytes sampled of that section
 	sentences []sentence
 }
 
-// sentence is a sentence of the document, with the properties that its score depends on.
+// sentence is a sentence, with the properties that determine its score.
 type sentence struct {
 	text    string
-	opening bool // of its paragraph
-	item    bool // of a list
-	words   []int
-	count   int // of words, repeated ones and stop words included
+	opening bool  // the first one of its paragraph
+	item    bool  // in a list
+	words   []int // distinct stems
+	count   int   // of words, including repeated ones and stop words
 }
 
 // New returns a Summariser of a document with the given title.
@@ -53,8 +53,8 @@ func New(title string) *Summariser {
 	return &Summariser{title: title, head: headBytes, sample: sampleBytes}
 }
 
-// Add takes the next piece of the document, in Markdown; pieces of one
-// section follow each other under the same title.
+// Add adds the next piece of the document, in Markdown. Consecutive pieces with the same title are
+// one section.
 func (s *Summariser) Add(sectionTitle, text string) {
 	if sectionTitle != s.section {
 		s.section, s.inSection = sectionTitle, 0
@@ -69,8 +69,7 @@ func (s *Summariser) Add(sectionTitle, text string) {
 	s.add(text)
 }
 
-// fieldsEnd returns where the list of fields ("- author: Ann") ends that a
-// text begins with.
+// fieldsEnd returns the end of the list of fields, such as "- author: Ann", at the start of a text.
 func fieldsEnd(text string) int {
 	end := 0
 	for line := range strings.Lines(text) {
@@ -106,9 +105,8 @@ func (s *Summariser) add(text string) {
 	})
 }
 
-// Result returns the description, one line of at most 160 bytes that ends at
-// a word's end, and the summary, two to four sentences of at most 800 bytes
-// in their order in the document; a document with less text gives less.
+// Result returns the description, a line of at most 160 bytes, and the summary, two to four
+// sentences of at most 800 bytes in the order of the document. A short document may have less.
 func (s *Summariser) Result() (description, summary string) {
 	if len(s.sentences) == 0 {
 		s.add(s.fields)
@@ -171,16 +169,14 @@ func (s *Summariser) description(scores []float64) string {
 	return ""
 }
 
-// complete reports whether the sentence looks like one: it has an end, and
-// more than a word.
+// complete reports whether the sentence has an end and more than one word.
 func (s sentence) complete() bool {
 	return s.count >= 2 && prose.IsComplete(s.text) && !s.item
 }
 
-// scores rates the sentences: by the weight of their words, as tf-idf over
-// the document's own sentences, by their position, and by their length. The first
-// sentences of a document say most about its topic (Edmundson, "New
-// Methods in Automatic Extracting", 1969), so position counts as much as words.
+// scores rates sentences by the weights of their words, their position and their length. The first
+// sentences of a document are the best indication of its topic (Edmundson, "New Methods in
+// Automatic Extracting", 1969), so position counts as much as words.
 func (s *Summariser) scores() []float64 {
 	words := newVocabulary(s.sentences)
 	for i := range s.sentences {
@@ -221,7 +217,8 @@ func (s *Summariser) section0() string {
 	return ""
 }
 
-// length favours sentences of eight to forty words that are complete.
+// length returns the factor of a sentence's length, which favours complete sentences of 8 to 40
+// words.
 func length(s sentence) float64 {
 	factor := 1.0
 	switch {
@@ -242,7 +239,7 @@ func length(s sentence) float64 {
 	return factor
 }
 
-// repeats reports whether sentence i shares most words with a picked one.
+// repeats reports whether sentence i has most words in common with a picked one.
 func (s *Summariser) repeats(picked []int, i int) bool {
 	for _, p := range picked {
 		common := 0
@@ -275,7 +272,7 @@ func byScore(scores []float64) []int {
 	return order
 }
 
-// shorten cuts a line at a word's end.
+// shorten shortens a line to maxDescription bytes, at the end of a word.
 func shorten(line string) string {
 	if len(line) <= maxDescription {
 		return line
@@ -287,7 +284,7 @@ func shorten(line string) string {
 	return strings.TrimRight(line, " ,;:-–—、，\u3000") + "…"
 }
 
-// cut returns at most n bytes of text, and no part of a rune.
+// cut returns the first n bytes of text, without a truncated rune.
 func cut(text string, n int) string {
 	if n <= 0 {
 		return ""

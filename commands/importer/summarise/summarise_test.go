@@ -31,27 +31,27 @@ func summariseText(title, text string) (string, string) {
 func TestSummaryKeepsOrder(t *testing.T) {
 	description, summary := summariseText("Visby", harbour)
 	if want := "The harbour of Visby was founded by Gotlandic traders in the tenth century."; description != want {
-		t.Errorf("description %q, want %q", description, want)
+		t.Errorf("description = %q, want %q", description, want)
 	}
 	flat := oneLine(harbour)
 	at, n := -1, 0
 	sentences(summary, func(sentence string) {
 		i := strings.Index(flat, sentence)
 		if i <= at {
-			t.Errorf("%q is at %d of the document, after %d", sentence, i, at)
+			t.Errorf("%q is at offset %d of the document, the sentence before at %d", sentence, i, at)
 		}
 		at = i
 		n++
 	})
 	if n < 2 || n > 4 || strings.Contains(summary, "item") || strings.Contains(summary, "code") || strings.Contains(summary, "|") {
-		t.Errorf("summary of %d sentences: %q", n, summary)
+		t.Errorf("summary has %d sentences: %q", n, summary)
 	}
 }
 
-func TestMarkupIsLeftOut(t *testing.T) {
+func TestMarkupIsRemoved(t *testing.T) {
 	description, _ := summariseText("", "The [`Arc<T>`](https://doc.example/arc_t.html) type is *always* **safe** to share[^1] &mdash; see <b>below</b> ![picture](x.png) and snake_case.\n")
 	if want := "The Arc<T> type is always safe to share — see below and snake_case."; description != want {
-		t.Errorf("description %q, want %q", description, want)
+		t.Errorf("description = %q, want %q", description, want)
 	}
 }
 
@@ -82,14 +82,14 @@ func TestDescriptionWithoutSentences(t *testing.T) {
 	} {
 		got, _ := summariseText(c.title, c.text)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" || len(got) > maxDescription {
-			t.Errorf("description of %q is %q, want %q", c.text, got, c.want)
+			t.Errorf("description of %q = %q, want %q", c.text, got, c.want)
 		}
 	}
 	s := New("Report")
 	s.Add("Income", "")
 	s.Add("Costs", "")
 	if got, _ := s.Result(); got != "Income; Costs" {
-		t.Errorf("description of empty sections is %q", got)
+		t.Errorf("description of empty sections = %q, want their titles", got)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestLongDocumentsAreSampled(t *testing.T) {
 		s.Add(fmt.Sprint("Section ", i), strings.Repeat("A sentence that fills the section up is this one. ", 100))
 	}
 	if len(s.sentences) > maxSentences || len(s.titles) > maxTitles || s.sample == sampleBytes {
-		t.Errorf("%d sentences, %d titles, %d and %d bytes left", len(s.sentences), len(s.titles), s.head, s.sample)
+		t.Errorf("%d sentences and %d titles; %d bytes of the head and %d of the sample are left", len(s.sentences), len(s.titles), s.head, s.sample)
 	}
 	if _, summary := s.Result(); summary != "A sentence that fills the section up is this one." {
 		t.Errorf("summary repeats itself: %q", summary)
@@ -123,7 +123,7 @@ func FuzzSummariser(f *testing.F) {
 			t.Errorf("%d and %d bytes: %q, %q", len(description), len(summary), description, summary)
 		}
 		if !utf8.ValidString(description) || !utf8.ValidString(summary) {
-			t.Errorf("broken text: %q, %q", description, summary)
+			t.Errorf("invalid UTF-8: %q, %q", description, summary)
 		}
 	})
 }
@@ -156,7 +156,7 @@ func BenchmarkBook(b *testing.B) {
 	}
 }
 
-func TestFieldsAreNoSummary(t *testing.T) {
+func TestFieldsAreUsedLast(t *testing.T) {
 	for text, want := range map[string]string{
 		"- author: Ann Smith\n- keywords: ships, trade\n\nThe harbour was founded by traders.": "The harbour was founded by traders.",
 		"- author: Ann Smith\n": "author: Ann Smith",

@@ -15,7 +15,7 @@ import (
 	"github.com/kljensen/snowball/swedish"
 )
 
-// language stems the words of one language and knows its stop words.
+// language has the stemmer and the stop words of a language.
 type language struct {
 	stem func(word string, stopWords bool) string
 	stop func(word string) bool
@@ -31,8 +31,8 @@ var languages = []language{
 	{hungarian.Stem, hungarian.IsStopWord},
 }
 
-// unknown is for every other language: words with the same beginning count as one,
-// and short ones as stop words.
+// unknown is for all other languages: words with the same first six letters count as one, and
+// short words are stop words.
 var unknown = language{
 	stem: func(word string, _ bool) string {
 		runes := 0
@@ -49,11 +49,11 @@ var unknown = language{
 // vocabulary numbers the stems of one document.
 type vocabulary struct {
 	language
-	words map[string]int // by word in lower case; -1: a stop word
+	words map[string]int // stem by word in lower case; -1 for a stop word
 	stems map[string]int
 }
 
-// newVocabulary recognises the language by the stop words of the first sentences.
+// newVocabulary detects the language by the stop words in the first sentences.
 func newVocabulary(all []sentence) *vocabulary {
 	v := &vocabulary{language: unknown, words: map[string]int{}, stems: map[string]int{}}
 	hits := make([]int, len(languages))
@@ -83,7 +83,7 @@ func newVocabulary(all []sentence) *vocabulary {
 	return v
 }
 
-// of returns the distinct stems of a text, and how many words it has.
+// of returns the distinct stems of a text, and its number of words.
 func (v *vocabulary) of(text string) (stems []int, count int) {
 	eachWord(text, func(word string) {
 		count++
@@ -118,8 +118,8 @@ func (v *vocabulary) number(word string) int {
 	return n
 }
 
-// weights returns the weight of each stem: it grows with the number of sentences that
-// have the stem, and falls again when most have it.
+// weights returns the weight of each stem. It increases with the number of sentences that contain
+// the stem, and decreases again if most sentences do.
 func (v *vocabulary) weights(all []sentence) []float64 {
 	in := make([]int, len(v.stems))
 	for _, s := range all {
@@ -136,9 +136,8 @@ func (v *vocabulary) weights(all []sentence) []float64 {
 	return weights
 }
 
-// eachWord calls visit with every word in lower case; in scripts without
-// spaces, with every pair of neighbouring characters. The word is valid
-// during the call.
+// eachWord calls visit with every word in lower case. In scripts without spaces, words are pairs of
+// adjacent characters. The word is valid only during the call.
 func eachWord(text string, visit func(string)) {
 	start := -1
 	var last rune

@@ -9,7 +9,7 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// BenchmarkDOCX counts the bytes of the inflated document part.
+// BenchmarkDOCX reports the uncompressed bytes of the main part per second.
 func BenchmarkDOCX(b *testing.B) {
 	body := strings.Repeat(extracttest.P("A paragraph like many others in this long document, with some words to read.")+extracttest.Styled("Heading1", "A heading"), 5_000)
 	path := filepath.Join(b.TempDir(), "a.docx")

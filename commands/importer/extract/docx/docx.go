@@ -1,6 +1,5 @@
-// Package docx reads Word documents: the paragraphs, tables, notes, lists and drawings of
-// an Office Open XML archive. It bounds the inflated size of all parts.
-// It imports the port extract and events/fault.
+// Package docx reads Word documents (Office Open XML): paragraphs, tables, notes, lists and
+// drawings. It limits the uncompressed size of all parts. It imports extract and events/fault.
 package docx
 
 import (
@@ -14,8 +13,7 @@ import (
 	"annals/events/fault"
 )
 
-// document is the reading of one Word document: one part after another, the main
-// part as a stream.
+// document is a Word document that is being read. The main part is read as a stream.
 type document struct {
 	ctx          context.Context
 	pkg          *wordPackage
@@ -23,22 +21,21 @@ type document struct {
 	styles       map[string]*paragraphStyle
 	defaultStyle string
 	lists        numbering
-	rels         map[string]relation // of the part that is being read
-	notes        map[string]note     // by the name of the referring element and their id
+	rels         map[string]relation // of the current part
+	notes        map[string]note     // by the name of the referring element and the id
 	noteBytes    int
-	noteCount    int      // footnotes and endnotes referred to so far
-	fields       []bool   // open fields; true while their instruction is read
+	noteCount    int      // footnotes and endnotes written so far
+	fields       []bool   // open fields; true before their separator, in the instruction
 	nesting      int      // tables around the current one
-	warnings     []string // each once
-	// top and first are the first heading of level 1, and the first of all.
-	top, first string
+	warnings     []string // without duplicates
+	top, first   string   // the first heading of level 1, and the first heading
 
-	page  int  // 0 if page breaks are not stored
+	page  int  // current page; 0 if the document has no page marks
 	fresh bool // nothing was written on this page
-	last  kind // of the block written last
+	last  kind // of the last block written
 	begun bool // a block was written in this section
 
-	shown map[string]bool // charts and diagrams that were read
+	shown map[string]bool // charts and diagrams that were read, by part
 }
 
 // note is a footnote, endnote or comment.
@@ -47,16 +44,15 @@ type note struct{ author, text string }
 // block is a paragraph, a list item or some rows of a table.
 type block struct {
 	kind   kind
-	level  int // of a heading, from 1; 0 for everything else
+	level  int // of a heading, from 1; 0 for other blocks
 	text   string
-	breaks []int // offsets in text at which pages begin
-	tight  bool  // follows a block of its kind on the next line
+	breaks []int // offsets in text where pages begin
+	tight  bool  // no blank line between this and a block of the same kind
 }
 
-// Read reads a Word document. Deleted text, instructions of fields and
-// all but one of alternative contents are left out; footnotes, comments and
-// text boxes follow the paragraph that they belong to. Pages are known only if Word
-// stored where it broke them.
+// Read reads a Word document. It skips deleted text, the instructions of fields, and all but the
+// first of alternative contents. Footnotes, comments and text boxes follow their paragraph. Page
+// numbers are known only if Word has stored its page breaks.
 func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	pkg, err := openPackage(f)
 	if err != nil {
@@ -69,24 +65,23 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	}
 	main := d.find(root, "officeDocument", "word/document.xml")
 	if pkg.parts[main] == nil {
-		return extract.Info{}, fault.Errorf(fault.Invalid, "the file is not a Word document: it is an archive without a document part")
+		return extract.Info{}, fault.Errorf(fault.Invalid, "the file is not a Word document, but another kind of ZIP archive: upload its files instead")
 	}
 	title, err := d.readTitle(d.find(root, "core-properties", "docprops/core.xml"))
 	if err != nil {
 		return extract.Info{}, err
 	}
-	if err := d.readAround(main); err != nil {
+	if err := d.readReferences(main); err != nil {
 		return extract.Info{}, err
 	}
-	w.BoundBy(func() int64 { return min(pkg.xml, extract.MostXML(f.Size)) })
+	w.LimitBy(func() int64 { return min(pkg.xml, extract.MaxXML(f.Size)) })
 	if err := extract.UnlessFull(d.readMain(main)); err != nil {
 		return extract.Info{}, err
 	}
 	return extract.Info{Title: cmp.Or(title, d.top, d.first), Pages: d.page, XML: pkg.xml, Warnings: d.warnings}, nil
 }
 
-// find returns the part that a relation of this kind points to, or else the part with the
-// usual name.
+// find returns the target of the relation of this kind, or else the part with the usual name.
 func (d *document) find(rels map[string]relation, kind, usual string) string {
 	for _, r := range rels {
 		if r.kind == kind && !r.external && d.pkg.parts[r.target] != nil {
@@ -96,8 +91,8 @@ func (d *document) find(rels map[string]relation, kind, usual string) string {
 	return usual
 }
 
-// readTitle reads the title from the document's properties, unless a program generated
-// it.
+// readTitle returns the title in the document's properties, or "" if it looks like one that a
+// program has set.
 func (d *document) readTitle(part string) (title string, err error) {
 	err = d.eachElement(part, maxPartBytes, "title", func(x *xmlPart, _ *element) error {
 		title, err = x.text()
@@ -111,9 +106,9 @@ func (d *document) readTitle(part string) (title string, err error) {
 	return title, err
 }
 
-// readAround reads the parts that the main part refers to: styles, lists,
-// notes, and whether it has pages.
-func (d *document) readAround(main string) (err error) {
+// readReferences reads the parts that the main part refers to: styles, lists and notes. It also
+// determines whether the main part has page marks.
+func (d *document) readReferences(main string) (err error) {
 	if d.rels, err = d.relations(main); err != nil {
 		return err
 	}
@@ -146,19 +141,19 @@ func (d *document) readAround(main string) (err error) {
 func (d *document) readNotes(part, kind string) error {
 	return d.eachElement(part, maxNotesPart, kind, func(x *xmlPart, e *element) error {
 		id := kind + e.attr("id")
-		if t := e.attr("type"); t != "" && t != "normal" { // a line that separates notes
+		if t := e.attr("type"); t != "" && t != "normal" { // the separator of notes
 			return x.skip()
 		}
 		text, err := d.collect(func(out sink) error { return d.blocks(x, out) })
 		if d.noteBytes += len(text); d.noteBytes > maxNotesBytes {
-			return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of notes", maxNotesBytes)
+			return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of notes: split it, and upload the parts", maxNotesBytes)
 		}
 		d.notes[id] = note{author: extract.CleanTitle(e.attr("author")), text: text}
 		return err
 	})
 }
 
-// hasPageMarks reports whether Word stored where it broke pages.
+// hasPageMarks reports whether Word has stored its page breaks in a part.
 func (d *document) hasPageMarks(part string) (bool, error) {
 	r, err := d.pkg.open(part, maxPackage)
 	if r == nil || err != nil {
@@ -212,10 +207,10 @@ func (d *document) readMain(part string) error {
 	}
 }
 
-// sink receives the blocks of a document, or of a part of it, in order.
+// sink receives blocks in order.
 type sink func(block) error
 
-// blocks reads the paragraphs and tables of the open element.
+// blocks reads the paragraphs and tables in the open element.
 func (d *document) blocks(x *xmlPart, out sink) error {
 	return x.children(func(e *element) error { return d.blockElement(x, e, out) })
 }
@@ -263,7 +258,7 @@ func (d *document) warn(sentence string) {
 	d.warnings = append(d.warnings, sentence)
 }
 
-// collect returns the blocks that read emits as one line of text.
+// collect returns the blocks that read emits as a single line of text.
 func (d *document) collect(read func(sink) error) (string, error) {
 	var out strings.Builder
 	err := read(func(b block) error {
@@ -281,12 +276,12 @@ func (d *document) collect(read func(sink) error) (string, error) {
 
 func tooLong(n int) error {
 	if n > maxBlockBytes {
-		return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of text in one paragraph, table row or note", maxBlockBytes)
+		return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of text in one paragraph, table row or note: divide it, and upload the new file", maxBlockBytes)
 	}
 	return nil
 }
 
-// write is the sink of the document itself.
+// write is the sink of the main part.
 func (d *document) write(b block) error {
 	if b.level > 0 && d.w.Sections() < extract.MaxSections {
 		return d.writeHeading(b)
@@ -331,7 +326,7 @@ func (d *document) writeHeading(b block) error {
 	return nil
 }
 
-// writePages writes a block's text and turns pages where they begin in it.
+// writePages writes a block's text, and starts a page at each of its breaks.
 func (d *document) writePages(b block) error {
 	from := 0
 	for _, at := range b.breaks {

@@ -51,7 +51,7 @@ const testNumbering = `<w:numbering ` + extracttest.WordNS + `>
 <w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>
 </w:numbering>`
 
-func TestWordHeadingsMakeSections(t *testing.T) {
+func TestWordHeadingsStartSections(t *testing.T) {
 	got, info := readWord(t, extracttest.Styled("Ttulo", "The Report")+extracttest.P("Intro.")+extracttest.Styled("berschrift1", "First")+extracttest.P("One.")+extracttest.Styled("Mine", "Below")+extracttest.P("Two.")+
 		extracttest.Styled("Outline", "Deeper")+extracttest.Styled("berschrift1", "Second")+extracttest.Styled("Loop", "Three."), map[string]string{"word/styles.xml": testStyles, "word/numbering.xml": testNumbering})
 	want := []extract.Section{
@@ -65,7 +65,7 @@ func TestWordHeadingsMakeSections(t *testing.T) {
 		t.Errorf("sections\n got %+v\nwant %+v", got, want)
 	}
 	if info.Title != "The Report" || info.Sections != 5 || info.Pages != 0 || info.MediaType != extract.Word {
-		t.Errorf("info %+v", info)
+		t.Errorf("info = %+v", info)
 	}
 }
 
@@ -134,11 +134,11 @@ func TestWordPages(t *testing.T) {
 		t.Errorf("%d pages\n got %+v\nwant %+v", info.Pages, got, want)
 	}
 	if got, info := readWord(t, extracttest.P("a")+broken+extracttest.P("b"), nil); info.Pages != 0 || got[0].StartPage != 0 {
-		t.Errorf("without marks: %d pages, %+v", info.Pages, got)
+		t.Errorf("without page marks: %d pages, %+v", info.Pages, got)
 	}
 }
 
-func TestWordNotesFollowTheirParagraph(t *testing.T) {
+func TestWordNotesFollowParagraph(t *testing.T) {
 	notes := func(kind string) string {
 		return `<w:` + kind + `s ` + extracttest.WordNS + `><w:` + kind + ` w:id="0" w:type="separator">` + extracttest.P("line") + `</w:` + kind + `><w:` + kind + ` w:id="7" w:author="Ann">` + extracttest.P("the "+kind) + extracttest.P("again") + `</w:` + kind + `></w:` + kind + `s>`
 	}
@@ -165,7 +165,7 @@ func TestWordRelations(t *testing.T) {
 	}
 }
 
-func TestReadingStopsWithItsContext(t *testing.T) {
+func TestReadHonoursContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := filepath.Join(t.TempDir(), "a.docx")
 	if err := os.WriteFile(path, extracttest.DOCX(t, strings.Repeat(extracttest.P("text"), 50_000), nil), 0o600); err != nil {
@@ -192,15 +192,15 @@ func FuzzDOCX(f *testing.F) {
 func TestWordErrorsNameTheirLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.docx")
 	for want, body := range map[string]string{
-		"more than 16 MiB of text or spaces without a tag (part word/document.xml)": extracttest.P("a") + strings.Repeat(" ", 20<<20) + extracttest.P("b"),
-		"inflates to more than 64 MiB, the most for a file of its size":             strings.Repeat(extracttest.P(strings.Repeat("x", 1<<20)), 65),
+		"more than 16 MiB without an XML tag (part word/document.xml)":    extracttest.P("a") + strings.Repeat(" ", 20<<20) + extracttest.P("b"),
+		"more than 64 MiB uncompressed, the limit for a file of its size": strings.Repeat(extracttest.P(strings.Repeat("x", 1<<20)), 65),
 	} {
 		if err := os.WriteFile(path, extracttest.DOCX(t, body, nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := extracttest.LocalReader(t).Read(t.Context(), path, "a.docx", extracttest.Discard, nil)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Read = %v, want an error that says %q", err, want)
+			t.Errorf("Read: %v, want %q", err, want)
 		}
 	}
 }

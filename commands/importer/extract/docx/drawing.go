@@ -13,10 +13,9 @@ func startOf(t xml.Token) (xml.StartElement, bool) {
 	return start, ok
 }
 
-const maxChartPoints = 10_000 // most strings and values that are read from a chart or diagram
+const maxChartPoints = 10_000 // strings and values that are read of a chart or diagram
 
-// drawing reads the text boxes, charts, diagrams, and descriptions of pictures in the open
-// drawing.
+// drawing reads the text boxes, charts, diagrams and picture descriptions of the open drawing.
 func (d *document) drawing(x *xmlPart, p *paragraph) error {
 	return x.children(func(e *element) error { return d.drawingElement(x, e, p) })
 }
@@ -24,8 +23,8 @@ func (d *document) drawing(x *xmlPart, p *paragraph) error {
 func (d *document) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 	hang := func(b block) error {
 		p.attached = append(p.attached, b)
-		p.hanging += len(b.text) + 64
-		return tooLong(p.hanging)
+		p.attachedSize += len(b.text) + 64
+		return tooLong(p.attachedSize)
 	}
 	switch e.name {
 	case "w:txbxContent":
@@ -41,7 +40,7 @@ func (d *document) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 	case "mc:AlternateContent":
 		return d.choose(x, func(e *element) error { return d.drawingElement(x, e, p) })
 	case "wp:docPr":
-		if text := extract.CleanTitle(e.attr("descr")); strings.Contains(text, " ") { // else the name of a file
+		if text := extract.CleanTitle(e.attr("descr")); strings.Contains(text, " ") { // otherwise it is a file name
 			return errors.Join(d.add(p, " [Image: "+text+"] "), x.skip())
 		}
 	case "c:chart":
@@ -60,8 +59,8 @@ func (d *document) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 	return d.drawing(x, p)
 }
 
-// showFirst reports whether a chart or diagram was not shown before. A repeated one is only
-// read once.
+// showFirst reports whether this is the first call for a chart or diagram, because repeated ones
+// are read only once.
 func (d *document) showFirst(part string) bool {
 	if d.shown == nil {
 		d.shown = make(map[string]bool)
@@ -71,8 +70,7 @@ func (d *document) showFirst(part string) bool {
 	return !before
 }
 
-// chart reads the title, the series and the categories of a chart part, and
-// passes them on as a table.
+// chart emits the title, series and categories of a chart as a table.
 func (d *document) chart(part string, out sink) error {
 	var title []string
 	header, rows := []string{""}, [][]string{}
@@ -136,7 +134,7 @@ func (d *document) chart(part string, out sink) error {
 	return t.flush()
 }
 
-// diagram reads the strings of a diagram's data part as a list.
+// diagram emits the strings of a diagram as a list.
 func (d *document) diagram(part string, out sink) error {
 	return d.eachElement(part, maxPartBytes, "pt", func(x *xmlPart, _ *element) error {
 		var texts []string
@@ -147,8 +145,7 @@ func (d *document) diagram(part string, out sink) error {
 	})
 }
 
-// texts appends the characters of all elements with this local name in the
-// open one.
+// texts appends the text of all elements with a local name in the open element.
 func (d *document) texts(x *xmlPart, local string, to *[]string) error {
 	return x.children(func(e *element) error {
 		if e.local != local {

@@ -2,8 +2,8 @@ package docx
 
 import "strings"
 
-// math returns the open formula as one line: a fraction as (a)/(b), indices
-// with "_" and "^", roots with "√".
+// math returns the open formula as a single line: fractions as (a)/(b), indices with "_" and "^",
+// roots with "√".
 func (d *document) math(x *xmlPart) (string, error) {
 	var out strings.Builder
 	err := x.children(func(e *element) error {
@@ -32,7 +32,7 @@ func (d *document) mathElement(x *xmlPart, e *element) (string, error) {
 	return d.math(x)
 }
 
-// mathObject puts together the named arguments of a formula's object.
+// mathObject returns an object of a formula, such as a fraction, with its arguments.
 func (d *document) mathObject(x *xmlPart, object string) (string, error) {
 	args := map[string][]string{}
 	chars := map[string]string{"begChr": "(", "endChr": ")", "chr": "∫"}

@@ -8,17 +8,16 @@ import (
 	"annals/events/fault"
 )
 
-// numbering holds the list definitions of a document and counts their items
-// as they come.
+// numbering has the list definitions of a document, and the counters of their items.
 type numbering struct {
 	abstracts map[int]*abstractList
 	lists     map[int]*list
 }
 
-// abstractList is a list's look and its counters, shared by the lists made of it.
+// abstractList is the format and the counters that the lists based on it share.
 type abstractList struct {
 	levels    [9]listLevel
-	styleLink string // the style that has the levels instead
+	styleLink string // the style that defines the levels instead
 	counts    [9]int
 	counted   [9]bool
 }
@@ -27,13 +26,13 @@ type listLevel struct {
 	format, text string
 	start        int
 	noRestart    bool
-	legal        bool // all numbers in Arabic digits
+	legal        bool // all numbers are in Arabic digits
 }
 
 type list struct {
 	abstract  int
 	overrides [9]*listLevel
-	starts    [9]int // -1 means no override
+	starts    [9]int // overrides of the start numbers; -1 means none
 	used      [9]bool
 }
 
@@ -43,7 +42,7 @@ func (d *document) readNumbering(part string) error {
 	return d.eachElement(part, maxPartBytes, "numbering", func(x *xmlPart, _ *element) error {
 		return x.children(func(e *element) error {
 			if len(n.abstracts)+len(n.lists) > maxStyles {
-				return fault.Errorf(fault.Invalid, "the Word document has more than %d list definitions", maxStyles)
+				return fault.Errorf(fault.Invalid, "the Word document has more than %d list definitions: save it again as PDF, and upload that", maxStyles)
 			}
 			switch e.name {
 			case "w:abstractNum":
@@ -118,10 +117,10 @@ func readLevel(x *xmlPart, l *listLevel) error {
 	})
 }
 
-const maxLabel = 256 // bytes, and one numeral
+const maxLabel = 256 // bytes, before the last numeral
 
-// label counts an item of a list and returns its number as it is shown, or
-// "-" for a bullet; "" means that nothing is shown.
+// label counts an item of a list, and returns its number as displayed, "-" for a bullet, or "" if
+// nothing is displayed.
 func (d *document) label(numID, level int) string {
 	l := d.lists.lists[numID]
 	if l == nil {
@@ -173,9 +172,9 @@ func (d *document) label(numID, level int) string {
 	return strings.TrimSpace(strings.ToValidUTF8(out.String(), ""))
 }
 
-// count moves the counters on to the next item at this level of list l.
+// count advances the counters to the next item at a level of list l.
 func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
-	for i := range level { // a skipped level counts as begun
+	for i := range level { // count skipped levels once
 		if !a.counted[i] {
 			a.counts[i], a.counted[i] = at(i).start, true
 		}
@@ -197,8 +196,7 @@ func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
 	}
 }
 
-// numeral writes n as the named numFmt shows it; formats without an own
-// case come out in digits.
+// numeral formats n as specified by a numFmt. Unknown formats are in digits.
 func numeral(n int, format string) string {
 	switch format {
 	case "lowerRoman":
@@ -237,7 +235,7 @@ func roman(n int) string {
 	return out.String()
 }
 
-// letters counts a … z, aa … zz, aaa …, as Word does.
+// letters formats n as a … z, aa … zz, aaa …, as Word does.
 func letters(n int, first rune, size int) string {
 	if n <= 0 || n > 32*size {
 		return strconv.Itoa(n)

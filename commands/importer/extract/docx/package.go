@@ -11,51 +11,53 @@ import (
 	"annals/events/fault"
 )
 
-// Bounds on a DOCX file. Sizes are counted while inflating, since those that the
-// archive declares may be wrong.
+// Limits of a DOCX file. Sizes are counted while uncompressing, because those declared by the
+// archive may be wrong.
 const (
-	maxDirectory  = 8 << 20  // bytes of the archive's directory
-	maxEntries    = 20_000   // of the archive
-	maxPartBytes  = 16 << 20 // inflated, of styles, lists, relations, properties, a chart
-	maxNotesPart  = 64 << 20 // inflated, of all footnotes, endnotes or comments
-	maxPackage    = 2 << 30  // inflated, of all parts that are read, each time
-	maxRatio      = 256      // maxPackage as a multiple of the size of the file
-	leastPackage  = 64 << 20 // that even a small file may inflate to
-	maxXMLDepth   = 400      // elements inside each other
+	maxDirectory = 8 << 20 // bytes of the archive's directory
+	maxEntries   = 20_000  // of the archive
+	// Uncompressed bytes:
+	maxPartBytes = 16 << 20 // of the styles, lists, relations, properties or a chart
+	maxNotesPart = 64 << 20 // of all footnotes, endnotes or comments
+	maxPackage   = 2 << 30  // of all parts that are read, counting repeated reads
+	maxRatio     = 256      // of all parts, as a multiple of the size of the file
+	minPackage   = 64 << 20 // allowed for all parts of a small file
+
+	maxXMLDepth   = 400      // nesting of elements
 	maxTokenBytes = 16 << 20 // of XML without a tag
 	maxBlockBytes = 16 << 20 // of text in a paragraph, a table row or a note
 	maxNotesBytes = 32 << 20 // of text in footnotes, endnotes and comments
 	maxRelations  = 100_000  // of a part
-	maxStyles     = 50_000   // and of list definitions
+	maxStyles     = 50_000   // also of list definitions
 )
 
-// wordPackage is the archive that a DOCX file is.
+// wordPackage is the archive of a DOCX file.
 type wordPackage struct {
 	parts    map[string]*zip.File // by lower-case name
-	inflated int64                // by all parts so far
-	most     int64                // limit of inflated
-	xml      int64                // the same, but each part counts once even if it is read again
-	lengths  map[string]int64     // of the parts, as far as they were read
+	inflated int64                // uncompressed bytes read so far
+	limit    int64                // of inflated
+	xml      int64                // like inflated, but without repeated reads
+	lengths  map[string]int64     // uncompressed bytes read of each part
 }
 
 // relation points from a part to another.
 type relation struct {
 	kind     string // last segment of the type
-	target   string // name of a part
+	target   string // part name
 	external bool
 }
 
 func openPackage(f extract.File) (*wordPackage, error) {
-	directory := &boundedReaderAt{r: f, left: maxDirectory}
+	directory := &limitedReaderAt{r: f, left: maxDirectory}
 	archive, err := zip.NewReader(directory, f.Size)
 	if directory.left < 0 || err == nil && len(archive.File) > maxEntries {
-		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d parts", maxEntries)
+		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d parts: save it again as PDF, and upload that", maxEntries)
 	}
 	if err != nil {
-		return nil, fault.Errorf(fault.Invalid, "the file is not a Word document or is damaged: it cannot be opened as a ZIP archive")
+		return nil, fault.Errorf(fault.Invalid, "the file is not a Word document, or is damaged: it is not a ZIP archive: save it again, and upload the new file")
 	}
-	directory.left = 1 << 62 // each part has a bound of its own
-	p := &wordPackage{parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64), most: min(maxPackage, max(leastPackage, maxRatio*f.Size))}
+	directory.left = 1 << 62 // each part has its own limit
+	p := &wordPackage{parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64), limit: min(maxPackage, max(minPackage, maxRatio*f.Size))}
 	for _, entry := range archive.File {
 		name := partName("", entry.Name)
 		if p.parts[name] == nil {
@@ -65,21 +67,21 @@ func openPackage(f extract.File) (*wordPackage, error) {
 	return p, nil
 }
 
-// boundedReaderAt fails once more than left bytes were read.
-type boundedReaderAt struct {
+// limitedReaderAt fails if more than left bytes are read.
+type limitedReaderAt struct {
 	r    io.ReaderAt
 	left int64
 }
 
-func (b *boundedReaderAt) ReadAt(p []byte, off int64) (int, error) {
+func (b *limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := b.r.ReadAt(p, off)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errors.New("the directory of the archive is too long")
+		return 0, errors.New("read the directory of the archive: it is too long")
 	}
 	return n, err
 }
 
-// partName resolves a target against the folder of the part that names it.
+// partName resolves the target of a relation relative to the folder of its part.
 func partName(folder, target string) string {
 	target = strings.ReplaceAll(target, `\`, "/")
 	if !strings.HasPrefix(target, "/") {
@@ -88,8 +90,7 @@ func partName(folder, target string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+target), "/"))
 }
 
-// open opens a part, and returns nil if it does not exist. limit is the most bytes it may
-// inflate to.
+// open opens a part with a limit of uncompressed bytes. It returns nil if there is no such part.
 func (p *wordPackage) open(name string, limit int64) (io.ReadCloser, error) {
 	entry := p.parts[name]
 	if entry == nil {
@@ -103,10 +104,10 @@ func (p *wordPackage) open(name string, limit int64) (io.ReadCloser, error) {
 }
 
 func damaged(part string) error {
-	return fault.Errorf(fault.Invalid, "the Word document is damaged: its part %s cannot be read", part)
+	return fault.Errorf(fault.Invalid, "the Word document is damaged: its part %s cannot be read: save it again, and upload the new file", part)
 }
 
-// partReader inflates one part within its own bound and that of its package.
+// partReader uncompresses a part within its own limit and that of the package.
 type partReader struct {
 	io.ReadCloser
 	p    *wordPackage
@@ -126,10 +127,10 @@ func (r *partReader) Read(b []byte) (int, error) {
 		r.p.lengths[r.name] = r.read
 	}
 	if r.left < 0 {
-		return 0, fault.Errorf(fault.Invalid, "the Word document's part %s inflates to more than the %d MiB that are read of it", r.name, r.most>>20)
+		return 0, fault.Errorf(fault.Invalid, "the Word document is too large: its part %s has more than %d MiB uncompressed: split it, and upload the parts", r.name, r.most>>20)
 	}
-	if r.p.inflated > r.p.most {
-		return 0, fault.Errorf(fault.Invalid, "the Word document inflates to more than %d MiB, the most for a file of its size (reached in part %s)", r.p.most>>20, r.name)
+	if r.p.inflated > r.p.limit {
+		return 0, fault.Errorf(fault.Invalid, "the Word document is too large: it has more than %d MiB uncompressed, the limit for a file of its size (reached in part %s): split it, and upload the parts", r.p.limit>>20, r.name)
 	}
 	if err != nil && err != io.EOF {
 		err = damaged(r.name)
@@ -137,13 +138,13 @@ func (r *partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// relations returns the relations of a part, by id; "" means those of the package.
+// relations returns the relations of a part, or of the package if part is "", by id.
 func (d *document) relations(part string) (map[string]relation, error) {
 	folder, base := path.Split(part)
 	rels := map[string]relation{}
 	err := d.eachElement(partName("", folder+"_rels/"+base+".rels"), maxPartBytes, "Relationship", func(x *xmlPart, e *element) error {
 		if len(rels) >= maxRelations {
-			return fault.Errorf(fault.Invalid, "the Word document has more than %d relations in one part", maxRelations)
+			return fault.Errorf(fault.Invalid, "the Word document has more than %d relations in one part: save it again as PDF, and upload that", maxRelations)
 		}
 		kind := e.attr("Type")
 		r := relation{kind: kind[strings.LastIndexByte(kind, '/')+1:], external: e.attr("TargetMode") == "External"}

@@ -9,7 +9,7 @@ import (
 	"annals/commands/importer/extract"
 )
 
-const maxHeading = 400 // runes; a longer paragraph in a heading's style is text
+const maxHeading = 400 // runes; a longer paragraph with a heading style is text
 
 // paragraph is a paragraph that is being read.
 type paragraph struct {
@@ -18,17 +18,17 @@ type paragraph struct {
 	numID, level int // -1 if not set
 	text         []byte
 	breaks       []int
-	attached     []block // its text boxes, notes and comments
-	hanging      int     // bytes of text boxes, charts and diagrams among them
+	attached     []block // text boxes, notes and comments
+	attachedSize int     // bytes of text boxes, charts and diagrams in attached
 }
 
-// paragraph reads the open w:p and hands it to out, followed by what is attached to it.
+// paragraph reads the open w:p, and emits it and then its attached blocks.
 func (d *document) paragraph(x *xmlPart, out sink) error {
 	p := &paragraph{outline: -1, numID: -1, level: -1}
 	if err := x.children(func(e *element) error { return d.inline(x, e, p) }); err != nil {
 		return err
 	}
-	for i := range d.fields { // the instruction of a field ends with the paragraph at the latest
+	for i := range d.fields { // an instruction without separator ends with the paragraph
 		d.fields[i] = false
 	}
 	if err := out(d.finish(p)); err != nil {
@@ -42,7 +42,7 @@ func (d *document) paragraph(x *xmlPart, out sink) error {
 	return nil
 }
 
-// inline reads one element inside a paragraph.
+// inline reads an element in a paragraph.
 func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 	switch e.name {
 	case "w:r":
@@ -91,7 +91,7 @@ func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 	return x.skip()
 }
 
-// character returns the text of an element that represents a character.
+// character returns the text of an element that stands for a character.
 func character(e *element) string {
 	switch e.name {
 	case "w:tab", "w:ptab":
@@ -124,7 +124,7 @@ func character(e *element) string {
 	return ""
 }
 
-// run reads the open w:r; hidden text is left out.
+// run reads the open w:r, unless it is hidden.
 func (d *document) run(x *xmlPart, p *paragraph) error {
 	hidden := false
 	return x.children(func(e *element) error {
@@ -163,7 +163,7 @@ func (d *document) inInstruction() bool {
 	return false
 }
 
-// breakPage begins the next page.
+// breakPage starts the next page.
 func (d *document) breakPage(p *paragraph) {
 	if d.page > 0 && len(p.breaks) < 10_000 {
 		p.breaks = append(p.breaks, len(p.text))
@@ -171,8 +171,8 @@ func (d *document) breakPage(p *paragraph) {
 	}
 }
 
-// field reads the open w:fldChar. The text between "begin" and "separate" is an
-// instruction, and the text from there to "end" its result.
+// field reads the open w:fldChar. The text between "begin" and "separate" is the field's
+// instruction, the text between "separate" and "end" its result.
 func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
 	switch e.attr("fldCharType") {
 	case "begin":
@@ -212,13 +212,13 @@ func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
 	return err
 }
 
-// reference adds the mark of a note to the text, and attaches the note to the paragraph.
+// reference adds the mark of a note to the text, and attaches the note.
 func (d *document) reference(kind string, e *element, p *paragraph) error {
 	n, ok := d.notes[kind+e.attr("id")]
 	if !ok || n.text == "" {
 		return nil
 	}
-	delete(d.notes, kind+e.attr("id")) // written once
+	delete(d.notes, kind+e.attr("id")) // so that it is written only once
 	if kind == "comment" {
 		text := "Comment: " + n.text
 		if n.author != "" {
@@ -290,7 +290,7 @@ func (d *document) finish(p *paragraph) block {
 		b.text = notMarkup(b.text)
 	}
 	shift := len(b.text) - len(p.text)
-	for i, at := range b.breaks { // approximate, but exact at the beginning
+	for i, at := range b.breaks { // approximate, but exact at the start
 		if at > 0 {
 			at += max(shift, 0)
 		}
@@ -303,7 +303,7 @@ func (d *document) finish(p *paragraph) block {
 	return b
 }
 
-// itemLabel counts a paragraph that is in a list, and returns its number.
+// itemLabel counts a list item, and returns its number.
 func (d *document) itemLabel(p *paragraph) string {
 	numID, level := d.styleNumbering(p.style)
 	if p.numID >= 0 {
@@ -333,8 +333,7 @@ func trimLines(text string) string {
 
 var markup = regexp.MustCompile("(?m)^(#{1,6}\\s|>|[-+*]\\s|```|~~~)")
 
-// notMarkup escapes what Markdown would take for the beginning of a heading,
-// quotation, list or code.
+// notMarkup escapes what would start a heading, quotation, list or code in Markdown.
 func notMarkup(text string) string {
 	switch {
 	case strings.IndexByte("#>-+*`~", text[0]) >= 0, strings.Contains(text, "\n"):

@@ -7,8 +7,8 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// Each section is a passage to be indexed, so that of a small file there are few,
-// however many headings inflate in it.
+// Each section is a passage in the search index. A small file must not become many sections,
+// however many headings it contains uncompressed.
 func TestSectionsBoundedByFileSize(t *testing.T) {
 	heading := `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>h</w:t></w:r></w:p>`
 	small := extracttest.DOCX(t, strings.Repeat(heading, 60_000), nil)
@@ -17,21 +17,21 @@ func TestSectionsBoundedByFileSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if most := max(500, len(small)/32); info.Sections > most || info.Sections < 100 {
-		t.Errorf("a Word document of %d bytes has %d sections, want %d at most", len(small), info.Sections, most)
+		t.Errorf("a Word document of %d bytes has %d sections, want at most %d", len(small), info.Sections, most)
 	}
-	if !strings.Contains(strings.Join(info.Warnings, " "), "more headings than its size allows") {
-		t.Errorf("warnings: %q", info.Warnings)
+	if !strings.Contains(strings.Join(info.Warnings, " "), "too many headings for its size") {
+		t.Errorf("warnings = %q, want one about headings", info.Warnings)
 	}
 	text := ""
 	for _, s := range got {
 		text += s.Text
 	}
 	if !strings.Contains(text, "# h\n") {
-		t.Error("headings that begin no section are not in the text")
+		t.Error("headings that start no section are missing from the text")
 	}
 
 	large := strings.Repeat("# A heading\n\n"+strings.Repeat("A short sentence stands here. ", 4)+"\n\n", 2000)
 	if _, info, err := extracttest.Read(t, "a.md", []byte(large)); err != nil || info.Sections != 2000 {
-		t.Errorf("a file of 2000 short sections has %d (%v)", info.Sections, err)
+		t.Errorf("a file of 2000 short sections has %d sections (%v)", info.Sections, err)
 	}
 }

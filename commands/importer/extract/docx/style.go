@@ -7,10 +7,10 @@ import (
 	"annals/events/fault"
 )
 
-// paragraphStyle has the settings of one style, without those of its base style.
+// paragraphStyle has the settings of a style, without those of its base style.
 type paragraphStyle struct {
 	name, basedOn string
-	outline       int // outlineLvl, from 0; -1 if not set
+	outline       int // w:outlineLvl, from 0; -1 if not set
 	numID, level  int // -1 if not set
 }
 
@@ -18,19 +18,19 @@ type paragraphStyle struct {
 type kind uint8
 
 const (
-	plain    kind = iota
-	heading0      // unused: headings carry their level
+	plain kind = iota
+	_
 	listItem
 	code
 	quote
 	tableRow
 )
 
-// readStyles reads the part that names and describes the styles.
+// readStyles reads the part with the styles.
 func (d *document) readStyles(part string) error {
 	return d.eachElement(part, maxPartBytes, "style", func(x *xmlPart, e *element) error {
 		if len(d.styles) >= maxStyles {
-			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles", maxStyles)
+			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles: save it again as PDF, and upload that", maxStyles)
 		}
 		s := &paragraphStyle{outline: -1, numID: -1, level: -1}
 		if kind := e.attr("type"); kind != "" && kind != "paragraph" {
@@ -82,7 +82,7 @@ func atoi(s string, otherwise int) int {
 	return otherwise
 }
 
-// chain calls visit with a style and its base styles, until visit returns false.
+// chain calls visit with a style and its base styles until visit returns false.
 func (d *document) chain(id string, visit func(*paragraphStyle) bool) {
 	for range 16 {
 		s := d.styles[id]
@@ -98,12 +98,12 @@ func (d *document) chain(id string, visit func(*paragraphStyle) bool) {
 	}
 }
 
-// headingLevel returns the level, from 1, of a heading in this style, and 0 if the style is
-// not one of headings.
+// headingLevel returns the level of headings with this style, from 1, or 0 if it is not a heading
+// style.
 func (d *document) headingLevel(id string) int {
 	level := 0
 	d.chain(id, func(s *paragraphStyle) bool {
-		if s.name == "toc heading" { // not in the outline, but ends the section before
+		if s.name == "toc heading" { // not in the outline, but a section of its own
 			level = 1
 			return false
 		}
@@ -117,21 +117,21 @@ func (d *document) headingLevel(id string) int {
 	return level
 }
 
-// headingNames are Word's names of heading styles, without their number.
+// headingNames are Word's names of heading styles, without the number.
 var headingNames = map[string]bool{
 	"heading": true, "überschrift": true, "berschrift": true, "titre": true, "título": true, "ttulo": true, "titolo": true, "kop": true, "rubrik": true,
 	"overskrift": true, "otsikko": true, "nagłówek": true, "nagwek": true, "nadpis": true, "заголовок": true, "başlık": true, "balk": true,
 	"encabezado": true, "cabeçalho": true, "címsor": true, "cmsor": true, "titlu": true, "επικεφαλίδα": true, "標題": true, "标题": true, "見出し": true, "제목": true,
 }
 
-// titleNames are Word's names of the style of a document's title.
+// titleNames are Word's names of the style for a document's title.
 var titleNames = map[string]bool{
 	"title": true, "titel": true, "titre": true, "título": true, "ttulo": true, "titolo": true, "tytuł": true, "otsikko": true, "rubrik": true,
 	"название": true, "标题": true, "標題": true, "表題": true, "제목": true,
 }
 
-// headingName reads "heading 2" or "Überschrift2", in lower case, and the
-// names of titles, which are level 1.
+// headingName returns the level in a lower-case style name such as "heading 2" or "überschrift2".
+// The level of titles is 1, and that of other styles 0.
 func headingName(name string) int {
 	if titleNames[name] {
 		return 1
@@ -144,7 +144,7 @@ func headingName(name string) int {
 	return 0
 }
 
-// styleKind recognises code and quotations by the names of their styles.
+// styleKind returns whether a style is for code or quotations, by its name.
 func (d *document) styleKind(id string) kind {
 	k := plain
 	d.chain(id, func(s *paragraphStyle) bool {
@@ -159,7 +159,7 @@ func (d *document) styleKind(id string) kind {
 	return k
 }
 
-// styleNumbering returns the list and level that a style puts its paragraphs in.
+// styleNumbering returns the list and level of paragraphs with a style.
 func (d *document) styleNumbering(id string) (numID, level int) {
 	numID, level = -1, -1
 	d.chain(id, func(s *paragraphStyle) bool {

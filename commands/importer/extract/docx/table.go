@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// table is a table that is being read. Its first rows are buffered to find the columns that
-// are not empty, because only those are written. The first row is the header.
+// table is a table that is being read. Its first rows are buffered to find empty columns, which
+// are not written. The first row is the header.
 type table struct {
 	d     *document
 	out   sink
-	grid  int // number of columns that the table declares; 0 if it declares none
+	grid  int // declared number of columns, or 0
 	rows  []*row
 	size  int   // of the text in rows
-	used  []int // columns to write; set with the header
+	used  []int // columns that are written; set when the header is
 	begun bool  // the header was written
 }
 
 const (
-	maxColumns = 1_000 // that one cell spans, and of a chart
-	heldRows   = 500   // rows, and bytes of their text, that are buffered
-	heldBytes  = 256 << 10
+	maxColumns    = 1_000 // of a cell, and of a chart
+	bufferedRows  = 500
+	bufferedBytes = 256 << 10 // of text in buffered rows
 )
 
-// table reads the open w:tbl. A table with one column is read as paragraphs, because it is
-// used as a frame. A table inside a table becomes text of its cell.
+// table reads the open w:tbl. A table with one column is a frame, whose paragraphs are read like
+// others. A table in a table becomes text of its cell.
 func (d *document) table(x *xmlPart, out sink) error {
 	t := &table{d: d, out: out}
 	d.nesting++
@@ -54,11 +54,11 @@ func (t *table) element(x *xmlPart, e *element) error {
 
 // row is a row that is being read.
 type row struct {
-	cells   []tableCell // those that hold text, by column
+	cells   []tableCell // those with text, by column
 	next    int         // column of the next cell
 	size    int
-	breaks  int  // pages that begin in it
-	before  bool // the first of them begins before its text
+	breaks  int  // pages that begin in the row
+	before  bool // the first of them begins before the row's text
 	deleted bool
 }
 
@@ -67,7 +67,7 @@ type tableCell struct {
 	text   string
 }
 
-// add adds a cell that spans the given number of columns.
+// add adds a cell that spans a number of columns.
 func (r *row) add(text string, columns int) {
 	if strings.TrimSpace(text) != "" {
 		r.cells = append(r.cells, tableCell{r.next, strings.ReplaceAll(text, "|", `\|`)})
@@ -107,8 +107,7 @@ func (t *table) rowElement(x *xmlPart, e *element, r *row) error {
 	return x.skip()
 }
 
-// cell reads the open w:tc into its row. One that continues a cell above it
-// has no text of its own.
+// cell reads the open w:tc and adds it to the row. A cell that continues the one above is empty.
 func (t *table) cell(x *xmlPart, r *row) error {
 	span, breaks, before := 1, 0, false
 	contents := func(out sink) error {
@@ -156,13 +155,13 @@ func (t *table) add(r *row) error {
 		return t.emit(r)
 	}
 	t.rows = append(t.rows, r)
-	if t.size += r.size; t.size < heldBytes && len(t.rows) < heldRows {
+	if t.size += r.size; t.size < bufferedBytes && len(t.rows) < bufferedRows {
 		return nil
 	}
 	return t.flush()
 }
 
-// flush passes on the buffered rows.
+// flush emits the buffered rows.
 func (t *table) flush() error {
 	for _, r := range t.rows {
 		for _, c := range r.cells {
@@ -181,8 +180,7 @@ func (t *table) flush() error {
 	return nil
 }
 
-// emit passes on a row: a line of a Markdown table, or of text if the table is
-// inside another.
+// emit emits a row as a line of a Markdown table or, in a nested table, as a line of text.
 func (t *table) emit(r *row) error {
 	b := block{kind: tableRow, tight: t.begun}
 	if t.d.nesting > 1 {
@@ -208,9 +206,9 @@ func (t *table) emit(r *row) error {
 	return t.out(b)
 }
 
-// line writes the used columns of a row. Empty cells at its end are left out, except in the
-// header, which determines the number of columns. A column that was empty in all buffered
-// rows is joined to the one before it.
+// line returns the used columns of a row. It leaves out empty cells at the end, except in the
+// header, which determines the number of columns. It joins a column that was empty in all
+// buffered rows to the one before.
 func (t *table) line(r *row) string {
 	var out strings.Builder
 	written := 0 // columns

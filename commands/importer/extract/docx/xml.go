@@ -14,8 +14,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// namespaces gives the usual prefix of each namespace that matters, in its
-// transitional and its strict edition.
+// namespaces has the usual prefix of each namespace that is read, in the transitional and the
+// strict variant.
 var namespaces = map[string]string{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":           "w",
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":                       "w",
@@ -38,12 +38,12 @@ var namespaces = map[string]string{
 
 // element is the start of an XML element.
 type element struct {
-	name  string // with the usual prefix of its namespace, as "w:p"
+	name  string // with the usual prefix of its namespace, such as "w:p"
 	local string
 	attrs []xml.Attr
 }
 
-// attr returns an attribute by its local name, in any namespace.
+// attr returns the attribute with a local name, in any namespace.
 func (e *element) attr(local string) string {
 	for _, a := range e.attrs {
 		if a.Name.Local == local {
@@ -62,9 +62,8 @@ func (e *element) on() bool {
 	return true
 }
 
-// xmlPart reads the XML of one part, bounded in depth and in the size of a token.
-// A function that is given an element consumes it by one call of children, text or
-// skip.
+// xmlPart reads the XML of a part. It limits the depth and the size of tokens. A function that is
+// called with an element must consume it by a call of children, text or skip.
 type xmlPart struct {
 	dtd    bool // the part has a document type definition
 	ctx    context.Context
@@ -76,7 +75,7 @@ type xmlPart struct {
 	names  map[xml.Name]string
 }
 
-// part opens a part as XML, and returns nil if it does not exist.
+// part opens a part as XML. It returns nil if there is no such part.
 func (d *document) part(name string, limit int64) (*xmlPart, io.Closer, error) {
 	r, err := d.pkg.open(name, limit)
 	if r == nil || err != nil {
@@ -88,14 +87,14 @@ func (d *document) part(name string, limit int64) (*xmlPart, io.Closer, error) {
 	return x, r, nil
 }
 
-// withoutMark decodes XML in UTF-16, which has a byte order mark.
+// withoutMark decodes XML that starts with a byte order mark.
 func withoutMark(r io.Reader) io.Reader {
 	return transform.NewReader(r, unicode.BOMOverride(transform.Nop))
 }
 
 func charsetReader(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") || strings.HasPrefix(strings.ToLower(label), "ucs-2") {
-		return r, nil // already decoded by its byte order mark
+		return r, nil // withoutMark has decoded it already
 	}
 	enc, err := htmlindex.Get(label)
 	if err != nil {
@@ -104,7 +103,7 @@ func charsetReader(label string, r io.Reader) (io.Reader, error) {
 	return transform.NewReader(r, enc.NewDecoder()), nil
 }
 
-// tokenSource bounds the bytes of one token, because the decoder holds it in memory.
+// tokenSource limits the bytes of a token, which the decoder keeps in memory.
 type tokenSource struct {
 	r    *bufio.Reader
 	name string // of the part
@@ -129,10 +128,10 @@ func (s *tokenSource) ReadByte() (byte, error) {
 func (s *tokenSource) tooLong() error { return tooMuchText(s.name) }
 
 func tooMuchText(part string) error {
-	return fault.Errorf(fault.Invalid, "the Word document has more than %d MiB of text or spaces without a tag (part %s)", maxTokenBytes>>20, part)
+	return fault.Errorf(fault.Invalid, "the Word document is damaged: it has more than %d MiB without an XML tag (part %s): save it again as PDF, and upload that", maxTokenBytes>>20, part)
 }
 
-// next returns the next token; io.EOF only outside of all elements.
+// next returns the next token. The error is io.EOF only at the end of the part.
 func (x *xmlPart) next() (xml.Token, error) {
 	if x.count++; x.count&255 == 0 {
 		if err := x.ctx.Err(); err != nil {
@@ -150,7 +149,7 @@ func (x *xmlPart) next() (xml.Token, error) {
 		x.dtd = true
 	}
 	if x.depth > maxXMLDepth {
-		return nil, fault.Errorf(fault.Invalid, "the Word document has more than %d elements inside each other (part %s)", maxXMLDepth, x.name)
+		return nil, fault.Errorf(fault.Invalid, "the Word document has XML elements nested more than %d deep (part %s): save it again as PDF, and upload that", maxXMLDepth, x.name)
 	}
 	if err == nil || err == io.EOF {
 		return t, err
@@ -159,7 +158,7 @@ func (x *xmlPart) next() (xml.Token, error) {
 		return nil, err
 	}
 	if x.dtd {
-		return nil, fault.Errorf(fault.Invalid, "the Word document has a document type definition in its part %s, which is not read: save it again with Word or LibreOffice", x.name)
+		return nil, fault.Errorf(fault.Invalid, "the Word document contains a document type definition (part %s), which is not allowed: save it again with Word or LibreOffice", x.name)
 	}
 	return nil, damaged(x.name)
 }
@@ -179,7 +178,7 @@ func (x *xmlPart) element(t xml.StartElement) *element {
 	return &element{name: name, local: t.Name.Local, attrs: t.Attr}
 }
 
-// children calls visit with each child of the open element, up to its end.
+// children calls visit with each child of the open element.
 func (x *xmlPart) children(visit func(*element) error) error {
 	for {
 		t, err := x.next()
@@ -212,7 +211,7 @@ func (x *xmlPart) skip() error {
 	return nil
 }
 
-// text returns the characters of the open element, without those of its children.
+// text returns the text of the open element, without that of its children.
 func (x *xmlPart) text() (string, error) {
 	depth := x.depth
 	var one string
@@ -246,9 +245,9 @@ func (x *xmlPart) text() (string, error) {
 	}
 }
 
-// eachElement calls visit with each outermost element of a part that has this local name;
-// visit consumes it. A part that does not exist has no elements. It is an error if the
-// part inflates to more than limit bytes.
+// eachElement calls visit, which must consume the element, with each outermost element of a part
+// that has this local name. It does nothing if there is no such part. limit is that of the part's
+// uncompressed bytes.
 func (d *document) eachElement(part string, limit int64, local string, visit func(*xmlPart, *element) error) error {
 	x, closer, err := d.part(part, limit)
 	if x == nil || err != nil {

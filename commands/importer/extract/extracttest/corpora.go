@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Corpora returns the folder of the development corpora, which is next to the repository
-// on some machines. Without it the test is skipped.
+// Corpora returns the folder of the development corpora. It skips the test if the machine has
+// none.
 func Corpora(t testing.TB) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -28,7 +28,7 @@ func Corpora(t testing.TB) string {
 			return found
 		}
 		if dir == filepath.Dir(dir) {
-			t.Skip("no folder shared/corpora/dev next to the repository")
+			t.Skip("no development corpora in shared/corpora/dev")
 		}
 		dir = filepath.Dir(dir)
 	}
@@ -39,7 +39,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Markdown reads a file and returns its sections joined as one text.
+// Markdown reads a file and returns its sections as one text.
 func Markdown(t testing.TB, r extract.Reader, path, name string) (string, extract.Info, error) {
 	var out strings.Builder
 	last := -1
@@ -58,7 +58,7 @@ func Markdown(t testing.TB, r extract.Reader, path, name string) (string, extrac
 
 var escaped = regexp.MustCompile(`\\([^\pL\pN_\s])`)
 
-// Normal returns s without markup, punctuation and case, for comparison.
+// Normal returns s without markup and punctuation and in lower case, for comparison.
 func Normal(s string) string {
 	s = cases.Fold().String(norm.NFKC.String(s))
 	s = escaped.ReplaceAllString(s, "$1")
@@ -68,7 +68,7 @@ func Normal(s string) string {
 // Squashed is like Normal, but removes spaces.
 func Squashed(s string) string { return strings.ReplaceAll(Normal(s), " ", "") }
 
-// JSONLines returns the values that a file holds.
+// JSONLines returns the values of a file of JSON values.
 func JSONLines[T any](t testing.TB, path string) (all []T) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package extracttest holds helpers that tests of several formats share: they create and
-// read files, check the sections of any file, and find the development corpora. It imports
-// the port extract, extract/reader and events/fault.
+// Package extracttest has test helpers for all formats: they create and read files, check
+// sections, and find the development corpora. It imports extract, extract/reader and
+// events/fault.
 package extracttest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"annals/events/fault"
 )
 
-// Main runs tests, unless ProcessReader started the test binary to read files.
+// Main runs tests, or the reader process if ProcessReader started the test binary as one.
 func Main(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "reader" {
 		if err := reader.Main(os.Args[2:]); err != nil {
@@ -31,8 +31,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ProcessReader returns a Reader that reads files in processes. The compiled PDFium is
-// cached between tests. The package's TestMain must call Main.
+// ProcessReader returns a Reader that reads files in processes. It caches the compiled PDFium
+// between tests. The package's TestMain must call Main.
 func ProcessReader(t testing.TB, limits extract.Limits) extract.Reader {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -54,12 +54,12 @@ func LocalReader(t testing.TB) extract.Reader {
 	return r
 }
 
-// Collect appends sections to a list.
+// Collect returns a function that appends sections to out.
 func Collect(out *[]extract.Section) func(extract.Section) error {
 	return func(s extract.Section) error { *out = append(*out, s); return nil }
 }
 
-// Discard drops sections.
+// Discard ignores a section.
 func Discard(extract.Section) error { return nil }
 
 // Read reads content as a file with the given name.
@@ -81,30 +81,30 @@ func ReadBy(t testing.TB, r extract.Reader, path, name string, content []byte) (
 	return got, info, err
 }
 
-// FuzzReader returns a Reader and the path of a file, for all runs in a process.
+// FuzzReader returns a Reader, and the path of a file that all runs of a fuzz test may use.
 func FuzzReader(f *testing.F) (extract.Reader, string) {
 	r := reader.New(reader.Options{})
 	f.Cleanup(func() { r.Close() })
 	return r, filepath.Join(f.TempDir(), "file")
 }
 
-// CheckSections checks what must be true of the sections of any file.
+// CheckSections checks what must be true of the sections of every file.
 func CheckSections(t *testing.T, got []extract.Section, info extract.Info, err error) {
 	if err != nil {
 		if !fault.Is(err, fault.Invalid) {
-			t.Errorf("error %v is of kind %v", err, fault.KindOf(err))
+			t.Errorf("Read: %v of kind %v, want invalid", err, fault.KindOf(err))
 		}
 		return
 	}
 	last := -1
 	for _, s := range got {
 		if s.Index != last && s.Index != last+1 || len(s.Text) > extract.MaxPart+64 || !utf8.ValidString(s.Text+s.Title) || s.Level > 0 && (len(s.Path) == 0 || s.Path[len(s.Path)-1] != s.Title) {
-			t.Errorf("section %d after %d: %+v", s.Index, last, s)
+			t.Errorf("invalid section %d after %d: %+v", s.Index, last, s)
 		}
 		last = s.Index
 	}
 	if info.Sections != last+1 || info.Title == "" {
-		t.Errorf("info %+v of %d sections", info, last+1)
+		t.Errorf("info = %+v after %d sections", info, last+1)
 	}
 }
 

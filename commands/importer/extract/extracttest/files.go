@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Namespaces and relationships of the parts of documents.
+// Namespaces and relationships of Word documents.
 const (
 	WordNS   = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"`
 	StrictNS = `xmlns:w="http://purl.oclc.org/ooxml/wordprocessingml/main"`
@@ -18,7 +18,7 @@ const (
 	RelType  = `http://schemas.openxmlformats.org/officeDocument/2006/relationships/`
 )
 
-// DOCX returns a Word document with this body and further parts.
+// DOCX returns a Word document with this body and additional parts.
 func DOCX(t testing.TB, body string, parts map[string]string) []byte {
 	t.Helper()
 	all := map[string]string{
@@ -50,13 +50,12 @@ func P(text string) string {
 	return `<w:p><w:r><w:t xml:space="preserve">` + text + `</w:t></w:r></w:p>`
 }
 
-// Styled returns a paragraph in a style.
+// Styled returns a paragraph with a style.
 func Styled(style, text string) string {
 	return `<w:p><w:pPr><w:pStyle w:val="` + style + `"/></w:pPr><w:r><w:t>` + text + `</w:t></w:r></w:p>`
 }
 
-// PDF returns a PDF of pages with these contents, in which F1 is Helvetica
-// and F2 is bold.
+// PDF returns a PDF of pages with these content streams. Font F1 is Helvetica, F2 is bold.
 func PDF(contents ...string) []byte {
 	var b bytes.Buffer
 	var offsets []int
@@ -86,8 +85,8 @@ func PDF(contents ...string) []byte {
 	return b.Bytes()
 }
 
-// LargeFile writes a file of about size bytes, with the lines that line returns, and
-// returns its path.
+// LargeFile creates a file of about size bytes from the lines that line returns, and returns
+// its path.
 func LargeFile(t testing.TB, name string, size int, line func(i int) string) string {
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)

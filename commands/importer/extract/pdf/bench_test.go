@@ -13,9 +13,8 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// BenchmarkPDF reads the ordinary PDFs of the extracttest.Corpora, headings and all, with
-// as many processes as cores, and beside it the same files by pdftotext. The
-// ratio is that of pages per second, pdftotext's being 1.
+// BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core, and for
+// comparison with pdftotext. The ratio is that of pages per second to pdftotext's.
 func BenchmarkPDF(b *testing.B) {
 	files, _ := filepath.Glob(extracttest.Corpora(b) + "/pdf/ordinary/*.pdf")
 	if _, err := exec.LookPath("pdftotext"); err != nil {
@@ -34,7 +33,7 @@ func BenchmarkPDF(b *testing.B) {
 	var took [2]time.Duration
 	var rounds int
 	both := func(b *testing.B) {
-		for b.Loop() { // in turns, so that both meet the same machine
+		for b.Loop() { // alternately, so that both see the same load of the machine
 			took[0] += inParallel(b, files, ours)
 			took[1] += inParallel(b, files, theirs)
 			rounds++
@@ -51,8 +50,7 @@ func BenchmarkPDF(b *testing.B) {
 	})
 }
 
-// inParallel calls read for every file from as many goroutines as there are
-// cores, and returns how long that took.
+// inParallel calls read for every file, in one goroutine per core, and returns the elapsed time.
 func inParallel(b *testing.B, files []string, read func(string) error) time.Duration {
 	begun := time.Now()
 	next := make(chan string)

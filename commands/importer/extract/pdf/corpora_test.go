@@ -20,7 +20,7 @@ import (
 	"annals/events/fault"
 )
 
-// expectedPages returns the pages of what another reader makes of a PDF.
+// expectedPages returns the text of a PDF's pages as extracted by another program.
 func expectedPages(t *testing.T, path string) []string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func expectedPages(t *testing.T, path string) []string {
 	return strings.Split(string(all), "\f")
 }
 
-// textByPage puts the sections' text together by the page it stands on.
+// textByPage returns the text of sections by page.
 func textByPage(sections []extract.Section, pages int) []string {
 	out := make([]strings.Builder, pages+2)
 	for _, s := range sections {
@@ -191,7 +191,7 @@ func TestHostilePDFsEnd(t *testing.T) {
 			read++
 			t.Logf("%s: %d pages, %d bytes, %v", filepath.Base(path), info.Pages, len(text), info.Warnings)
 		case !fault.Is(err, fault.Invalid):
-			t.Errorf("%s: %v, want a fault of the file", filepath.Base(path), err)
+			t.Errorf("%s: %v, want invalid", filepath.Base(path), err)
 		default:
 			refused++
 			t.Logf("%s: %v", filepath.Base(path), err)
@@ -200,11 +200,11 @@ func TestHostilePDFsEnd(t *testing.T) {
 	t.Logf("%d read, %d refused", read, refused)
 }
 
-// TestShowPDF prints what becomes of the file that ANNALS_SHOW_PDF names.
+// TestShowPDF prints the sections of the file in ANNALS_SHOW_PDF.
 func TestShowPDF(t *testing.T) {
 	path := os.Getenv("ANNALS_SHOW_PDF")
 	if path == "" {
-		t.Skip("ANNALS_SHOW_PDF names no file")
+		t.Skip("ANNALS_SHOW_PDF is not set")
 	}
 	text, info, err := extracttest.Markdown(t, extracttest.ProcessReader(t, extract.Limits{}), path, filepath.Base(path))
 	b, _ := json.MarshalIndent(info, "", " ")

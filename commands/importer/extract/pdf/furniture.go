@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	margin      = 0.12   // share of a page's height, above and below, that may have running lines
-	manyRunning = 20_000 // different lines that are counted
+	margin     = 0.12   // of a page's height, at the top and bottom, where running lines may be
+	maxCounted = 20_000 // different lines that are counted
 )
 
-// furniture finds running heads and feet: lines that repeat at the same position
-// near the edge of many pages, even if numbers in them differ. The first of each stays in
-// the text, because it may be the only name of a chapter. Page numbers are dropped.
+// furniture finds running heads and feet: lines at the same position near the top or bottom
+// of many pages that differ at most in their numbers. The first of each stays in the text,
+// because it may be the only title of a chapter. Page numbers are dropped.
 type furniture struct {
-	count map[place]int
-	shown map[place]bool
-	pages int // number of buffered pages; 0 once pages are counted one by one
-	total int
+	count map[position]int
+	shown map[position]bool
+	pages int // buffered pages that were counted; 0 if pages are counted one by one
+	total int // pages
 }
 
-type place struct {
+// position is a line near the edge of a page: its text, with # for numbers, and its height.
+type position struct {
 	text string
 	y    int
 }
 
-func (f *furniture) init() { f.count, f.shown = map[place]int{}, map[place]bool{} }
+func (f *furniture) init() { f.count, f.shown = map[position]int{}, map[position]bool{} }
 
-// placeOf returns the position of a line and its text with # for numbers, which are
-// compared, and whether the line is near an edge.
-func placeOf(l *layoutLine, height float32) (place, bool) {
+// positionOf returns the position of a line. ok is false if it is not near an edge.
+func positionOf(l *layoutLine, height float32) (position, bool) {
 	if height <= 0 || l.Turned || l.Y > height*margin && l.Y < height*(1-margin) {
-		return place{}, false
+		return position{}, false
 	}
 	var b strings.Builder
 	digits := false
@@ -48,35 +48,36 @@ func placeOf(l *layoutLine, height float32) (place, bool) {
 		digits = false
 		b.WriteRune(unicode.ToLower(r))
 	}
-	return place{b.String(), int(math.Round(float64(l.Y) / 4))}, true
+	return position{b.String(), int(math.Round(float64(l.Y) / 4))}, true
 }
 
-// note counts the lines of a page that may be running heads or feet.
-func (f *furniture) note(lines []layoutLine, height float32) {
+// add counts the lines of a page that may be running heads or feet.
+func (f *furniture) add(lines []layoutLine, height float32) {
 	f.pages++
 	f.total++
 	for i := range lines {
-		if p, ok := placeOf(&lines[i], height); ok && len(f.count) < manyRunning {
+		if p, ok := positionOf(&lines[i], height); ok && len(f.count) < maxCounted {
 			f.count[p]++
 		}
 	}
 }
 
-// seen returns the number of pages with a line, allowing for rounded positions.
-func (f *furniture) seen(p place) int {
-	return f.count[p] + f.count[place{p.text, p.y - 1}] + f.count[place{p.text, p.y + 1}]
+// seen returns the number of pages with a line at a position or next to it, because positions
+// are rounded.
+func (f *furniture) seen(p position) int {
+	return f.count[p] + f.count[position{p.text, p.y - 1}] + f.count[position{p.text, p.y + 1}]
 }
 
 var pageNumber = regexp.MustCompile(`^(?:page )?[-–—|\[( ]*(?:#|[ivxlc]{1,6})[-–—|\]) ]*$`)
 
-// mark marks the running lines of a page.
+// mark sets running and furniture of the lines of a page.
 func (f *furniture) mark(lines []layoutLine, height float32) {
 	if f.pages == 0 {
-		f.note(lines, height)
+		f.add(lines, height)
 		f.pages = 0
 	}
 	for i := range lines {
-		p, ok := placeOf(&lines[i], height)
+		p, ok := positionOf(&lines[i], height)
 		if !ok {
 			continue
 		}
@@ -85,7 +86,7 @@ func (f *furniture) mark(lines []layoutLine, height float32) {
 		}
 		lines[i].running = true
 		lines[i].furniture = f.shown[p] || pageNumber.MatchString(p.text)
-		if len(f.shown) < manyRunning {
+		if len(f.shown) < maxCounted {
 			f.shown[p] = true
 		}
 	}

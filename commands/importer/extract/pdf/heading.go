@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	longestHeading = 200 // runes; longer ones are text in large letters
-	maxSizes       = 5   // levels for different font sizes
+	maxHeading = 200 // runes; longer text in large letters is not a heading
+	maxSizes   = 5   // font sizes that are levels
 )
 
-// style describes how the fonts of headings and text of a document differ.
+// style describes the fonts of a document's text and headings.
 type style struct {
-	body, weight float64   // of most letters
-	sizes        []float64 // of headings, in descending order
-	bold         bool      // bold lines of the text's own size are headings too
-	base         int       // levels used by bookmarks, above those of font sizes
-	off          bool      // bookmarks alone make headings
+	body, weight float64   // font size and weight of most letters
+	sizes        []float64 // of headings, largest first
+	bold         bool      // bold lines in the body size are headings, too
+	base         int       // levels of bookmarks, above those of font sizes
+	off          bool      // only bookmarks are headings
 }
 
 // sizeOf rounds a font size, so that small differences do not matter.
 func sizeOf(l *layoutLine) float64 { return math.Round(float64(l.Size)*2) / 2 }
 
-// study finds the style of a document in its first pages.
+// study determines the style of a document from its first pages.
 func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	sizes, weights := map[float64]int{}, map[float64]int{}
 	lines := 0
@@ -71,8 +71,8 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	s.bold = bold*8 <= lines
 }
 
-// outline decides which levels font sizes add to the document's bookmarks: none if it has
-// many bookmarks, levels below them if it has few.
+// outline makes headings by font size levels below the bookmarks or, if the document has many
+// bookmarks, turns them off.
 func (s *style) outline(doc pdfium.Document) {
 	marks := 0
 	for _, b := range doc.Outline {
@@ -88,21 +88,21 @@ func (s *style) outline(doc pdfium.Document) {
 	s.base = min(s.base, 3)
 }
 
-// commonest returns the value with the highest count, and the smallest of equals.
+// commonest returns the value with the highest count, the smallest one if there are several.
 func commonest(counts map[float64]int) float64 {
-	best, most := 0.0, -1
+	best, highest := 0.0, -1
 	for value, n := range counts {
-		if n > most || n == most && value < best {
-			best, most = value, n
+		if n > highest || n == highest && value < best {
+			best, highest = value, n
 		}
 	}
 	return best
 }
 
-// isHeadline reports whether a line can be a heading by its words alone.
+// isHeadline reports whether a line's text can be a heading.
 func isHeadline(l *layoutLine) bool {
 	text := l.Text
-	if l.furniture || l.running || l.Turned || utf8.RuneCountInString(text) > longestHeading || strings.HasSuffix(text, softHyphen) {
+	if l.furniture || l.running || l.Turned || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) {
 		return false
 	}
 	letters, others := 0, 0
@@ -114,7 +114,7 @@ func isHeadline(l *layoutLine) bool {
 			others++
 		}
 	}
-	return letters >= 2 && letters >= others // otherwise it is a row of figures
+	return letters >= 2 && letters >= others // not a row of numbers
 }
 
 func (s *style) isLarge(l *layoutLine) bool {
@@ -126,8 +126,8 @@ var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}
 // innerStop matches the end of a sentence and the beginning of the next.
 var innerStop = regexp.MustCompile(`\p{Ll}{2}\. \p{Lu}`)
 
-// isBold reports whether a line in the size of the text is a heading: bold, short, and not
-// the beginning of a sentence that continues on the next line.
+// isBold reports whether a line in the body size is a heading: bold, short, and not a sentence
+// or a part of one.
 func (s *style) isBold(l *layoutLine) bool {
 	if s.weight <= 0 || float64(l.Weight) < s.weight+120 || sizeOf(l) < s.body*0.95 || !isHeadline(l) {
 		return false
@@ -141,7 +141,7 @@ func (s *style) isBold(l *layoutLine) bool {
 	return !strings.ContainsRune(".,;", last) && !unicode.IsLower(first)
 }
 
-// headings marks the lines of a page that are headings by their font.
+// headings marks the lines of a page whose font makes them headings.
 func (s *style) headings(lines []layoutLine) {
 	if s.off {
 		return
@@ -152,18 +152,18 @@ func (s *style) headings(lines []layoutLine) {
 			continue
 		}
 		level := s.level(l)
-		if level == 0 || !standsAlone(lines, i) {
+		if level == 0 || !isAlone(lines, i) {
 			continue
 		}
 		l.level = level
-		if i > 0 && lines[i-1].level == level && lines[i-1].title == "" && goesOn(&lines[i-1], l) {
+		if i > 0 && lines[i-1].level == level && lines[i-1].title == "" && continuesHeading(&lines[i-1], l) {
 			l.continues = true
 		}
 	}
 	s.dropParagraphs(lines)
 }
 
-// dropParagraphs unmarks headings with many lines or whole sentences, which are text.
+// dropParagraphs unmarks headings with many lines or whole sentences.
 func (s *style) dropParagraphs(lines []layoutLine) {
 	for i := 0; i < len(lines); i++ {
 		if lines[i].level == 0 || lines[i].title != "" {
@@ -173,7 +173,7 @@ func (s *style) dropParagraphs(lines []layoutLine) {
 		for ; end < len(lines) && lines[end].continues; end++ {
 			runes += utf8.RuneCountInString(lines[end].Text)
 		}
-		if end-i > 4 || runes > longestHeading || runes > 60 && mayEndParagraph(lines[end-1].Text) {
+		if end-i > 4 || runes > maxHeading || runes > 60 && mayEndParagraph(lines[end-1].Text) {
 			for j := i; j < end; j++ {
 				lines[j].level, lines[j].continues = 0, false
 			}
@@ -202,9 +202,9 @@ func (s *style) level(l *layoutLine) int {
 	return 0
 }
 
-// standsAlone reports whether a heading is alone on its line. A large initial, or a bold
-// word that begins a paragraph, is not a heading.
-func standsAlone(lines []layoutLine, i int) bool {
+// isAlone reports whether there is no other font on a heading's line. A large initial, or a
+// bold word at the start of a paragraph, is not a heading.
+func isAlone(lines []layoutLine, i int) bool {
 	for _, j := range []int{i - 1, i + 1} {
 		if j < 0 || j >= len(lines) || lines[j].furniture {
 			continue
@@ -218,8 +218,8 @@ func standsAlone(lines []layoutLine, i int) bool {
 	return true
 }
 
-// goesOn reports whether b is the next line of the heading that a belongs to.
-func goesOn(a, b *layoutLine) bool {
+// continuesHeading reports whether b continues the heading a on the next line.
+func continuesHeading(a, b *layoutLine) bool {
 	down := b.Y - a.Y
 	return absf(a.Size-b.Size) < 0.6 && down > -a.Size*0.4 && down < a.Size*1.9 && !numbered.MatchString(b.Text)
 }

@@ -1,6 +1,6 @@
-// Package pdf turns the pages of a PDF into sections. Package pdfium reads the lines with
-// their positions and fonts; this package finds headings, paragraphs, running heads and
-// the title in them. It imports the port extract and extract/pdf/pdfium.
+// Package pdf turns the pages of a PDF into sections. From the lines that package pdfium
+// reads, with positions and fonts, it recognises headings, paragraphs, running heads and the
+// title. It imports extract and extract/pdf/pdfium.
 package pdf
 
 import (
@@ -13,21 +13,21 @@ import (
 	"annals/commands/importer/extract/pdf/pdfium"
 )
 
-// A PDF has no headings, only letters with a font and a position. To recognise headings
-// and running heads, the layout compares pages, and so buffers the first ones.
+// A PDF has no headings, only letters with a font and a position. Headings and running heads
+// are recognised by comparing pages, so the first pages are buffered, up to these limits.
 const (
-	studyPages = 60      // most pages that are buffered
-	studyBytes = 2 << 20 // most bytes of text that are buffered
+	studyPages = 60
+	studyBytes = 2 << 20 // of text
 )
 
-// layoutLine is a line of a page with its role in the layout.
+// layoutLine is a line of a page and its role.
 type layoutLine struct {
 	pdfium.Line
-	level     int  // of a heading; 0 for text
-	continues bool // it continues the heading of the line before
-	title     string
-	running   bool // a running head or foot, even the first of its kind
-	furniture bool // a repeated running head or foot, or a page number
+	level     int    // of a heading; 0 for text
+	continues bool   // the heading of the line before
+	title     string // of a bookmark that begins before this line of text
+	running   bool   // a running head or foot
+	furniture bool   // a running head or foot after the first one, or a page number
 }
 
 type layoutPage struct {
@@ -35,20 +35,19 @@ type layoutPage struct {
 	lines []layoutLine
 }
 
-// Layout turns pages of placed lines into sections. Add takes the pages in
-// order, Close ends the last section.
+// Layout turns pages into sections. Call Add for each page in order, and then Close.
 type Layout struct {
 	doc   pdfium.Document
 	w     *extract.Writer
 	marks map[int][]pdfium.Bookmark // by page
 
-	held      []layoutPage
-	heldBytes int
-	studied   bool
-	style     style
-	furniture furniture
-	compounds map[string]bool // words seen with their hyphen
-	flow      flow
+	buffered      []layoutPage
+	bufferedBytes int
+	studied       bool
+	style         style
+	furniture     furniture
+	compounds     map[string]bool // words with a hyphen within a line
+	flow          flow
 
 	pages    int // added
 	textless []int
@@ -71,10 +70,10 @@ func NewLayout(doc pdfium.Document, w *extract.Writer) *Layout {
 	return l
 }
 
-// Pages returns how many pages were added.
+// Pages returns the number of pages added.
 func (l *Layout) Pages() int { return l.pages }
 
-// Info describes the document after the pages added so far.
+// Info describes the document, by the pages added so far.
 func (l *Layout) Info() extract.Info {
 	return extract.Info{Pages: l.doc.Pages, Title: l.title, Warnings: l.warnings()}
 }
@@ -88,7 +87,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 		line.Text = spellOut(line.Text)
 		page.lines[i].Line = line
 		letters = letters || strings.ContainsFunc(line.Text, isWord)
-		l.heldBytes += len(line.Text)
+		l.bufferedBytes += len(line.Text)
 	}
 	switch {
 	case p.Broken:
@@ -96,48 +95,48 @@ func (l *Layout) Add(p pdfium.Page) error {
 	case !letters && len(p.Notes) == 0 && !p.Blank:
 		l.textless = append(l.textless, p.Number)
 	}
-	l.noteCompounds(page.lines)
+	l.addCompounds(page.lines)
 	if l.studied {
 		return l.flush(page)
 	}
-	l.held = append(l.held, page)
-	if len(l.held) >= studyPages || l.heldBytes >= studyBytes {
-		return l.release()
+	l.buffered = append(l.buffered, page)
+	if len(l.buffered) >= studyPages || l.bufferedBytes >= studyBytes {
+		return l.flushBuffered()
 	}
 	return nil
 }
 
-// release studies the buffered pages and passes them on.
-func (l *Layout) release() error {
+// flushBuffered studies the buffered pages and writes them.
+func (l *Layout) flushBuffered() error {
 	l.studied = true
-	l.style.study(l.held, l.doc)
-	for i := range l.held {
-		l.furniture.note(l.held[i].lines, l.held[i].Height)
+	l.style.study(l.buffered, l.doc)
+	for i := range l.buffered {
+		l.furniture.add(l.buffered[i].lines, l.buffered[i].Height)
 	}
 	if l.title == "" {
-		l.title = largestText(l.held, l.style)
+		l.title = largestText(l.buffered, l.style)
 	}
-	held := l.held
-	l.held = nil
-	for i := range held {
-		if err := l.flush(held[i]); err != nil {
+	pages := l.buffered
+	l.buffered = nil
+	for i := range pages {
+		if err := l.flush(pages[i]); err != nil {
 			return err
 		}
-		held[i] = layoutPage{}
+		pages[i] = layoutPage{}
 	}
 	l.furniture.pages = 0 // count later pages one by one
 	return nil
 }
 
-// Close emits what is still buffered.
+// Close writes the pages that are still buffered.
 func (l *Layout) Close() error {
 	if !l.studied {
-		return l.release()
+		return l.flushBuffered()
 	}
 	return nil
 }
 
-// flush finds the headings of a page and writes it.
+// flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
 	l.furniture.mark(page.lines, page.Height)
 	marks := l.marks[page.Number]
@@ -148,9 +147,9 @@ func (l *Layout) flush(page layoutPage) error {
 	return l.flow.page(page)
 }
 
-// noteCompounds records words that are written with a hyphen. They keep it at the end of a
-// line, where other words are joined.
-func (l *Layout) noteCompounds(lines []layoutLine) {
+// addCompounds records words with a hyphen. If such a word is divided at its hyphen at the end
+// of a line, the hyphen stays.
+func (l *Layout) addCompounds(lines []layoutLine) {
 	for i := range lines {
 		if len(l.compounds) > 20_000 || !strings.Contains(lines[i].Text, "-") {
 			continue
@@ -167,7 +166,7 @@ func (l *Layout) noteCompounds(lines []layoutLine) {
 var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",
 	"\u00a0", " ", "\u2028", " ", "\u2029", " ")
 
-// spellOut spells out ligatures and makes every space a plain one.
+// spellOut replaces ligatures by letters, and every kind of space by a plain one.
 func spellOut(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -190,7 +189,7 @@ func key(s string) string {
 	return b.String()
 }
 
-// matchBookmarks marks the lines that a page's bookmarks point to as headings.
+// matchBookmarks marks the lines that bookmarks of a page point to as headings.
 func (l *Layout) matchBookmarks(lines []layoutLine, marks []pdfium.Bookmark) {
 	from := 0
 	for _, mark := range marks {
@@ -214,13 +213,13 @@ func (l *Layout) matchBookmarks(lines []layoutLine, marks []pdfium.Bookmark) {
 	}
 }
 
-// findTitle returns the index and number of the lines that spell a title, with a number
-// before it.
+// findTitle returns the index and number of the lines whose text is a title, possibly after a
+// section number.
 func findTitle(lines []layoutLine, from int, title string) (at, n int) {
 	if len(title) < 2 {
 		return 0, 0
 	}
-	for n = 1; n <= 5; n++ { // the fewest lines first: a number above them is not part of it
+	for n = 1; n <= 5; n++ { // prefer few lines: a number in the line above does not belong to the title
 	start:
 		for i := from; i+n <= len(lines); i++ {
 			var joined string
@@ -238,16 +237,16 @@ func findTitle(lines []layoutLine, from int, title string) (at, n int) {
 	return 0, 0
 }
 
-// isNumbering reports whether s may be the number of a title: "12",
-// "iv", "a", "chapter3".
+// isNumbering reports whether s may be the number of a title, such as "12", "iv", "a" or
+// "chapter3".
 func isNumbering(s string) bool {
 	s = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(s, "chapter"), "section"), "appendix")
 	return len(s) <= 6 && (len(s) <= 1 || strings.Trim(s, "0123456789") == "" || strings.Trim(s, "ivxlc") == "" ||
 		strings.Trim(s[1:], "0123456789") == "")
 }
 
-// lineAt returns the first line at y or below it. If y is unknown it returns the first one
-// that is not a running head.
+// lineAt returns the index of the first line at y or below it, or of the first line if y is
+// unknown. It skips running heads.
 func lineAt(lines []layoutLine, y float32) int {
 	return max(0, slices.IndexFunc(lines, func(l layoutLine) bool {
 		return !l.furniture && !l.Turned && (y < 0 || l.Y >= y)

@@ -16,8 +16,7 @@ import (
 	"annals/events/fault"
 )
 
-// writePDF writes a PDF with one page for each text, whose lines stand one
-// below the other, and returns its path.
+// writePDF writes a PDF with a page for each text, line by line, and returns its path.
 func writePDF(t testing.TB, pages ...string) string {
 	path := filepath.Join(t.TempDir(), "test.pdf")
 	var contents []string
@@ -30,13 +29,12 @@ func writePDF(t testing.TB, pages ...string) string {
 	return path
 }
 
-// placed is a line of a page for tests: 10 points high, at the left margin.
+// placed returns a line in 10 points at the left margin.
 func placed(y float32, s string) pdfium.Line {
 	return pdfium.Line{Text: s, X: 72, Y: y, Right: 540, Size: 10, Weight: 400}
 }
 
-// laidOut puts pages through the layout. Every page has lines of ordinary text
-// beside those given, so that these stand out.
+// laidOut lays out pages. To each it adds lines of ordinary text, so that headings stand out.
 func laidOut(t *testing.T, doc pdfium.Document, pages ...[]pdfium.Line) ([]extract.Section, *pdf.Layout) {
 	t.Helper()
 	var got []extract.Section
@@ -56,7 +54,7 @@ func laidOut(t *testing.T, doc pdfium.Document, pages ...[]pdfium.Line) ([]extra
 	return got, l
 }
 
-// outlineOf writes sections as "level title pages: text" for comparison.
+// outlineOf formats sections as "level title pages: text".
 func outlineOf(sections []extract.Section) (out []string) {
 	for _, s := range sections {
 		out = append(out, fmt.Sprintf("%d %s %d-%d: %s", s.Level, s.Title, s.StartPage, s.EndPage, s.Text))
@@ -86,7 +84,7 @@ func TestBookmarksAreHeadings(t *testing.T) {
 
 func TestRunningHeads(t *testing.T) {
 	var pages [][]pdfium.Line
-	for n := 1; n <= 70; n++ { // more than are held back
+	for n := 1; n <= 70; n++ { // more than are buffered
 		pages = append(pages, append([]pdfium.Line{placed(30, fmt.Sprintf("Annual Report page %d", n))},
 			append(filler(3), placed(770, fmt.Sprintf("- %d -", n)))...))
 	}
@@ -96,10 +94,10 @@ func TestRunningHeads(t *testing.T) {
 		all.WriteString(s.Text)
 	}
 	if n := strings.Count(all.String(), "Annual Report"); n != 1 {
-		t.Errorf("the running head stands %d times, want once", n)
+		t.Errorf("the running head is %d times in the text, want once", n)
 	}
 	if strings.Contains(all.String(), "- 7") {
-		t.Error("page numbers stay in the text")
+		t.Error("page numbers are in the text")
 	}
 	if got[len(got)-1].EndPage != 70 {
 		t.Errorf("the last page is %d, want 70", got[len(got)-1].EndPage)
@@ -123,7 +121,7 @@ func TestLinesBecomeParagraphs(t *testing.T) {
 	}
 }
 
-func TestNotesFollowTheirPage(t *testing.T) {
+func TestNotesFollowPage(t *testing.T) {
 	var got []extract.Section
 	w := extract.NewWriter(extracttest.Collect(&got), 0)
 	l := pdf.NewLayout(pdfium.Document{Pages: 1}, w)
@@ -131,7 +129,7 @@ func TestNotesFollowTheirPage(t *testing.T) {
 	l.Close()
 	w.Close()
 	if len(got) != 1 || got[0].Text != "Name: Ada\n\nBorn: 1815" {
-		t.Errorf("sections %q", outlineOf(got))
+		t.Errorf("sections = %q", outlineOf(got))
 	}
 }
 
@@ -154,7 +152,7 @@ func TestGeneratedTitlesAreIgnored(t *testing.T) {
 	} {
 		l := pdf.NewLayout(pdfium.Document{Title: title}, extract.NewWriter(extracttest.Discard, 0))
 		if got := l.Info().Title; got != want {
-			t.Errorf("the title of metadata %q = %q, want %q", title, got, want)
+			t.Errorf("title for metadata %q = %q, want %q", title, got, want)
 		}
 	}
 }
@@ -172,7 +170,7 @@ func TestPagesAreListedAsRanges(t *testing.T) {
 	}
 	want := []string{"6 of 10 pages hold no text and look scanned: 1, 4-5, 7-9."}
 	if got := l.Info().Warnings; !slices.Equal(got, want) {
-		t.Errorf("warnings %q, want %q", got, want)
+		t.Errorf("warnings = %q, want %q", got, want)
 	}
 }
 
@@ -184,8 +182,7 @@ func TestMissingPDFReaderIsUnavailable(t *testing.T) {
 	}
 }
 
-// FuzzPDFLayout holds that no page, however it is laid out, loses its words'
-// place or breaks the promises of sections.
+// Whatever the positions of lines, sections have valid page numbers and page breaks.
 func FuzzPDFLayout(f *testing.F) {
 	f.Add("1 Title\nsome text\nmore", float32(12), float32(20), float32(700), 1)
 	f.Add("- x\n\u00ad\n#", float32(-1e30), float32(0), float32(1e30), 3)
@@ -203,7 +200,7 @@ func FuzzPDFLayout(f *testing.F) {
 			}
 		}
 		if l.Close() != nil || w.Close() != nil {
-			t.Fatal("the layout failed")
+			t.Fatal("Close of the layout failed")
 		}
 		for _, s := range got {
 			if len(s.Text) > extract.MaxPart || s.EndPage != s.StartPage+len(s.PageBreaks) || s.StartPage < 1 {

@@ -9,26 +9,26 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// softHyphen ends a line whose last word continues in the next.
+// softHyphen is at the end of a line whose last word continues in the next line.
 const softHyphen = "\u00ad"
 
-// flow writes lines as paragraphs. A line that fills its column is joined to the next.
-// Shorter lines stay separate, which keeps the rows of lists and tables.
+// flow writes lines as paragraphs. It joins a line that fills its column to the next one.
+// Shorter lines stay separate, as in lists and tables.
 type flow struct {
 	w         *extract.Writer
 	compounds map[string]bool
-	last      layoutLine // written
-	full      bool       // it fills its column
-	leading   float32    // from line to line within its paragraph
-	begun     bool       // there is text in the open section
-	heading   []string
+	last      layoutLine // the last line written
+	full      bool       // last fills its column
+	leading   float32    // distance of lines in the paragraph of last
+	begun     bool       // the open section has text
+	heading   []string   // lines of the open heading
 	level     int
 }
 
-// page writes one page: its lines, then its notes.
+// page writes the lines and then the notes of a page.
 func (f *flow) page(p layoutPage) error {
 	f.w.Page(p.Number)
-	fresh := true // nothing of this page was written
+	fresh := true // no line of this page was written
 	for i := range p.lines {
 		l := &p.lines[i]
 		if l.furniture {
@@ -79,7 +79,7 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	}
 	switch down := l.Y - f.last.Y; {
 	case sep == "\n\n":
-		f.leading = 0 // the next paragraph may be set wider
+		f.leading = 0 // another paragraph may have another one
 	case !fresh && down > l.Size*0.5 && down < l.Size*2.5:
 		f.leading = down
 	}
@@ -91,7 +91,7 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	return nil
 }
 
-// flushHeading begins the section of the collected heading.
+// flushHeading begins a section with the lines of the open heading.
 func (f *flow) flushHeading() error {
 	if len(f.heading) == 0 {
 		return nil
@@ -107,9 +107,9 @@ func (f *flow) flushHeading() error {
 	return f.w.Begin(f.level, ornament.ReplaceAllString(b.String(), ""))
 }
 
-// separator returns what to write between the last line and l, and whether a word
+// separator returns what to write between the last line and l. hyphen means that a word
 // continues from one to the other.
-func (f *flow) separator(l *layoutLine, fresh bool) (string, bool) {
+func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	last := &f.last
 	down := l.Y - last.Y
 	size := max(last.Size, l.Size, 1)
@@ -119,9 +119,9 @@ func (f *flow) separator(l *layoutLine, fresh bool) (string, bool) {
 	if l.Turned != last.Turned {
 		return "\n\n", false
 	}
-	if !fresh && absf(down) < size*0.5 { // the same line, or a note above it
+	if !fresh && absf(down) < size*0.5 { // the same line, or a superscript
 		switch gap := l.X - last.Right; {
-		case gap < -size: // back to the left: another column, or a line drawn out of order
+		case gap < -size: // to the left: another column, or lines in another order
 			return "\n", false
 		case gap < size*0.12 && gap > -size:
 			return "", false
@@ -151,8 +151,8 @@ func (f *flow) separator(l *layoutLine, fresh bool) (string, bool) {
 	return "\n", false
 }
 
-// hangs reports whether a line ends with a hyphen or dash that belongs between
-// two halves without a space, as in "2018–" and "19".
+// hangs reports whether a line ends with a hyphen or dash that joins it to the next line without
+// a space, as in "2018–" and "19".
 func hangs(last, next string) bool {
 	dash, n := utf8.DecodeLastRuneInString(last)
 	if dash != '-' && dash != '–' && dash != '/' {
@@ -163,8 +163,8 @@ func hangs(last, next string) bool {
 	return isWord(before) && isWord(after) && (dash == '-' || unicode.IsDigit(before) || dash == '/')
 }
 
-// hyphen returns what joins the halves of a word divided at a line's end:
-// nothing, or the hyphen where the word has one of its own.
+// hyphen returns what to write between the halves of a word divided at the end of a line: "",
+// or "-" if the word is a compound with a hyphen.
 func (f *flow) hyphen(next string) string {
 	left := strings.TrimSuffix(f.last.Text, softHyphen)
 	left = left[strings.LastIndexByte(left, ' ')+1:]
@@ -176,7 +176,7 @@ func (f *flow) hyphen(next string) string {
 	return ""
 }
 
-// notes writes a page's form fields and comments, unless its text has them.
+// notes writes a page's form fields and comments that are not in its text.
 func (f *flow) notes(p layoutPage) error {
 	if len(p.Notes) == 0 {
 		return nil
@@ -199,8 +199,8 @@ func (f *flow) notes(p layoutPage) error {
 	return nil
 }
 
-// columnRight returns the right edge of a line's column: the rightmost end of the lines
-// around i with the same beginning.
+// columnRight returns the right edge of a line's column: that of the longest line near i with
+// the same left edge.
 func columnRight(lines []layoutLine, i int) float32 {
 	right := lines[i].Right
 	for j := max(0, i-6); j < min(len(lines), i+7); j++ {
@@ -227,16 +227,16 @@ var (
 	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
 )
 
-// ornament is a sign of a symbol font before a title.
+// ornament matches characters of symbol fonts before a title.
 var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
 
-// leader is a row of dots or dashes between a title and its page.
+// leader matches the dots or dashes between a title and its page number.
 var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|…{2}`)
 
 func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
 
-// markdownRow writes a line as Markdown: bullets of every shape become list items,
-// and other characters that would be markup are escaped.
+// markdownRow returns a line as Markdown: bullets become list items, and other characters that
+// would be markup are escaped.
 func markdownRow(s string) string {
 	if m := bullet.FindString(s); m != "" {
 		return "- " + s[len(m):]

@@ -9,7 +9,7 @@ import (
 	"annals/commands/importer/extract"
 )
 
-const longestTitle = 250 // runes
+const maxTitle = 250 // runes
 
 var (
 	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
@@ -18,13 +18,13 @@ var (
 	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
 )
 
-// documentTitle returns the title from a document's metadata, or "" if a program generated
-// it: a file name, "untitled", a number.
+// documentTitle returns the title in a document's metadata, or "" if it looks like one that a
+// program has set: a file name, "untitled" or a number.
 func documentTitle(title string) string {
 	title = extract.CleanTitle(spellOut(title))
 	n := utf8.RuneCountInString(title)
 	switch {
-	case n < 3 || n > longestTitle,
+	case n < 3 || n > maxTitle,
 		producerPrefix.MatchString(title),
 		fileEnding.MatchString(title),
 		filePath.MatchString(title),
@@ -37,8 +37,8 @@ func documentTitle(title string) string {
 	return title
 }
 
-// largestText returns the text in the largest letters of the first page with text,
-// or "" if no letters are larger than the rest.
+// largestText returns the text in the largest font of the first page that has text, or "" if
+// the page has only one size.
 func largestText(pages []layoutPage, style style) string {
 	for _, p := range pages {
 		best := -1
@@ -59,10 +59,10 @@ func largestText(pages []layoutPage, style style) string {
 
 func titleFrom(lines []layoutLine, i int) string {
 	title := lines[i].Text
-	for ; i+1 < len(lines) && goesOn(&lines[i], &lines[i+1]) && len(title) < longestTitle; i++ {
+	for ; i+1 < len(lines) && continuesHeading(&lines[i], &lines[i+1]) && len(title) < maxTitle; i++ {
 		title += " " + lines[i+1].Text
 	}
-	if utf8.RuneCountInString(title) > longestTitle {
+	if utf8.RuneCountInString(title) > maxTitle {
 		return ""
 	}
 	return title

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// warnings returns sentences about pages without text and damaged pages.
+// warnings returns warnings about pages without text and damaged pages.
 func (l *Layout) warnings() []string {
 	var out []string
 	if n := len(l.textless); n > 0 {
 		out = append(out, fmt.Sprintf("%s no text and %s scanned: %s.", ofPages(n, l.doc.Pages, "holds", "hold"), looks(n), pageList(l.textless)))
 	}
 	if n := len(l.broken); n > 0 {
-		out = append(out, fmt.Sprintf("%s damaged and could not be read in full: %s.", ofPages(n, l.doc.Pages, "is", "are"), pageList(l.broken)))
+		out = append(out, fmt.Sprintf("%s damaged and could not be read completely: %s.", ofPages(n, l.doc.Pages, "is", "are"), pageList(l.broken)))
 	}
 	return out
 }
@@ -34,8 +34,7 @@ func looks(n int) string {
 	return "look"
 }
 
-// pageList writes rising page numbers as ranges, such as "1, 4-5"; a long list
-// is cut.
+// pageList formats sorted page numbers as ranges, such as "1, 4-5". It shortens long lists.
 func pageList(pages []int) string {
 	var b strings.Builder
 	for i, ranges := 0, 0; i < len(pages); ranges++ {

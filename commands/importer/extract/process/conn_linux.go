@@ -13,44 +13,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is one end of the connection between a program and a process that it
-// started: a pair of sockets, which can also pass open files. One goroutine may read while
-// another one writes.
-type Conn struct {
+// conn is one end of the connection between a program and a process that it started: a pair
+// of sockets, which can also pass open files. One goroutine may read while another writes.
+type conn struct {
 	*ends
 	r   *bufio.Reader
 	w   *bufio.Writer
 	buf []byte
 }
 
-// ends holds the buffers of a Conn.
+// ends is the socket of a conn.
 type ends struct {
 	socket *net.UnixConn
 	oob    []byte
 
 	mu    sync.Mutex
-	files []*os.File // received and not yet taken
+	files []*os.File // received, for file
 }
 
-// maxReceived is how many files may wait to be taken: one goes with a request.
-const maxReceived = 1
+const maxReceived = 1 // files waiting for a call of file; each request has one
 
-func newConn(f *os.File) (*Conn, error) {
-	c, err := net.FileConn(f) // has a descriptor of its own
+func newConn(f *os.File) (*conn, error) {
+	c, err := net.FileConn(f) // duplicates the descriptor
 	if err != nil {
 		return nil, err
 	}
 	socket, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("the connection is not a Unix socket"), c.Close())
+		return nil, errors.Join(errors.New("open the connection: not a Unix socket"), c.Close())
 	}
 	e := &ends{socket: socket, oob: make([]byte, unix.CmsgSpace(4*maxReceived))}
-	return &Conn{ends: e, r: bufio.NewReaderSize(e, 64<<10), w: bufio.NewWriterSize(socket, 64<<10)}, nil
+	return &conn{ends: e, r: bufio.NewReaderSize(e, 64<<10), w: bufio.NewWriterSize(socket, 64<<10)}, nil
 }
 
-// connect gives a command that is about to be started its end of a connection.
-// inherited is to be closed once it was started.
-func connect(cmd *exec.Cmd) (c *Conn, inherited []io.Closer, err error) {
+// connect creates a connection for a command that is not started yet. Close inherited after
+// the start.
+func connect(cmd *exec.Cmd) (c *conn, inherited []io.Closer, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
@@ -65,19 +63,19 @@ func connect(cmd *exec.Cmd) (c *Conn, inherited []io.Closer, err error) {
 	return c, []io.Closer{theirs}, nil
 }
 
-// standard returns the end of the connection that this process was given.
-func standard() (*Conn, error) {
+// standard returns this process's end of the connection, its standard input.
+func standard() (*conn, error) {
 	defer os.Stdin.Close()
 	return newConn(os.Stdin)
 }
 
-// Send sends a frame at once, with a file.
-func (c *Conn) Send(k Kind, payload []byte, file *os.File) error {
+// Send sends a frame, with a file unless it is nil, and flushes the buffer.
+func (c *conn) Send(k Kind, payload []byte, file *os.File) error {
 	if file != nil {
 		if err := c.Flush(); err != nil {
 			return err
 		}
-		// The file goes with the first byte of the frame.
+		// The file is passed with the first byte of the frame.
 		raw, err := file.SyscallConn()
 		if err != nil {
 			return err
@@ -100,7 +98,7 @@ func (c *Conn) Send(k Kind, payload []byte, file *os.File) error {
 	return c.Flush()
 }
 
-// Read reads from the socket, and keeps the files that are received.
+// Read reads from the socket, and stores received files for file.
 func (e *ends) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -109,7 +107,7 @@ func (e *ends) Read(p []byte) (int, error) {
 	if oobn > 0 {
 		e.keep(e.oob[:oobn])
 	}
-	// A connection is reset if its other end was closed with bytes unread.
+	// The connection is reset if the other end was closed before it had read everything.
 	if n == 0 && err == nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		err = io.EOF
 	}
@@ -139,19 +137,19 @@ func (e *ends) keep(oob []byte) {
 	}
 }
 
-// file returns the file that came with a frame; the path is not needed.
+// file returns the file that was received with a frame. It ignores the path.
 func (e *ends) file(string) (*os.File, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.files) == 0 {
-		return nil, errors.New("no file came with the request")
+		return nil, errors.New("the request was sent without a file")
 	}
 	f := e.files[0]
 	e.files = e.files[1:]
 	return f, nil
 }
 
-// Close closes this end. The other end then reads io.EOF.
+// Close closes this end, and the other end reads io.EOF.
 func (e *ends) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

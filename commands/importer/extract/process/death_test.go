@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector reserves far more memory than the processes here may have.
+// The race detector needs far more memory than these processes may use.
 
 package process
 
@@ -12,10 +12,10 @@ import (
 
 func TestDeathCauses(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux bounds processes")
+		t.Skip("only Linux limits processes")
 	}
-	const most = 128 << 20
-	pool := poolOf(t, Config{Memory: most})
+	const limit = 128 << 20
+	pool := poolOf(t, Config{Memory: limit})
 	for _, c := range []struct {
 		kind Kind
 		want Cause
@@ -31,7 +31,7 @@ func TestDeathCauses(t *testing.T) {
 		p := take(t, pool, true)
 		cpu := time.Second
 		if c.kind == kindIgnore {
-			cpu = time.Millisecond // its hard limit is a second, then
+			cpu = time.Millisecond // the hard limit is then one second
 		}
 		if err := p.Begin(cpu); err != nil {
 			t.Fatal(err)
@@ -52,11 +52,11 @@ func TestDeathCauses(t *testing.T) {
 		if d := p.Died(); d.Cause != c.want {
 			t.Errorf("request %d after %v: %+v, want cause %d", c.kind, time.Since(begun), d, c.want)
 		}
-		if usage := p.maxResident(); c.want == OverMemory && (usage > most || usage < most/2) {
-			t.Errorf("a process that may have %d MiB of memory held %d MiB", most>>20, usage>>20)
+		if usage := p.maxResident(); c.want == OverMemory && (usage > limit || usage < limit/2) {
+			t.Errorf("a process with a limit of %d MiB used %d MiB", limit>>20, usage>>20)
 		}
 	}
 	if n := pool.Idle(); n != 0 {
-		t.Errorf("%d dead processes are kept", n)
+		t.Errorf("%d dead processes are idle, want 0", n)
 	}
 }

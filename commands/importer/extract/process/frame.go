@@ -8,23 +8,22 @@ import (
 	"math"
 )
 
-// Kind is the type of a frame. Each pair of programs has kinds of its own above Ready.
+// Kind is the type of a frame. Each protocol defines its own kinds above Ready.
 type Kind byte
 
-// Ready is what a process sends first, with its Report.
+// Ready is the first frame that a process sends, with its sandbox.Report.
 const Ready Kind = 1
 
-// MaxFrame is the most bytes of one frame. For a longer one Read returns an error without
-// allocating memory for it.
-const MaxFrame = 8 << 20
+// maxFrame limits the bytes of a frame. For a longer one Read returns an error, and allocates
+// no memory for it.
+const maxFrame = 8 << 20
 
-// A frame is one byte that names its kind, the length of its payload as a
-// varint, and the payload.
+// A frame is one byte for its kind, the length of the payload as a varint, and the payload.
 
-// Write buffers one frame. Flush sends it, or a later Write if the buffer is full.
-func (c *Conn) Write(k Kind, payload []byte) error {
-	if len(payload) > MaxFrame {
-		return fmt.Errorf("a frame of %d bytes is longer than %d", len(payload), MaxFrame)
+// Write buffers a frame. It is sent by Flush, or when the buffer is full.
+func (c *conn) Write(k Kind, payload []byte) error {
+	if len(payload) > maxFrame {
+		return fmt.Errorf("send a frame: it has %d bytes, the limit is %d", len(payload), maxFrame)
 	}
 	if err := c.w.WriteByte(byte(k)); err != nil {
 		return err
@@ -32,20 +31,20 @@ func (c *Conn) Write(k Kind, payload []byte) error {
 	return c.writeRest(payload)
 }
 
-// writeRest writes a frame without its first byte.
-func (c *Conn) writeRest(payload []byte) error {
+// writeRest writes a frame without its kind.
+func (c *conn) writeRest(payload []byte) error {
 	var length [binary.MaxVarintLen64]byte
 	c.w.Write(length[:binary.PutUvarint(length[:], uint64(len(payload)))])
 	_, err := c.w.Write(payload) // also returns the error of the write before
 	return err
 }
 
-// Flush sends what was written.
-func (c *Conn) Flush() error { return c.w.Flush() }
+// Flush sends the buffered frames.
+func (c *conn) Flush() error { return c.w.Flush() }
 
-// Read returns the next frame; its payload is valid until the next Read. The
-// error at the end of the stream is io.EOF, within a frame io.ErrUnexpectedEOF.
-func (c *Conn) Read() (Kind, []byte, error) {
+// Read returns the next frame. Its payload is valid until the next Read. The error at the
+// end of the stream is io.EOF, or io.ErrUnexpectedEOF within a frame.
+func (c *conn) Read() (Kind, []byte, error) {
 	k, err := c.r.ReadByte()
 	if err != nil {
 		return 0, nil, err
@@ -57,11 +56,11 @@ func (c *Conn) Read() (Kind, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if k == 0 || n > MaxFrame {
-		return 0, nil, fmt.Errorf("invalid frame: kind %d, %d bytes", k, n)
+	if k == 0 || n > maxFrame {
+		return 0, nil, fmt.Errorf("read a frame: invalid kind %d or length %d", k, n)
 	}
 	c.buf = c.buf[:0]
-	for uint64(len(c.buf)) < n { // grow as bytes arrive: the announced length may be a lie
+	for uint64(len(c.buf)) < n { // grow as bytes arrive, because a hostile process may announce any length
 		have := len(c.buf)
 		c.buf = append(c.buf, make([]byte, min(n-uint64(have), 64<<10))...)
 		if _, err := io.ReadFull(c.r, c.buf[have:]); err != nil {
@@ -71,7 +70,7 @@ func (c *Conn) Read() (Kind, []byte, error) {
 	return Kind(k), c.buf, nil
 }
 
-// Encoder appends values to a payload. Its methods return it, for the next value.
+// Encoder appends values to a payload. Its methods return the Encoder, for chaining.
 type Encoder struct{ B []byte }
 
 // Int appends a number that is not negative.
@@ -101,46 +100,45 @@ func (e *Encoder) Bool(v bool) *Encoder {
 	return e.Int(0)
 }
 
-// Decoder takes values from a payload, which may be hostile: it allocates no more
-// than the payload holds. After the first error every value is zero, and End
-// returns that error.
+// Decoder decodes values of a payload, which may be hostile: it allocates no more memory than
+// the payload has bytes. After the first error all values are zero, and End returns an error.
 type Decoder struct {
-	B   []byte
-	bad bool
+	B      []byte
+	failed bool
 }
 
-// Int takes a number below 2^31.
+// Int decodes a number below 2^31.
 func (d *Decoder) Int() int {
 	v := d.Long()
 	if v > math.MaxInt32 {
-		d.bad, d.B = true, nil
+		d.failed, d.B = true, nil
 		return 0
 	}
 	return int(v)
 }
 
-// Long takes a number below 2^63.
+// Long decodes a number below 2^63.
 func (d *Decoder) Long() int64 {
 	v, n := binary.Uvarint(d.B)
 	if n <= 0 || v > math.MaxInt64 {
-		d.bad, d.B = true, nil
+		d.failed, d.B = true, nil
 		return 0
 	}
 	d.B = d.B[n:]
 	return int64(v)
 }
 
-// Count takes the length of a list whose items have at least size bytes.
+// Count decodes the length of a list whose items have at least size bytes each.
 func (d *Decoder) Count(size int) int {
 	n := d.Int()
 	if n > len(d.B)/size {
-		d.bad, d.B = true, nil
+		d.failed, d.B = true, nil
 		return 0
 	}
 	return n
 }
 
-// Text takes a string.
+// Text decodes a string.
 func (d *Decoder) Text() string {
 	n := d.Count(1)
 	s := string(d.B[:n])
@@ -148,10 +146,10 @@ func (d *Decoder) Text() string {
 	return s
 }
 
-// Float takes a number; NaN and infinities become 0.
+// Float decodes a number; NaN and infinities become 0.
 func (d *Decoder) Float() float32 {
 	if len(d.B) < 4 {
-		d.bad, d.B = true, nil
+		d.failed, d.B = true, nil
 		return 0
 	}
 	f := math.Float32frombits(binary.LittleEndian.Uint32(d.B))
@@ -162,13 +160,13 @@ func (d *Decoder) Float() float32 {
 	return f
 }
 
-// Bool takes a boolean.
+// Bool decodes a boolean.
 func (d *Decoder) Bool() bool { return d.Int() != 0 }
 
-// End returns an error unless the payload was complete and all of it was taken.
+// End returns an error unless the payload was valid and all of it was decoded.
 func (d *Decoder) End() error {
-	if d.bad || len(d.B) > 0 {
-		return errors.New("malformed payload")
+	if d.failed || len(d.B) > 0 {
+		return errors.New("decode a payload: malformed")
 	}
 	return nil
 }

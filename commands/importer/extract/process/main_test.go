@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be a process of a Pool, which does to itself
-// what the request says.
+// TestMain also makes the test binary a process of a Pool, whose requests make it misbehave.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "probe" {
 		os.Exit(m.Run())
@@ -62,13 +61,13 @@ const (
 	kindProbe
 	kindSwell
 	kindSpin
-	kindIgnore // spins, and ignores the signal of its processor time
+	kindIgnore // spins, and ignores the signal of its CPU limit
 	kindPanic
 	kindHang
 	kindFile
 )
 
-// swell touches memory for ever.
+// swell allocates memory without end.
 func swell() {
 	var kept [][]byte
 	for {

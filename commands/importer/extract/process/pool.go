@@ -1,8 +1,8 @@
-// Package process runs work that may hang, crash or take too much memory in
-// processes of this program. Each is confined by a sandbox, bounded in memory and
-// processor time by the system, can be killed, and carries out one request at a
-// time. A Pool starts and ends them, Serve runs in them, and frames go between
-// the two over a Conn. The package imports extract/sandbox and events/fault.
+// Package process runs code that may hang, crash or take too much memory in separate
+// processes of this program. Each process is sandboxed, limited in memory and CPU time, can
+// be killed, and handles one request at a time. A Pool starts and kills the processes, Serve
+// runs in them, and the two exchange frames. The package imports extract/sandbox and
+// events/fault.
 package process
 
 import (
@@ -16,49 +16,47 @@ import (
 	"annals/events/fault"
 )
 
-// The defaults of Config.
+// Defaults of Config.
 const (
-	DefaultIdle = 20 * time.Second
-	DefaultUses = 200
+	defaultIdle = 20 * time.Second
+	defaultUses = 200
 )
 
-// Config configures how processes are started and limited. Zero fields except Command
-// mean their default.
+// Config configures a Pool. Command is required.
 type Config struct {
-	// Command is the program and its arguments that call Serve; --memory
-	// follows, if Memory is set.
-	Command []string
-	Memory  int64         // bytes that one process may write to: no limit
-	Idle    time.Duration // after which an unused process is ended: DefaultIdle
-	Uses    int           // of one process before it is replaced: DefaultUses
-	MaxKept int64         // bytes that a process may hold after a request and still be reused: no limit
+	// Command is the program, and arguments that make it call Serve. If Memory is set,
+	// --memory is appended.
+	Command     []string
+	Memory      int64         // limit of a process's writable memory in bytes; 0 means none
+	Idle        time.Duration // after which an unused process is killed; default 20 s
+	Uses        int           // requests after which a process is replaced; default 200
+	MaxResident int64         // resident memory in bytes above which a process is not reused; 0 means no limit
 }
 
-// Pool starts processes when they are needed, uses them again and again, and
-// ends them when they are idle. It is safe for concurrent use. Close it at the
-// end.
+// Pool starts processes on demand, reuses them, and kills them when they are idle. It is safe
+// for concurrent use. Close it at the end.
 type Pool struct {
 	config Config
 
 	mu     sync.Mutex
 	idle   []*Process
 	closed bool
-	timers sync.WaitGroup // for idle processes that are being ended
+	timers sync.WaitGroup // those that have not been stopped
 }
 
 // NewPool returns a Pool that runs config.Command.
 func NewPool(config Config) *Pool {
 	if config.Idle <= 0 {
-		config.Idle = DefaultIdle
+		config.Idle = defaultIdle
 	}
 	if config.Uses <= 0 {
-		config.Uses = DefaultUses
+		config.Uses = defaultUses
 	}
 	return &Pool{config: config}
 }
 
-// Take returns an idle process, or starts one. If fresh is set it always starts one. Call
-// Release after use.
+// Take returns an idle process, or starts a new one. If fresh is set it always starts a new
+// one. Call Release after use.
 func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
 	p, err := r.takeIdle(fresh)
 	if p != nil || err != nil {
@@ -84,7 +82,7 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 		p := r.idle[len(r.idle)-1]
 		r.idle = r.idle[:len(r.idle)-1]
 		if !p.timer.Stop() {
-			continue // it is being ended
+			continue // it is being killed
 		}
 		r.timers.Done()
 		if p.alive() {
@@ -95,13 +93,13 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 	return nil, nil
 }
 
-// Release keeps a process for the next request, or ends it.
+// Release returns a process to the pool, or kills it.
 func (r *Pool) Release(p *Process) {
 	p.stopWatch()
 	cpuSpent := p.cpuSpent()
-	maxKept := r.config.MaxKept > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.MaxKept
+	tooLarge := r.config.MaxResident > 0 && sandbox.Resident(p.cmd.Process.Pid) > r.config.MaxResident
 	r.mu.Lock()
-	if r.closed || p.Unusable || maxKept || cpuSpent || p.Uses >= r.config.Uses {
+	if r.closed || p.Unusable || tooLarge || cpuSpent || p.Uses >= r.config.Uses {
 		r.mu.Unlock()
 		p.end()
 		return
@@ -124,15 +122,14 @@ func (r *Pool) forget(p *Process) {
 	}
 }
 
-// Idle returns how many processes wait for a request.
+// Idle returns the number of idle processes.
 func (r *Pool) Idle() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.idle)
 }
 
-// Close ends the idle processes and waits for them. Those in use end when they are
-// released.
+// Close kills the idle processes and waits for them. Those in use are killed by Release.
 func (r *Pool) Close() error {
 	r.mu.Lock()
 	idle := r.idle

@@ -35,19 +35,19 @@ func take(t *testing.T, pool *Pool, fresh bool) *Process {
 	return p
 }
 
-// ask sends a request and returns the answer.
+// ask sends a request and returns the response.
 func (p *Process) ask(ctx context.Context, k Kind, payload string, file *os.File, timeout time.Duration) (string, error) {
 	if err := p.Send(k, []byte(payload), file); err != nil {
 		return "", err
 	}
 	k, answer, err := p.Receive(ctx, timeout)
 	if err == nil && k != kindAnswer {
-		err = errors.New("not an answer")
+		err = errors.New("unexpected frame")
 	}
 	return string(answer), err
 }
 
-func TestAFileGoesToTheProcess(t *testing.T) {
+func TestFileIsPassedToProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("its content"), 0o600); err != nil {
 		t.Fatal(err)
@@ -61,24 +61,24 @@ func TestAFileGoesToTheProcess(t *testing.T) {
 		got, err := p.ask(t.Context(), kindFile, path, file, time.Minute)
 		file.Close()
 		if got != "its content" || err != nil {
-			t.Fatalf("the process read %q, %v", got, err)
+			t.Fatalf("the process read %q, %v, want the content", got, err)
 		}
 	}
 }
 
-func TestAnEndedContextKillsTheProcess(t *testing.T) {
+func TestCancelledContextKillsProcess(t *testing.T) {
 	p := take(t, poolOf(t, Config{}), true)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := p.ask(ctx, kindHang, "", nil, time.Minute); err != context.Canceled {
-		t.Errorf("%v, want %v", err, context.Canceled)
+		t.Errorf("Receive: %v, want %v", err, context.Canceled)
 	}
 	if p.Died(); p.alive() {
-		t.Error("the process lives on")
+		t.Error("the process is alive")
 	}
 }
 
-func TestADeadProcessIsNotTaken(t *testing.T) {
+func TestDeadProcessIsNotReused(t *testing.T) {
 	pool := poolOf(t, Config{})
 	p, err := pool.Take(t.Context(), false)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestADeadProcessIsNotTaken(t *testing.T) {
 	<-p.exited
 	again := take(t, pool, false)
 	if got, err := again.ask(t.Context(), kindProbe, "environment", nil, time.Minute); err != nil || again == p {
-		t.Errorf("the process that was taken answers %q, %v", got, err)
+		t.Errorf("the process that Take returned responded %q, %v; want a new one", got, err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestSandboxReport(t *testing.T) {
 	t.Log(report)
 	for _, want := range []string{"empty environment", "no descriptors", "low priority", "memory limit of 128 MiB", "CPU limit", "limits of files and cores", "no signals to other processes"} {
 		if holds, _, _ := strings.Cut(report, "; lacks"); !strings.Contains(holds, want) {
-			t.Errorf("the report %q does not say that the %s holds", report, want)
+			t.Errorf("report = %q, want %q in force", report, want)
 		}
 	}
 }

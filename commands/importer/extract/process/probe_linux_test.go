@@ -15,24 +15,24 @@ import (
 
 const xcpu = unix.SIGXCPU
 
-// maxResident is the most memory that an ended process held, in bytes.
+// maxResident returns the peak resident memory of a dead process, in bytes.
 func (p *Process) maxResident() int64 {
 	return p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 }
 
-// probes are what a process must not be able to do; each returns nil if it can.
+// probes are what a process must not be able to do. Each returns nil if it can.
 var probes = map[string]func() error{
-	"read a file":        func() error { _, err := os.ReadFile("/etc/hostname"); return err },
-	"list a folder":      func() error { _, err := os.ReadDir("/"); return err },
-	"write a file":       func() error { return os.WriteFile("/tmp/annals-probe", []byte("x"), 0o600) },
-	"read the server":    func() error { _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid())); return err },
-	"look at a path":     func() error { _, err := os.Stat("/etc/passwd"); return err },
-	"connect":            func() error { c, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Second); _ = c; return refused(err) },
-	"listen":             func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err },
-	"send a datagram":    func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err },
-	"make a unix socket": func() error { _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
-	"execute":            func() error { return exec.Command("/bin/true").Run() },
-	"execute in place":   func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) },
+	"read a file":          func() error { _, err := os.ReadFile("/etc/hostname"); return err },
+	"list a folder":        func() error { _, err := os.ReadDir("/"); return err },
+	"write a file":         func() error { return os.WriteFile("/tmp/annals-probe", []byte("x"), 0o600) },
+	"read the server":      func() error { _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid())); return err },
+	"stat a path":          func() error { _, err := os.Stat("/etc/passwd"); return err },
+	"connect":              func() error { c, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Second); _ = c; return refused(err) },
+	"listen":               func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err },
+	"send a datagram":      func() error { _, err := net.Dial("udp", "127.0.0.1:53"); return err },
+	"create a unix socket": func() error { _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
+	"execute":              func() error { return exec.Command("/bin/true").Run() },
+	"execute in place":     func() error { return syscall.Exec("/bin/true", []string{"true"}, nil) },
 	"fork": func() error {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno != 0 {
@@ -62,16 +62,16 @@ var probes = map[string]func() error{
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_SHARED)
 		return err
 	},
-	"make a file in memory": func() error { _, err := unix.MemfdCreate("x", 0); return err },
-	"make a user namespace": func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
-	"mount":                 func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
+	"create a file in memory": func() error { _, err := unix.MemfdCreate("x", 0); return err },
+	"create a user namespace": func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
+	"mount":                   func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
 	"use io_uring": func() error {
 		_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
 		return nonZero(errno, unix.EPERM)
 	},
 }
 
-// refused returns nil for an answer of the network: the sandbox let the call pass.
+// refused returns nil if the network refused a connection: the sandbox allowed the call.
 func refused(err error) error {
 	if err != nil && strings.Contains(err.Error(), "refused") {
 		return nil
@@ -79,7 +79,7 @@ func refused(err error) error {
 	return err
 }
 
-// nonZero returns errno if it says that the call is denied.
+// nonZero returns errno if it means that the sandbox denied the call.
 func nonZero(errno, denied syscall.Errno) error {
 	if errno == denied {
 		return errno
@@ -106,14 +106,14 @@ func probe(what string) string {
 	return "done"
 }
 
-func TestTheSandboxHolds(t *testing.T) {
+func TestSandboxDeniesProbes(t *testing.T) {
 	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
 	leaked, err := os.Open("/etc/passwd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leaked.Close()
-	// Like a descriptor inherited from the server's parent.
+	// A descriptor without close-on-exec, as if inherited from the server's parent.
 	raw, err := unix.Dup(int(leaked.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -122,12 +122,12 @@ func TestTheSandboxHolds(t *testing.T) {
 	p := take(t, poolOf(t, Config{Memory: 128 << 20}), true)
 	for what, want := range map[string]string{"environment": "", "descriptors": "1 2"} {
 		if got, err := p.ask(t.Context(), kindProbe, what, nil, time.Minute); got != want || err != nil {
-			t.Errorf("the %s of a process is %q, %v; want %q", what, got, err, want)
+			t.Errorf("%s of a process = %q, %v; want %q", what, got, err, want)
 		}
 	}
 	for what := range probes {
 		if got, err := p.ask(t.Context(), kindProbe, what, nil, time.Minute); got != "denied" || err != nil {
-			t.Errorf("a process that is to %s is answered %q, %v", what, got, err)
+			t.Errorf("%s: %q, %v; want denied", what, got, err)
 		}
 	}
 	if t.Failed() {

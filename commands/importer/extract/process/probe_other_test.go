@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-const xcpu = syscall.SIGTERM // has no other here
+const xcpu = syscall.SIGTERM // there is no SIGXCPU
 
 func (p *Process) maxResident() int64 { return 0 }
 

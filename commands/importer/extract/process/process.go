@@ -19,28 +19,27 @@ import (
 )
 
 const (
-	startTime = 2 * time.Minute // for a start on a busy machine
-	endTime   = 2 * time.Second // for a process that closed its connection
-	maxDetail = 120             // bytes of its standard error, for a log: a stack follows
+	startTimeout = 2 * time.Minute // also on a busy machine
+	exitTimeout  = 2 * time.Second // for a process that closed its connection
+	maxDetail    = 120             // bytes of standard error in Death.Detail
 )
 
-// Process is one running process of a Pool. It answers one request at a time.
+// Process is a running process of a Pool. It handles one request at a time.
 type Process struct {
-	*Conn
-	Report sandbox.Report // its report of its sandbox
-	Uses   int            // requests so far, including this one; 1 for a new process
-	// Unusable is set if it must not serve another request.
-	Unusable bool
+	*conn
+	Report   sandbox.Report
+	Uses     int  // number of requests, including the current one
+	Unusable bool // set it if the process must not be reused
 
 	cmd     *exec.Cmd
 	stderr  head
-	killed  atomic.Bool   // by its watchdog
-	exited  chan struct{} // closed when it has ended
-	failed  error         // of waiting for it; nil if its exit state is known
-	timer   *time.Timer   // ends it when idle
-	hardCPU time.Duration // since its start: its last limit; 0 before the first request
-	mostCPU time.Duration // of the last request
-	watch   *watch        // over its request; nil between requests
+	killed  atomic.Bool   // because of a timeout
+	exited  chan struct{} // closed when it has exited
+	waitErr error         // of waiting for it; nil if its exit state is known
+	timer   *time.Timer   // kills it when idle
+	hardCPU time.Duration // hard limit of CPU time since its start; 0 before the first request
+	softCPU time.Duration // limit of CPU time for the last request
+	watch   *watch        // of the request; nil between requests
 }
 
 // start starts a process and waits until it is ready.
@@ -54,13 +53,13 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	}
 	p := &Process{cmd: exec.Command(config.Command[0], args...), exited: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
-	p.cmd.WaitDelay = endTime // for children that hold its standard error
+	p.cmd.WaitDelay = exitTimeout // if its children keep standard error open
 	sandbox.Configure(p.cmd)
 	conn, inherited, err := connect(p.cmd)
 	if err != nil {
 		return nil, err
 	}
-	p.Conn = conn
+	p.conn = conn
 	err = p.cmd.Start()
 	for _, c := range inherited {
 		c.Close()
@@ -72,18 +71,18 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 		defer close(p.exited)
 		var exit *exec.ExitError
 		if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
-			p.failed = err
+			p.waitErr = err
 		}
 	}()
-	k, payload, err := p.Receive(ctx, startTime)
+	k, payload, err := p.Receive(ctx, startTimeout)
 	if err == nil && k != Ready {
-		err = fmt.Errorf("its first frame is of kind %d, not a report", k)
+		err = fmt.Errorf("read its sandbox report: its first frame has kind %d", k)
 	}
 	if err == nil {
 		p.Report, err = decodeReport(payload)
 	}
 	if err == nil {
-		p.Report.Note("CPU limit", sandbox.LimitCPU(p.cmd.Process.Pid, startTime, 0))
+		p.Report.Note("CPU limit", sandbox.LimitCPU(p.cmd.Process.Pid, startTimeout, 0))
 	}
 	if err != nil {
 		p.end()
@@ -92,10 +91,10 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin is called before each request, which may use most processor time. At that
-// limit the system ends the process by a signal, which hostile code in it could
-// ignore. At a second limit, for all its requests together, the system kills it.
-func (p *Process) Begin(most time.Duration) error {
+// Begin must be called before each request. It sets a limit of the request's CPU time, at
+// which the system sends a signal, which hostile code could ignore, and a hard limit for all
+// requests of the process, at which the system kills it.
+func (p *Process) Begin(cpu time.Duration) error {
 	p.Uses++
 	p.stopWatch()
 	p.watch = watchOver(p)
@@ -105,22 +104,22 @@ func (p *Process) Begin(most time.Duration) error {
 	}
 	hard := time.Duration(0)
 	if p.hardCPU == 0 {
-		p.hardCPU = (used + 2*most).Truncate(time.Second) + time.Second // two requests, rounded up
+		p.hardCPU = (used + 2*cpu).Truncate(time.Second) + time.Second // two requests, rounded up
 		hard = p.hardCPU
 	}
-	p.mostCPU = most
-	return sandbox.LimitCPU(p.cmd.Process.Pid, used+most, hard)
+	p.softCPU = cpu
+	return sandbox.LimitCPU(p.cmd.Process.Pid, used+cpu, hard)
 }
 
-// cpuSpent reports whether the next request could meet the second limit because of
-// what earlier ones used.
+// cpuSpent reports whether too little CPU time is left below the hard limit for another
+// request.
 func (p *Process) cpuSpent() bool {
 	used, err := sandbox.UsedCPU(p.cmd.Process.Pid)
-	return err == nil && p.hardCPU > 0 && used+p.mostCPU > p.hardCPU
+	return err == nil && p.hardCPU > 0 && used+p.softCPU > p.hardCPU
 }
 
-// Receive reads the next frame. It kills the process if none arrives within the timeout, or
-// if ctx ends.
+// Receive reads the next frame. It kills the process if no frame arrives before the timeout
+// or the end of ctx.
 func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []byte, error) {
 	watchdog := time.AfterFunc(timeout, func() {
 		p.killed.Store(true)
@@ -135,10 +134,10 @@ func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []b
 	return k, payload, err
 }
 
-// Kill ends the process at once.
+// Kill kills the process.
 func (p *Process) Kill() { p.cmd.Process.Kill() }
 
-// alive reports whether the process has not ended.
+// alive reports whether the process has not exited.
 func (p *Process) alive() bool {
 	select {
 	case <-p.exited:
@@ -152,63 +151,62 @@ func (p *Process) alive() bool {
 func (p *Process) end() error {
 	p.Kill()
 	<-p.exited
-	if err := errors.Join(p.failed, p.Close()); err != nil {
-		return fmt.Errorf("end a reader process: %w", err)
+	if err := errors.Join(p.waitErr, p.Close()); err != nil {
+		return fmt.Errorf("kill a reader process: %w", err)
 	}
 	return nil
 }
 
-// Cause says why a process ended.
+// Cause is why a process died.
 type Cause int
 
 const (
 	Failed     Cause = iota // it exited, or sent an invalid frame
-	TimedOut                // it was killed because no frame came in time
-	OverCPU                 // it took more processor time than Begin allowed
-	OverMemory              // it asked for more memory than it may have
-	Killed                  // by a signal from outside, or from the system
-	Stopped                 // by a request to end, as when the service stops
+	TimedOut                // it was killed because no frame arrived in time
+	OverCPU                 // it exceeded a limit of CPU time
+	OverMemory              // it exceeded the memory limit
+	Killed                  // by a signal from another process or the system
+	Stopped                 // by a termination signal, as when the service stops
 )
 
-// Death describes how a process ended.
+// Death describes how a process died.
 type Death struct {
 	Cause  Cause
-	Detail string // for a log
+	Detail string // for log lines
 }
 
-// Died is returned if a process ended before it was done. Whether its file is the cause
-// shows when a new process reads it again.
+// Died is the error if a process died during a request. Its file may not be the cause: read
+// it again in a new process.
 type Died struct{ Death }
 
-func (d *Died) Error() string { return "the reader process ended before it was done: " + d.Detail }
+func (d *Died) Error() string { return "the reader process died: " + d.Detail }
 
-// Died waits for the end of a process whose connection has ended, and returns
-// its cause.
+// Died waits for the exit of a process whose connection has ended, and returns the cause.
 func (p *Process) Died() Death {
 	p.Unusable = true
-	timer := time.AfterFunc(endTime, func() {
+	timer := time.AfterFunc(exitTimeout, func() {
 		p.killed.Store(true)
 		p.cmd.Process.Kill()
 	})
 	<-p.exited
 	timedOut := timer.Stop() && p.killed.Load()
-	said := p.stderr.line()
+	stderr := p.stderr.line()
 	state := p.cmd.ProcessState
 	if state == nil {
-		return Death{Failed, fmt.Sprint(p.failed)}
+		return Death{Failed, fmt.Sprint(p.waitErr)}
 	}
 	detail := state.String()
-	if said != "" {
-		detail += ": " + strings.ToValidUTF8(said[:min(len(said), maxDetail)], "")
+	if stderr != "" {
+		detail += ": " + strings.ToValidUTF8(stderr[:min(len(stderr), maxDetail)], "")
 	}
 	switch status, ok := state.Sys().(syscall.WaitStatus); {
 	case timedOut:
 		return Death{TimedOut, detail}
 	case p.killed.Load():
-		return Death{Failed, detail} // it sent invalid frames and did not exit
+		return Death{Failed, detail} // it did not exit after closing the connection
 	case sandbox.OverCPU(state, p.hardCPU):
 		return Death{OverCPU, detail}
-	case slices.ContainsFunc(outOfMemory, func(words string) bool { return strings.Contains(said, words) }):
+	case slices.ContainsFunc(outOfMemory, func(words string) bool { return strings.Contains(stderr, words) }):
 		return Death{OverMemory, detail}
 	case !ok || !status.Signaled():
 		return Death{Failed, detail}
@@ -218,38 +216,37 @@ func (p *Process) Died() Death {
 	return Death{Killed, detail}
 }
 
-// outOfMemory are messages of Go's runtime and of the C library. The garbage
-// collector does not check the memory for its own lists: if that is refused, the
-// runtime (goroutine 0) crashes at address 0.
+// outOfMemory are messages of Go's runtime and of the C library. The garbage collector does
+// not check whether memory for its own lists was allocated: the runtime (goroutine 0) then
+// crashes at address 0.
 var outOfMemory = []string{
 	"sigcode=1 addr=0x0 goroutine 0 ",
 	"out of memory", "cannot allocate", "cannot map pages", "failed to allocate", "pthread_create failed", "failed to create new OS thread", "errno=12", "errno 12",
 }
 
-// IsEnd reports whether an error of Receive means that the process has ended or
-// closed its connection, rather than that it sent an invalid frame.
+// IsEnd reports whether an error of Receive means that the process has exited or closed its
+// connection, and not that it sent an invalid frame.
 func IsEnd(err error) bool {
 	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
 }
 
-// head keeps the first bytes that are written to it, because a crash report starts with its
-// cause.
+// head keeps the first bytes written to it. A crash report starts with its cause.
 type head struct {
 	mu sync.Mutex
 	b  []byte
 }
 
 func (h *head) Write(p []byte) (int, error) {
-	const most = 2 << 10
+	const limit = 2 << 10
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.b) < most {
-		h.b = append(h.b, p[:min(len(p), most-len(h.b))]...)
+	if len(h.b) < limit {
+		h.b = append(h.b, p[:min(len(p), limit-len(h.b))]...)
 	}
 	return len(p), nil
 }
 
-// line returns it as one line.
+// line returns the bytes as a single line.
 func (h *head) line() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,26 +14,26 @@ import (
 	"annals/commands/importer/extract/sandbox"
 )
 
-// Frame is a frame that a process has received.
+// Frame is a received frame.
 type Frame struct {
 	Kind    Kind
 	Payload []byte
 }
 
-// Server is the end of the connection within a process that a Pool started.
+// Server is the connection to the Pool, in a process that the Pool started.
 type Server struct {
-	*Conn
+	*conn
 	frames chan Frame
 }
 
-// Serve runs in a process that a Pool started. It calls prepare, which returns how many
-// bytes it has reserved but not touched yet, and enters the sandbox with a limit of memory
-// bytes. Then it calls answer with one request after another until the connection is
-// closed. If that happens during a request the process exits, because the answer cannot be
-// sent. An error of answer ends Serve.
-func Serve(memory int64, prepare func() (reserved int64, err error), answer func(*Server, Frame) error) error {
+// Serve runs in a process that a Pool started. It calls prepare, which returns how many bytes
+// it has allocated but not touched yet, and enters the sandbox with a limit of memory bytes.
+// Then it calls respond for each request until the connection is closed. If that happens
+// during a request the process exits, because it cannot send the response. Serve also
+// returns if respond returns an error.
+func Serve(memory int64, prepare func() (reserved int64, err error), respond func(*Server, Frame) error) error {
 	sandbox.Begin()
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // one thread reads a file, the other collects garbage
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // one for reading a file, one for garbage collection
 	conn, err := standard()
 	if err != nil {
 		return fmt.Errorf("open the connection to the service: %w", err)
@@ -43,14 +43,14 @@ func Serve(memory int64, prepare func() (reserved int64, err error), answer func
 		return err
 	}
 	if memory > 0 {
-		debug.SetMemoryLimit(memory / 2) // collects before the system refuses more
+		debug.SetMemoryLimit(memory / 2) // collect garbage before the system refuses memory
 	}
 	startThreads()
 	report := sandbox.Enter(sandbox.Rules{Memory: memory, Reserved: reserved})
 	if err := conn.Send(Ready, encodeReport(report), nil); err != nil {
 		return fmt.Errorf("report that the reader is ready: %w", err)
 	}
-	s := &Server{Conn: conn, frames: make(chan Frame)}
+	s := &Server{conn: conn, frames: make(chan Frame)}
 	var busy atomic.Bool
 	failed := make(chan error, 1)
 	go func() {
@@ -66,15 +66,15 @@ func Serve(memory int64, prepare func() (reserved int64, err error), answer func
 			return <-failed
 		}
 		busy.Store(true)
-		if err := answer(s, request); err != nil {
+		if err := respond(s, request); err != nil {
 			return err
 		}
 		busy.Store(false)
 	}
 }
 
-// startThreads starts the threads that Go may need later, and keeps. The system
-// counts the whole stack of a new thread, some 8 MiB, against the memory limit.
+// startThreads starts the threads that Go may need later, before the memory limit is set. The
+// system counts the whole stack of a new thread, about 8 MiB, against the limit.
 func startThreads() {
 	const threads = 12
 	var started, ended sync.WaitGroup
@@ -90,7 +90,7 @@ func startThreads() {
 	ended.Wait()
 }
 
-// receive delivers frames until the connection ends.
+// receive sends frames to the channel until the connection is closed.
 func (s *Server) receive() error {
 	for {
 		k, payload, err := s.Read()
@@ -104,15 +104,15 @@ func (s *Server) receive() error {
 	}
 }
 
-// Next waits for the next frame; ok is false at the end of the connection. Answers
-// call it for frames that follow their request.
+// Next waits for the next frame. ok is false if the connection was closed. The respond
+// function calls it for frames that follow the request.
 func (s *Server) Next() (f Frame, ok bool) {
 	f, ok = <-s.frames
 	return f, ok
 }
 
-// File returns the file that came with a request, or opens path on systems that
-// cannot pass files.
+// File returns the file that was passed with a request. On systems that cannot pass files it
+// opens path.
 func (s *Server) File(path string) (*os.File, error) { return s.file(path) }
 
 func encodeReport(r sandbox.Report) []byte {
@@ -134,7 +134,7 @@ func decodeReport(b []byte) (r sandbox.Report, err error) {
 		}
 	}
 	if d.End() != nil {
-		return r, errors.New("the report of its sandbox is malformed")
+		return r, errors.New("decode its sandbox report: malformed")
 	}
 	return r, nil
 }

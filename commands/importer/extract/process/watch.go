@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	// fairTime is the processor time of a request after which its process gets a
-	// lower scheduling priority.
-	fairTime  = 500 * time.Millisecond
-	lookEvery = 250 * time.Millisecond
+	// fairTime is the CPU time of a request after which the priority of its process is
+	// lowered.
+	fairTime     = 500 * time.Millisecond
+	pollInterval = 250 * time.Millisecond
 )
 
-// watch lowers the priority of a process if its request takes long.
+// watch lowers the priority of a process during a long request.
 type watch struct {
 	stop    chan struct{}
-	yielded chan bool // once it has ended: whether the priority was lowered
+	yielded chan bool // receives at the end whether the priority was lowered
 }
 
 func watchOver(p *Process) *watch {
 	w := &watch{stop: make(chan struct{}), yielded: make(chan bool, 1)}
-	go func() { w.yielded <- p.yieldWhenLong(w.stop) }()
+	go func() { w.yielded <- p.lowerPriority(w.stop) }()
 	return w
 }
 
-func (p *Process) yieldWhenLong(stop <-chan struct{}) bool {
+func (p *Process) lowerPriority(stop <-chan struct{}) bool {
 	pid := p.cmd.Process.Pid
 	begun, err := sandbox.UsedCPU(pid)
 	if err != nil {
-		return false // unknown on this system, or the process has ended
+		return false // unknown on this system, or the process has exited
 	}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -48,8 +48,8 @@ func (p *Process) yieldWhenLong(stop <-chan struct{}) bool {
 	}
 }
 
-// stopWatch ends the watch over the last request and restores the priority of the
-// process, which becomes unusable if the system does not allow that.
+// stopWatch stops the watch of the last request, and restores the priority of the process. If
+// the system does not allow that, the process becomes unusable.
 func (p *Process) stopWatch() {
 	if p.watch == nil {
 		return

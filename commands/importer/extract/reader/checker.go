@@ -8,25 +8,24 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// checker validates the answers of a process, because a hostile file may have taken the
-// process over. It checks each part of a section, their order, and their sums against the
-// limits.
+// checker validates the responses of a process: a hostile file may have taken control of
+// it. It checks every part, the order of the parts, and their totals.
 type checker struct {
 	limits extract.Limits
 	last   extract.Section // without its text
-	begun  bool
+	begun  bool            // there was a section
 	parts  int64
 	bytes  int64
 }
 
 const (
-	maxSectionFrame = 1 << 20 // bytes of a part with its titles and pages
+	maxSectionFrame = 1 << 20 // bytes of an encoded part
 	maxWarnings     = 100
-	maxWarning      = 4 << 10 // bytes of a warning or of why a file was not read
+	maxWarning      = 4 << 10 // bytes of a warning or of the reason for a failure
 	maxPageBreaks   = 100_000 // of a part
 )
 
-var errInvalidAnswer = errors.New("the process that read it sent an invalid answer; save it again and upload that")
+var errInvalidResponse = errors.New("the process that read it sent an invalid response: save it again, and upload the new file")
 
 // section validates the next part of a section.
 func (c *checker) section(s extract.Section) error {
@@ -39,24 +38,24 @@ func (c *checker) section(s extract.Section) error {
 		!slices.IsSorted(s.PageBreaks), len(s.PageBreaks) > 0 && s.PageBreaks[len(s.PageBreaks)-1] > len(s.Text),
 		!utf8.ValidString(s.Text),
 		slices.ContainsFunc(titles, func(t string) bool { return len(t) > extract.MaxTitle || !utf8.ValidString(t) }):
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	c.parts++
 	c.bytes += int64(len(s.Text))
-	// Normalising may lengthen a text a little; a part is at least half of MaxPart long.
+	// NFC may lengthen a text a little, and each part has at least MaxPart/2 bytes.
 	if c.bytes > 3*c.limits.TextBytes || c.parts > extract.MaxSections+8+c.bytes/(extract.MaxPart/8) {
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	c.last, c.begun = s, true
 	c.last.Text = ""
 	return nil
 }
 
-// info validates the Info that ends an answer, and counts its sections.
+// info validates the Info at the end of a response, and sets its number of sections.
 func (c *checker) info(i *extract.Info) error {
 	if len(i.Title) > extract.MaxTitle || !utf8.ValidString(i.Title) || len(i.Warnings) > maxWarnings ||
 		slices.ContainsFunc(i.Warnings, func(w string) bool { return len(w) > maxWarning || !utf8.ValidString(w) }) {
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	i.Sections = 0
 	if c.begun {

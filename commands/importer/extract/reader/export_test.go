@@ -2,5 +2,5 @@ package reader
 
 import "annals/commands/importer/extract"
 
-// Idle returns how many processes of r wait for a file other than a PDF.
+// Idle returns the number of idle processes for files other than PDFs.
 func Idle(r extract.Reader) int { return r.(*pooled).text.Idle() }

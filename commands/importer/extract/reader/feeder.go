@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// feeder sends the pages of a PDF, which PDFium's processes read, to the process that turns
-// them into sections.
+// feeder sends the pages of a PDF, as PDFium's processes return them, to the process that
+// turns them into sections.
 type feeder struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -48,8 +48,7 @@ func (s *session) sendPages(ctx context.Context) error {
 	return err
 }
 
-// end stops the feeder and waits for it. It returns an error if something else had stopped
-// the feeder before.
+// end stops the feeder and waits for it. It returns the error if the feeder failed before.
 func (f *feeder) end() error {
 	f.cancel()
 	<-f.done

@@ -10,13 +10,13 @@ import (
 	"annals/events/fault"
 )
 
-// check refuses empty files, and files that are clearly not of the type that their name
-// says. Such a file is not read as its actual type, because it would be served with the
-// type of its name.
+// check refuses empty files, and files whose content is clearly not of the type of their
+// extension. They cannot be read as the type of their content, because they would later be
+// served with the type of their extension.
 func check(file *os.File, name, mediaType string) (extract.File, error) {
 	stat, err := file.Stat()
 	if err != nil {
-		return extract.File{}, fmt.Errorf("read the size of %s: %w", name, err)
+		return extract.File{}, fmt.Errorf("get the size of %s: %w", name, err)
 	}
 	if stat.Size() == 0 {
 		return extract.File{}, fault.Errorf(fault.Invalid, "the file is empty")
@@ -26,26 +26,26 @@ func check(file *os.File, name, mediaType string) (extract.File, error) {
 	if err != nil && err != io.EOF {
 		return extract.File{}, fmt.Errorf("read %s: %w", name, err)
 	}
-	what := kindOf(head[:n])
+	format := formatOf(head[:n])
 	switch {
-	case what == "" || what == mediaTypeNames[mediaType]:
+	case format == "" || format == formatNames[mediaType]:
 		return extract.File{ReaderAt: file, Size: stat.Size(), Name: name}, nil
-	case what == "an old Word document or a Word document with a password" && mediaType == extract.Word:
-		return extract.File{}, fault.Errorf(fault.Invalid, "the file is an old Word document or has a password: save it as .docx without one")
+	case format == "an old Word document or a Word document with a password" && mediaType == extract.Word:
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is an old Word document or has a password: save it as .docx without a password")
 	default:
-		return extract.File{}, fault.Errorf(fault.Invalid, "the file is named %s but is %s", extract.Extension(name), what)
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is named %s but is %s: rename it, or upload another file", extract.Extension(name), format)
 	}
 }
 
-// mediaTypeNames are kindOf's names of the formats that it detects.
-var mediaTypeNames = map[string]string{
+// formatNames are the names that formatOf returns for the formats that can be read.
+var formatNames = map[string]string{
 	extract.PDF:  "a PDF",
 	extract.Word: "a ZIP archive or Office document",
 }
 
-// kindOf returns the name of a file's format, recognised by its first bytes, or "".
-func kindOf(head []byte) string {
-	for _, k := range []struct{ magic, what string }{
+// formatOf returns the name of a file's format, recognised by its first bytes, or "".
+func formatOf(head []byte) string {
+	for _, f := range []struct{ magic, name string }{
 		{"%PDF-", "a PDF"},
 		{"PK\x03\x04", "a ZIP archive or Office document"},
 		{"PK\x05\x06", "a ZIP archive or Office document"},
@@ -61,8 +61,8 @@ func kindOf(head []byte) string {
 		{"\x7fELF", "a program"},
 		{"SQLite format 3\x00", "an SQLite database"},
 	} {
-		if bytes.HasPrefix(head, []byte(k.magic)) {
-			return k.what
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return f.name
 		}
 	}
 	return ""

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// killChildren kills the processes that this one has started.
+// killChildren kills the child processes of the test.
 func killChildren(t *testing.T) {
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	killed := 0
@@ -24,6 +24,6 @@ func killChildren(t *testing.T) {
 		}
 	}
 	if killed == 0 {
-		t.Skip("the system does not say which processes were started")
+		t.Skip("the system does not list child processes")
 	}
 }

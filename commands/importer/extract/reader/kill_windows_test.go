@@ -2,4 +2,4 @@ package reader_test
 
 import "testing"
 
-func killChildren(t *testing.T) { t.Skip("this system does not say which processes were started") }
+func killChildren(t *testing.T) { t.Skip("the system does not list child processes") }

@@ -11,10 +11,10 @@ import (
 	"annals/commands/importer/extract/text"
 )
 
-// format reads one kind of file. It sets the title only if the file itself has one.
+// format reads files of one format. It sets the title only if the file contains one.
 type format func(context.Context, extract.File, *extract.Writer) (extract.Info, error)
 
-// formats returns the format of each media type; pdf reads PDFs.
+// formats returns the formats by media type; pdf reads PDFs.
 func formats(pdf format) map[string]format {
 	return map[string]format{
 		extract.PDF:       pdf,
@@ -24,7 +24,7 @@ func formats(pdf format) map[string]format {
 	}
 }
 
-// local reads files in this process.
+// local is a Reader that reads files in this process.
 type local struct {
 	limits  extract.Limits
 	formats map[string]format // by media type
@@ -38,7 +38,7 @@ func (r *local) Read(ctx context.Context, path, name string, emit func(extract.S
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return extract.Info{}, fmt.Errorf("open %s to read it: %w", name, err)
+		return extract.Info{}, fmt.Errorf("open %s: %w", name, err)
 	}
 	defer file.Close()
 	timed, cancel := context.WithTimeoutCause(ctx, r.limits.Time, errTooSlow)
@@ -52,7 +52,7 @@ func (r *local) Read(ctx context.Context, path, name string, emit func(extract.S
 
 var errTooSlow = errors.New("reading the file took too long")
 
-// readFile reads an open file.
+// readFile reads an open file, without a limit of time.
 func (r *local) readFile(ctx context.Context, opened *os.File, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
 	mediaType, err := mediaTypeOf(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *local) readFile(ctx context.Context, opened *os.File, name string, emit
 		progress("reading", 0, 0)
 	}
 	w := extract.NewWriter(emit, r.limits.TextBytes)
-	w.Bound(file.Size)
+	w.Limit(file.Size)
 	info, err := r.formats[mediaType](ctx, file, w)
 	err = extract.UnlessFull(err)
 	if err == nil {

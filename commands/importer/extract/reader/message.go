@@ -5,9 +5,9 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-// The kinds of frames between a Reader and its processes. A request is answered
-// by sections and steps, and last by done or failed. While a PDF is read, its
-// pages follow the request, as another process read them.
+// The kinds of frames between a Reader and its processes. The response to a request is a
+// series of sections and steps that ends with done or failed. If the file is a PDF, the
+// request is followed by its pages, which a PDFium process has read.
 const (
 	requestFrame process.Kind = process.Ready + 1 + iota
 	documentFrame
@@ -19,7 +19,7 @@ const (
 	failedFrame
 )
 
-// request asks to read the file that is sent with it.
+// request is the request to read the file that is passed with it.
 type request struct {
 	path, name string
 	pages      int
@@ -62,8 +62,7 @@ func decodeSection(b []byte) (extract.Section, error) {
 	return s, d.End()
 }
 
-// encodeInfo encodes the Info of an answer, and whether it is the last answer of its
-// process.
+// encodeInfo encodes the Info of a response. last means that the process will exit.
 func encodeInfo(i extract.Info, last bool) []byte {
 	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(len(i.Warnings))
 	for _, w := range i.Warnings {
@@ -82,11 +81,11 @@ func decodeInfo(b []byte) (i extract.Info, last bool, err error) {
 	return i, last, d.End()
 }
 
-// failure says why a file was not read to its end.
+// failure is the reason why a file was not read completely.
 type failure struct {
 	text string
-	file bool // the file itself is the cause
-	last bool // the process sends no other answer
+	file bool // the file is at fault
+	last bool // the process will exit
 }
 
 func (f failure) encode() []byte {

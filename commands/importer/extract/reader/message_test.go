@@ -10,32 +10,32 @@ import (
 )
 
 func TestCheckerRefusesInvalidSections(t *testing.T) {
-	good := extract.Section{Index: 0, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"}
+	valid := extract.Section{Index: 0, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"}
 	next := extract.Section{Index: 0, Part: 1, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 2, EndPage: 2, Text: "c"}
 	for name, change := range map[string]func(s *extract.Section){
-		"too much text":      func(s *extract.Section) { s.Text = strings.Repeat("x", extract.MaxPart+1) },
-		"a long title":       func(s *extract.Section) { s.Title = strings.Repeat("x", extract.MaxTitle+1) },
-		"a deep path":        func(s *extract.Section) { s.Path = make([]string, extract.MaxLevel+1) },
-		"a long path":        func(s *extract.Section) { s.Path = []string{strings.Repeat("x", extract.MaxTitle+1)} },
-		"no UTF-8":           func(s *extract.Section) { s.Text = "\xff" },
-		"a section left out": func(s *extract.Section) { s.Index, s.Part = 2, 0 },
-		"a part left out":    func(s *extract.Section) { s.Part = 2 },
-		"an empty part":      func(s *extract.Section) { s.Text = "" },
-		"another title":      func(s *extract.Section) { s.Title = "u" },
-		"a page again":       func(s *extract.Section) { s.StartPage, s.EndPage = 1, 1 },
-		"a break outside":    func(s *extract.Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
-		"breaks not rising":  func(s *extract.Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
-		"a wrong end":        func(s *extract.Section) { s.EndPage = 9 },
+		"too much text":     func(s *extract.Section) { s.Text = strings.Repeat("x", extract.MaxPart+1) },
+		"a long title":      func(s *extract.Section) { s.Title = strings.Repeat("x", extract.MaxTitle+1) },
+		"a deep path":       func(s *extract.Section) { s.Path = make([]string, extract.MaxLevel+1) },
+		"a long path":       func(s *extract.Section) { s.Path = []string{strings.Repeat("x", extract.MaxTitle+1)} },
+		"invalid UTF-8":     func(s *extract.Section) { s.Text = "\xff" },
+		"a missing section": func(s *extract.Section) { s.Index, s.Part = 2, 0 },
+		"a missing part":    func(s *extract.Section) { s.Part = 2 },
+		"an empty part":     func(s *extract.Section) { s.Text = "" },
+		"another title":     func(s *extract.Section) { s.Title = "u" },
+		"a repeated page":   func(s *extract.Section) { s.StartPage, s.EndPage = 1, 1 },
+		"a break outside":   func(s *extract.Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
+		"breaks not sorted": func(s *extract.Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
+		"a wrong end page":  func(s *extract.Section) { s.EndPage = 9 },
 	} {
 		c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
 		s := next
-		if err := errors.Join(c.section(good), c.section(s)); err != nil {
+		if err := errors.Join(c.section(valid), c.section(s)); err != nil {
 			t.Fatal(err)
 		}
 		c = checker{limits: extract.Limits{TextBytes: 1 << 20}}
 		change(&s)
-		if c.section(good) != nil || c.section(s) == nil {
-			t.Errorf("%s is taken", name)
+		if c.section(valid) != nil || c.section(s) == nil {
+			t.Errorf("section accepted %s", name)
 		}
 	}
 	c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
@@ -45,7 +45,7 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 		endless.Part++
 	}
 	if n > 3*(1<<20)/extract.MaxPart {
-		t.Errorf("%d bytes were taken where %d are the limit", n*extract.MaxPart, 1<<20)
+		t.Errorf("section accepted %d bytes, the limit is %d", n*extract.MaxPart, 1<<20)
 	}
 	c = checker{limits: extract.Limits{TextBytes: 1 << 30}}
 	tiny := extract.Section{}
@@ -53,13 +53,12 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 		tiny.Index++
 	}
 	if n > extract.MaxSections+10 {
-		t.Errorf("%d empty sections were taken", n)
+		t.Errorf("section accepted %d empty sections", n)
 	}
 }
 
-// FuzzAnswers holds that whatever a process sends is taken or refused, and what
-// is taken is within its bounds.
-func FuzzAnswers(f *testing.F) {
+// Whatever a process sends is decoded or refused, and what is accepted is within the limits.
+func FuzzResponses(f *testing.F) {
 	var e process.Encoder
 	encodeSection(&e, extract.Section{Title: "t", Path: []string{"t"}, Level: 1, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"})
 	f.Add(e.B)
@@ -74,7 +73,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
 		if c.section(s) == nil && (len(s.Text) > extract.MaxPart || len(s.Title) > extract.MaxTitle || len(s.Path) > extract.MaxLevel || s.Index != 0 || s.Part != 0) {
-			t.Errorf("took %+v", s)
+			t.Errorf("section accepted %+v", s)
 		}
 	})
 }

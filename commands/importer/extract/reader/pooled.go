@@ -14,14 +14,13 @@ import (
 	"annals/commands/importer/extract/sandbox"
 )
 
-// maxKept is how many bytes a process may hold after a file and still be reused.
-const maxKept = 64 << 20
+// maxResident is the resident memory, in bytes, above which a process is not reused.
+const maxResident = 64 << 20
 
-// pooled is a Reader that reads files in processes of a pool. No content of a file
-// is parsed in this process.
+// pooled is a Reader that reads files in processes of a pool, and parses nothing of them in
+// this process. Callers limit how many files it reads at a time.
 type pooled struct {
 	limits extract.Limits
-	slots  chan struct{}
 	text   *process.Pool
 	pdf    *pdfium.Readers
 	alone  bool
@@ -32,8 +31,7 @@ func newPooled(o Options) *pooled {
 	command := func(kind string) []string { return append(o.Command[:len(o.Command):len(o.Command)], kind) }
 	return &pooled{
 		limits: o.Limits,
-		slots:  make(chan struct{}, workers),
-		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxKept: maxKept, Uses: 1000}),
+		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxResident: maxResident, Uses: 1000}),
 		pdf: pdfium.New(pdfium.Config{
 			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
 		}),
@@ -42,9 +40,8 @@ func newPooled(o Options) *pooled {
 
 func (r *pooled) Close() error { return errors.Join(r.text.Close(), r.pdf.Close()) }
 
-// Isolated returns a Reader that reads each file in new processes, which read no
-// other file. It shares the limits and slots of r; only r needs to be closed. A Reader
-// without processes is returned as it is.
+// Isolated returns a Reader that is like r, but reads each file in new processes, which read
+// no other file. Only r needs to be closed. A Reader without processes is returned as it is.
 func Isolated(r extract.Reader) extract.Reader {
 	p, ok := r.(*pooled)
 	if !ok {
@@ -55,11 +52,11 @@ func Isolated(r extract.Reader) extract.Reader {
 	return &alone
 }
 
-// Inspect starts a process of r and returns the report of its sandbox.
+// Inspect returns the sandbox report of a process of r.
 func Inspect(ctx context.Context, r extract.Reader) (sandbox.Report, error) {
 	pooled, ok := r.(*pooled)
 	if !ok {
-		return sandbox.Report{Lacks: []string{"processes of their own"}}, nil
+		return sandbox.Report{Lacks: []string{"separate processes"}}, nil
 	}
 	p, err := pooled.text.Take(ctx, false)
 	if err != nil {
@@ -74,15 +71,9 @@ func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.
 	if err != nil {
 		return extract.Info{}, err
 	}
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return extract.Info{}, ctx.Err()
-	}
 	file, err := os.Open(path)
 	if err != nil {
-		return extract.Info{}, fmt.Errorf("open %s to read it: %w", name, err)
+		return extract.Info{}, fmt.Errorf("open %s: %w", name, err)
 	}
 	defer file.Close()
 	p, err := r.text.Take(ctx, r.alone)

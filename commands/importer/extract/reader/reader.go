@@ -1,7 +1,6 @@
 // Package reader reads uploaded files of every format, each in a separate process that is
-// confined, killable and bounded in memory and time. New returns the Reader for the
-// service, and Main runs in its processes. It imports the port extract with all packages
-// below, and events/fault.
+// sandboxed and limited in memory and time. New returns the Reader for the service, and Main
+// runs in its processes. It imports extract with all packages below, and events/fault.
 package reader
 
 import (
@@ -18,16 +17,16 @@ import (
 // Options configures the Reader that New returns.
 type Options struct {
 	Limits extract.Limits
-	// Command starts a process that reads files: this program, and arguments with which
-	// it calls Main with all further arguments. Without it files are read in this
-	// process without any bounds, and PDFs are refused.
+	// Command starts a reader process: this program, and arguments that make it call
+	// Main with the arguments after them. If it is empty, files are read in this process,
+	// without limits of memory, and PDFs are refused.
 	Command  []string
-	CacheDir string // keeps the compiled PDFium between runs; empty means that it is not kept
-	Workers  int    // most files at a time; 0 means one per core
-	Reserved int    // how many of Workers only open files, and never help with the pages of another PDF
+	CacheDir string // caches the compiled PDFium; empty means no cache
+	Workers  int    // PDFium processes, one for each file read at a time; 0 means one per core
+	Reserved int    // those of Workers that never read pages of another file's PDF
 }
 
-// New returns a Reader of every format that extract.Supported names.
+// New returns a Reader for all formats of extract.Supported.
 func New(o Options) extract.Reader {
 	o.Limits.Pages = cmp.Or(o.Limits.Pages, 5_000)
 	o.Limits.TextBytes = cmp.Or(o.Limits.TextBytes, 1<<30)
@@ -37,11 +36,11 @@ func New(o Options) extract.Reader {
 		return newPooled(o)
 	}
 	return &local{limits: o.Limits, formats: formats(func(context.Context, extract.File, *extract.Writer) (extract.Info, error) {
-		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the PDF: no command that reads PDFs is configured")
+		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the PDF: no reader process is configured")
 	})}
 }
 
-// mediaTypeOf is like extract.Supported, but returns an error for the user.
+// mediaTypeOf is extract.Supported with an error for the user.
 func mediaTypeOf(name string) (string, error) {
 	mediaType, ok := extract.Supported(name)
 	if !ok {
@@ -51,5 +50,5 @@ func mediaTypeOf(name string) (string, error) {
 }
 
 func tooSlow(l extract.Limits) error {
-	return fault.Errorf(fault.Invalid, "reading the file took longer than %s (--extract-time)", l.Time)
+	return fault.Errorf(fault.Invalid, "reading the file took longer than %s (--extract-time): split it, or ask the operator for more time", l.Time)
 }

@@ -1,7 +1,6 @@
 //go:build !race
 
-// The race detector reserves far more memory than a process that reads files may
-// have.
+// The race detector needs far more memory than a reader process may use.
 
 package reader_test
 
@@ -65,7 +64,7 @@ func TestPDFSections(t *testing.T) {
 
 func TestProcessReadsLikeLocal(t *testing.T) {
 	dir := t.TempDir()
-	here, there := extracttest.LocalReader(t), extracttest.ProcessReader(t, extract.Limits{})
+	local, pooled := extracttest.LocalReader(t), extracttest.ProcessReader(t, extract.Limits{})
 	for name, content := range map[string]string{
 		"a.md":       "+++\ntitle = \"T\"\nby = \"x\"\n+++\n# One\n\ntext\n\n## Two *b*\n\n" + strings.Repeat("A line of it.\n", 10_000),
 		"a.txt":      "Title: A text\n\nCHAPTER I\n\nwith \x00 zeros\n",
@@ -73,7 +72,7 @@ func TestProcessReadsLikeLocal(t *testing.T) {
 		"a.docx":     string(extracttest.DOCX(t, extracttest.Styled("Heading1", "Head")+extracttest.P("Body.")+extracttest.P("More."), nil)),
 		"bad.docx":   "no archive",
 		"empty.md":   "",
-		"named.md":   "%PDF-1.4 it is none",
+		"named.md":   "%PDF-1.4 but it is not",
 		"pdf.pdf":    "\x89PNG\r\n\x1a\n",
 		"unknown.xy": "x",
 	} {
@@ -82,24 +81,24 @@ func TestProcessReadsLikeLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want, got []extract.Section
-		wantInfo, wantErr := here.Read(t.Context(), path, name, extracttest.Collect(&want), nil)
-		gotInfo, gotErr := there.Read(t.Context(), path, name, extracttest.Collect(&got), nil)
+		wantInfo, wantErr := local.Read(t.Context(), path, name, extracttest.Collect(&want), nil)
+		gotInfo, gotErr := pooled.Read(t.Context(), path, name, extracttest.Collect(&got), nil)
 		if (wantErr == nil) != (gotErr == nil) || wantErr != nil && (wantErr.Error() != gotErr.Error() || !fault.Is(gotErr, fault.KindOf(wantErr))) {
-			t.Errorf("%s: %v here, %v by a process", name, wantErr, gotErr)
+			t.Errorf("%s: local error %v, process error %v", name, wantErr, gotErr)
 		}
 		if !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 || !reflect.DeepEqual(gotInfo, wantInfo) {
-			t.Errorf("%s: %d sections, %+v here; %d, %+v by a process", name, len(want), wantInfo, len(got), gotInfo)
+			t.Errorf("%s: local %d sections, %+v; process %d, %+v", name, len(want), wantInfo, len(got), gotInfo)
 		}
 	}
 }
 
 func TestProcessReadsWordLikeLocal(t *testing.T) {
 	dir := extracttest.Corpora(t)
-	here, there := extracttest.LocalReader(t), extracttest.ProcessReader(t, extract.Limits{})
+	local, pooled := extracttest.LocalReader(t), extracttest.ProcessReader(t, extract.Limits{})
 	files, _ := filepath.Glob(dir + "/docx/ordinary/*.docx")
 	for _, path := range files[:min(len(files), 40)] {
-		want, wantInfo, wantErr := extracttest.Markdown(t, here, path, filepath.Base(path))
-		got, gotInfo, gotErr := extracttest.Markdown(t, there, path, filepath.Base(path))
+		want, wantInfo, wantErr := extracttest.Markdown(t, local, path, filepath.Base(path))
+		got, gotInfo, gotErr := extracttest.Markdown(t, pooled, path, filepath.Base(path))
 		if got != want || !reflect.DeepEqual(gotInfo, wantInfo) || (gotErr == nil) != (wantErr == nil) {
 			t.Errorf("%s: %d bytes, %+v, %v; want %d, %+v, %v", filepath.Base(path), len(got), gotInfo, gotErr, len(want), wantInfo, wantErr)
 		}
@@ -115,7 +114,7 @@ func TestLimitNamesFlag(t *testing.T) {
 		}
 		return path
 	}
-	// A part without a tag is held whole, and again when it grows.
+	// Text without a tag is buffered completely, and copied when the buffer grows.
 	heavy := write("heavy.docx", string(extracttest.DOCX(t, extracttest.P(strings.Repeat("x", 15<<20)), nil)))
 	r := extracttest.ProcessReader(t, extract.Limits{Memory: 72 << 20})
 	if _, err := r.Read(t.Context(), heavy, "heavy.docx", extracttest.Discard, nil); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "72 MiB of memory (--extract-memory): split it, save it again as PDF or plain text, or ask") {
@@ -127,7 +126,7 @@ func TestLimitNamesFlag(t *testing.T) {
 		t.Errorf("slow: %v", err)
 	}
 	if _, err := r.Read(t.Context(), write("quick.md", "# a\n"), "quick.md", extracttest.Discard, nil); err != nil {
-		t.Errorf("the file after it: %v", err)
+		t.Errorf("the next file: %v", err)
 	}
 }
 
@@ -148,15 +147,15 @@ func TestKilledReaderIsDied(t *testing.T) {
 		}, nil)
 		var died *process.Died
 		if !errors.As(err, &died) || !strings.Contains(died.Detail, "killed") {
-			t.Errorf("Read = %v, want that the reader died", err)
+			t.Errorf("Read: %v, want process.Died", err)
 		}
 	}
 	if info, err := r.Read(t.Context(), path, "a.txt", extracttest.Discard, nil); err != nil || info.Sections != 1 {
-		t.Errorf("Read after it = %+v, %v", info, err)
+		t.Errorf("next Read = %+v, %v", info, err)
 	}
 	idle := reader.Idle(r)
 	if _, err := reader.Isolated(r).Read(t.Context(), path, "a.txt", extracttest.Discard, nil); err != nil || reader.Idle(r) != idle {
-		t.Errorf("an isolated reading left %d processes, want %d as before it: %v", reader.Idle(r), idle, err)
+		t.Errorf("after an isolated Read %d processes are idle, want %d as before: %v", reader.Idle(r), idle, err)
 	}
 }
 
@@ -176,8 +175,8 @@ func TestContextEndsReading(t *testing.T) {
 	}
 }
 
-// While emit takes long, as where the log does not respond, pages and sections fill
-// the connections both ways. Nobody reads them any more once it has failed.
+// While emit is slow, pages and sections fill the connections in both directions. When emit
+// fails, nobody reads them any more, and Read must not block.
 func TestEmitErrorEndsLongPDF(t *testing.T) {
 	var page strings.Builder
 	for i := range 50 {
@@ -200,11 +199,11 @@ func TestEmitErrorEndsLongPDF(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		killChildren(t)
-		t.Errorf("Read waits for pages that nobody reads; it ended with %v when its processes were killed", <-ended)
+		t.Errorf("Read blocked until its processes were killed, then returned %v", <-ended)
 	}
 }
 
-// BenchmarkSmallMarkdownByProcess is BenchmarkSmallMarkdown as a server does it.
+// BenchmarkSmallMarkdownByProcess is BenchmarkSmallMarkdown in a process, as in a server.
 func BenchmarkSmallMarkdownByProcess(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.md")
 	text := "# dir\n\n> List *files*.\n> More information: <https://example.org>.\n\n- Show all:\n\n`dir /a`\n\n- Sort by size:\n\n`dir /os`\n"

@@ -16,17 +16,17 @@ import (
 	"annals/events/fault"
 )
 
-// Main runs in a process that Options.Command started, with the arguments after the
-// command. It reads files until the Reader that started it closes the connection.
+// Main runs in a process started by Options.Command, with the arguments after the command.
+// It reads files until the Reader that started it closes the connection.
 func Main(args []string) error {
 	if len(args) == 0 {
-		return errors.New("name what to read: pdf or text")
+		return errors.New("the kind of reader is missing: pass pdf or text")
 	}
 	flags := flag.NewFlagSet("reader", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	memory := flags.Int64("memory", 0, "bytes of memory")
-	cache := flags.String("cache", "", "folder of compiled code")
-	compile := flags.Bool("compile", false, "compile, and end")
+	memory := flags.Int64("memory", 0, "memory limit in bytes")
+	cache := flags.String("cache", "", "folder for compiled code")
+	compile := flags.Bool("compile", false, "compile PDFium and exit")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -36,20 +36,20 @@ func Main(args []string) error {
 	case args[0] == kindPDF:
 		return pdfium.Serve(*memory, *cache)
 	case args[0] == kindText:
-		return process.Serve(*memory, func() (int64, error) { return 0, nil }, answer)
+		return process.Serve(*memory, func() (int64, error) { return 0, nil }, respond)
 	}
-	return fmt.Errorf("cannot read %q: name pdf or text", args[0])
+	return fmt.Errorf("unknown kind of reader %q: pass pdf or text", args[0])
 }
 
-// The kinds of processes: one runs PDFium, the other reads all other formats and
-// makes sections of PDFium's pages.
+// The kinds of processes: one runs PDFium, the other reads all other formats, and turns the
+// pages from PDFium into sections.
 const (
 	kindPDF  = "pdf"
 	kindText = "text"
 )
 
-// answer reads one file. An error ends the process.
-func answer(conn *process.Server, f process.Frame) error {
+// respond reads a file. An error makes the process exit.
+func respond(conn *process.Server, f process.Frame) error {
 	req, err := decodeRequest(f.Payload)
 	if f.Kind != requestFrame || err != nil {
 		return errors.New("unexpected frame: want a request")
@@ -59,8 +59,8 @@ func answer(conn *process.Server, f process.Frame) error {
 		return err
 	}
 	defer file.Close()
-	a := &answering{conn: conn, sent: time.Now()}
-	// The server bounds the time.
+	a := &response{conn: conn, flushed: time.Now()}
+	// The service enforces the time limit.
 	limits := extract.Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
 	r := &local{limits: limits, formats: formats(a.pdf)}
 	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
@@ -75,37 +75,37 @@ func answer(conn *process.Server, f process.Frame) error {
 		err = conn.Send(doneFrame, encodeInfo(info, a.last), nil)
 	}
 	if err == nil && a.last {
-		err = errors.New("pages of an abandoned file are still coming")
+		err = errors.New("discard the rest of a PDF: exit")
 	}
 	return err
 }
 
-// answering is an answer that is being sent.
-type answering struct {
-	conn   *process.Server
-	enc    process.Encoder
-	sent   time.Time // the last flush
-	failed error     // of sending
-	last   bool      // the process ends after it: pages of its file are still coming
+// response is a response that is being sent.
+type response struct {
+	conn    *process.Server
+	enc     process.Encoder
+	flushed time.Time
+	failed  error // of sending
+	last    bool  // the process exits afterwards, because more pages of the PDF follow
 }
 
-// emit sends a part of a section; the buffer is flushed ten times a second.
-func (a *answering) emit(s extract.Section) error {
+// emit sends a part of a section. The buffer is flushed ten times a second.
+func (a *response) emit(s extract.Section) error {
 	a.enc.B = a.enc.B[:0]
 	encodeSection(&a.enc, s)
 	a.send(sectionFrame)
 	return a.failed
 }
 
-func (a *answering) send(k process.Kind) {
+func (a *response) send(k process.Kind) {
 	a.failed = errors.Join(a.failed, a.conn.Write(k, a.enc.B))
-	if now := time.Now(); now.Sub(a.sent) > time.Second/10 {
+	if now := time.Now(); now.Sub(a.flushed) > time.Second/10 {
 		a.failed = errors.Join(a.failed, a.conn.Flush())
-		a.sent = now
+		a.flushed = now
 	}
 }
 
-func (a *answering) step(step string, page, pages int) {
+func (a *response) step(step string, page, pages int) {
 	a.enc.B = a.enc.B[:0]
 	a.enc.Text(step)
 	a.enc.Int(page)
@@ -113,13 +113,13 @@ func (a *answering) step(step string, page, pages int) {
 	a.send(stepFrame)
 }
 
-// pdf lays out the pages that follow the request. If PDFium stopped in the middle
-// of the file, the pages before are kept, with a warning.
-func (a *answering) pdf(_ context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
-	w.LeaveFor(extract.Allowance(f.Size) / 2) // the amount of text is unknown
+// pdf turns the pages that follow the request into sections. If PDFium failed in the middle
+// of the file, it keeps the pages before, with a warning.
+func (a *response) pdf(_ context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
+	w.Reserve(extract.Allowance(f.Size) / 2) // the amount of text is unknown
 	var doc pdfium.Document
 	var layout *pdf.Layout
-	if a.failed = errors.Join(a.failed, a.conn.Flush()); a.failed != nil { // which asks for the pages
+	if a.failed = errors.Join(a.failed, a.conn.Flush()); a.failed != nil { // the Reader sends pages after the first step
 		return extract.Info{}, a.failed
 	}
 	for {

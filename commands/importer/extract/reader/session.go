@@ -13,7 +13,7 @@ import (
 	"annals/events/fault"
 )
 
-// session is the reading of one file.
+// session reads one file.
 type session struct {
 	*pooled
 	p        *process.Process
@@ -21,13 +21,13 @@ type session struct {
 	emit     func(extract.Section) error
 	progress extract.Progress
 	check    checker
-	spent    time.Duration // waiting for the process
-	feeder   *feeder       // of the pages of a PDF
+	spent    time.Duration // in waiting for the process
+	feeder   *feeder       // sends the pages of a PDF
 }
 
 func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.Info, err error) {
 	s.p.Unusable = true
-	_ = s.p.Begin(s.limits.Time) // a system without such limits says so in the report
+	_ = s.p.Begin(s.limits.Time) // if the system has no such limits, the sandbox report lists that
 	req := request{path: s.file.Name(), name: name, pages: s.limits.Pages, textBytes: s.limits.TextBytes}
 	if err := s.p.Send(requestFrame, req.encode(), s.file); err != nil && !process.IsEnd(err) {
 		return extract.Info{}, fault.Errorf(fault.Unavailable, "send a file to the reader process: %w", err)
@@ -36,23 +36,23 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		if s.feeder == nil {
 			return
 		}
-		if s.p.Unusable { // it may no longer read pages, so sending one could block
+		if s.p.Unusable { // it may have stopped reading pages, so that sending one blocks
 			s.p.Kill()
 		}
 		fed := s.feeder.end()
 		s.p.Unusable = s.p.Unusable || fed != nil
 		if fed != nil && (err == nil || !fault.Is(err, fault.Invalid)) {
-			err = fed // which ended the process
+			err = fed // because of which the feeder killed the process
 		}
 	}()
 	timeout := s.limits.Time
-	if pdf { // it also waits for pages, whose reading has a limit of its own
+	if pdf { // also waits for PDFium, which has its own limit
 		timeout = 2*timeout + time.Minute
 	}
 	for {
 		begun := time.Now()
 		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
-		s.spent += time.Since(begun) // excludes the time of emit
+		s.spent += time.Since(begun) // without the time of emit
 		if ctx.Err() != nil {
 			return extract.Info{}, ctx.Err()
 		}
@@ -73,13 +73,13 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 					s.feeder = s.feed(ctx)
 				}
 			default:
-				err = errInvalidAnswer
+				err = errInvalidResponse
 			}
 		} else {
-			err = errInvalidAnswer
+			err = errInvalidResponse
 		}
-		if errors.Is(err, errInvalidAnswer) {
-			return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+		if errors.Is(err, errInvalidResponse) {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidResponse)
 		}
 		if err != nil {
 			return extract.Info{}, err
@@ -89,11 +89,11 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 
 func (s *session) section(payload []byte) error {
 	if len(payload) > maxSectionFrame {
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	section, err := decodeSection(payload)
 	if err != nil {
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	if err := s.check.section(section); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *session) step(payload []byte) error {
 	d := process.Decoder{B: payload}
 	step, page, pages := d.Text(), d.Int(), d.Int()
 	if d.End() != nil || step != "reading" {
-		return errInvalidAnswer
+		return errInvalidResponse
 	}
 	s.progress(step, page, pages)
 	return nil
@@ -117,7 +117,7 @@ func (s *session) done(payload []byte) (extract.Info, error) {
 		err = s.check.info(&info)
 	}
 	if err != nil {
-		return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+		return extract.Info{}, fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidResponse)
 	}
 	s.p.Unusable = last
 	return info, nil
@@ -126,7 +126,7 @@ func (s *session) done(payload []byte) (extract.Info, error) {
 func (s *session) failed(payload []byte) error {
 	f, err := decodeFailure(payload)
 	if err != nil || len(f.text) > maxWarning || !utf8.ValidString(f.text) {
-		return fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidAnswer)
+		return fault.Errorf(fault.Invalid, "the file could not be read: %w", errInvalidResponse)
 	}
 	s.p.Unusable = f.last
 	if !f.file {
@@ -135,7 +135,7 @@ func (s *session) failed(payload []byte) error {
 	return fault.Errorf(fault.Invalid, "%s", f.text)
 }
 
-// died returns the error for a process that ended in the middle of the file.
+// died returns the error for a process that died while reading the file.
 func (s *session) died(d process.Death) error {
 	switch d.Cause {
 	case process.Stopped:
@@ -152,5 +152,5 @@ func (s *session) died(d process.Death) error {
 		return fault.Errorf(fault.Invalid, "reading the file takes more than %d MiB of memory (--extract-memory): split it, save it again as PDF or plain text, "+
 			"or ask the operator for more", s.limits.Memory>>20)
 	}
-	return fault.Errorf(fault.Invalid, "the file is damaged: it crashed the process that read it; save it again and upload that")
+	return fault.Errorf(fault.Invalid, "the file is damaged: it crashed the process that read it: save it again, and upload the new file")
 }

@@ -7,16 +7,16 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// scopedSignals is the first version of Landlock that refuses signals to
-// processes outside of the sandbox.
+// scopedSignals is the first Landlock ABI that refuses signals to processes outside of the
+// sandbox.
 const scopedSignals = 6
 
-// landlocked makes the kernel refuse all access to paths, TCP ports and, if it can, signals
-// and abstract sockets. It returns the version of Landlock.
+// landlocked makes the kernel refuse access to all paths and TCP ports and, if it supports
+// that, signals and abstract sockets. It returns the Landlock ABI.
 func landlocked() (abi int, err error) {
 	abi, err = ll.LandlockGetABIVersion()
 	if err != nil || abi < 1 {
-		return 0, errors.New("the kernel has none")
+		return 0, errors.New("not supported by the kernel")
 	}
 	return abi, landlock.V7.BestEffort().Restrict()
 }

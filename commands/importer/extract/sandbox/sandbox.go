@@ -1,24 +1,24 @@
-// Package sandbox drops all rights of a process that it does not need to read one file:
-// its environment, its files, the network, other processes, and memory and processor
-// time beyond a limit. The kernel enforces them as far as it can; Report lists which are in
-// force. It imports no other package of this module.
+// Package sandbox drops everything from a process that it does not need to read a file: its
+// environment, access to files, the network and other processes, and memory and CPU time
+// beyond a limit. Report lists which of these measures the kernel enforces. The package
+// imports no other package of this module.
 package sandbox
 
 import "strings"
 
 // Rules are the limits that differ between processes.
 type Rules struct {
-	Memory   int64 // most bytes of writable memory; 0 means no limit
-	Reserved int64 // bytes of it that are allocated, but not touched yet
+	Memory   int64 // bytes of writable memory; 0 means no limit
+	Reserved int64 // bytes of it that are allocated but not touched yet
 }
 
-// Report lists the measures that are in force in a process after it entered its sandbox,
-// and those that are not, with the reason.
+// Report lists the measures that are in force in a sandboxed process, and those that are not,
+// with the reason.
 type Report struct {
 	Holds, Lacks []string
 }
 
-// String returns the report as one line.
+// String returns the report as a single line.
 func (r Report) String() string {
 	line := "holds: " + strings.Join(r.Holds, ", ")
 	if len(r.Holds) == 0 {
@@ -30,7 +30,7 @@ func (r Report) String() string {
 	return line
 }
 
-// Note adds a measure to Holds if err is nil, and otherwise, with the reason, to Lacks.
+// Note adds a measure to Holds if err is nil, and otherwise to Lacks, with err as the reason.
 func (r *Report) Note(measure string, err error) {
 	if err == nil {
 		r.Holds = append(r.Holds, measure)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be a process that has the filter of system
-// calls alone, without Landlock, and tries to signal another process.
+// TestMain also makes the test binary a process with only the system call filter, without
+// Landlock, that tries to signal another process.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != "signal" {
 		os.Exit(m.Run())
@@ -77,18 +77,18 @@ func TestFilterRefusesSignals(t *testing.T) {
 	}
 	for _, try := range signalTries {
 		if want := try.name + ": operation not permitted"; !strings.Contains(string(out), want) {
-			t.Errorf("the filtered process prints %q, want %q", out, want)
+			t.Errorf("the filtered process printed %q, want %q", out, want)
 		}
 	}
 	if !strings.Contains(string(out), "itself: <nil>") {
-		t.Errorf("a process cannot signal itself, as Go needs: %q", out)
+		t.Errorf("the process cannot signal itself, which Go needs: %q", out)
 	}
-	if _, err := ours.Write([]byte("x")); err != nil { // would send what F_SETSIG says to the owner
+	if _, err := ours.Write([]byte("x")); err != nil { // would send the signal of F_SETSIG to the owner
 		t.Fatal(err)
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("the other process was ended: %v", err)
+		t.Errorf("the other process exited: %v", err)
 		ended <- err
 	case <-time.After(50 * time.Millisecond):
 	}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-var errNotHere = errors.New("not built for " + runtime.GOOS)
+var errUnsupported = errors.New("not supported on " + runtime.GOOS)
 
-// Configure gives a command that is about to be started an empty environment.
+// Configure clears the environment of a command.
 func Configure(cmd *exec.Cmd) { cmd.Env = []string{} }
 
-// Begin does nothing here.
+// Begin does nothing on this system.
 func Begin() {}
 
 // Enter reports that this system has no sandbox.
@@ -25,22 +25,22 @@ func Enter(Rules) Report {
 		r.Note("empty environment", nil)
 	}
 	for _, measure := range []string{"memory limit", "Landlock", "seccomp", "no signals to other processes"} {
-		r.Note(measure, errNotHere)
+		r.Note(measure, errUnsupported)
 	}
 	return r
 }
 
-// LimitCPU returns an error here.
-func LimitCPU(int, time.Duration, time.Duration) error { return errNotHere }
+// LimitCPU is not supported on this system.
+func LimitCPU(int, time.Duration, time.Duration) error { return errUnsupported }
 
-// UsedCPU is not available here.
-func UsedCPU(int) (time.Duration, error) { return 0, errNotHere }
+// UsedCPU is not supported on this system.
+func UsedCPU(int) (time.Duration, error) { return 0, errUnsupported }
 
-// Yield is not available here.
-func Yield(int, bool) error { return errNotHere }
+// Yield is not supported on this system.
+func Yield(int, bool) error { return errUnsupported }
 
-// OverCPU returns false, because processor time is not limited here.
+// OverCPU returns false: there is no CPU limit on this system.
 func OverCPU(*os.ProcessState, time.Duration) bool { return false }
 
-// Resident returns 0, because it is unknown here.
+// Resident returns 0: it is unknown on this system.
 func Resident(int) int64 { return 0 }

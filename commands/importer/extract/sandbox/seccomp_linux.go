@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls that a program in Go needs to compute, and to
-// read and write what is open already. All others fail: nothing is opened,
-// connected, executed, traced or forked, and no limit is raised.
+// allowed are the system calls that a Go program needs to compute, and to read and write open
+// descriptors. All others fail, so the process cannot open, connect, execute, trace or fork
+// anything, or raise a limit.
 var allowed = []string{
 	"read", "readv", "pread64", "write", "writev", "recvmsg", "sendmsg", "recvfrom", "sendto", "close", "fstat", "lseek",
 	"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "eventfd2", "poll", "ppoll",
@@ -21,11 +21,10 @@ var allowed = []string{
 	"sched_yield", "sched_getaffinity", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "getrusage", "getrandom",
 }
 
-// conditional returns the system calls that are allowed with some arguments
-// only: new threads, but no new processes; memory that is not shared, since only
-// that is counted, and not executable; signals to this process alone. A
-// descriptor can send signals to other processes, too (F_SETOWN, F_SETSIG,
-// O_ASYNC), so fcntl may do no more than Go's own use of it.
+// conditional returns the system calls that are allowed only with some arguments: new threads,
+// but no processes; memory that is neither shared, which would not be counted, nor
+// executable; signals only to this process. A descriptor can also send signals (F_SETOWN,
+// F_SETSIG, O_ASYNC), so fcntl is limited to what Go uses.
 func conditional() []seccomp.NameWithConditions {
 	equal := func(argument uint32, value int) seccomp.Condition {
 		return seccomp.Condition{Argument: argument, Operation: seccomp.Equal, Value: uint64(value)}
@@ -46,8 +45,7 @@ func conditional() []seccomp.NameWithConditions {
 	return calls
 }
 
-// filterCalls makes the kernel refuse all system calls except those above, for all threads
-// of this process.
+// filterCalls makes the kernel refuse all other system calls in all threads of this process.
 func filterCalls() error {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -55,13 +53,13 @@ func filterCalls() error {
 	}
 	known := func(names []string) (kept []string) {
 		for _, name := range names {
-			if _, ok := info.SyscallNames[name]; ok { // some are of some architectures only
+			if _, ok := info.SyscallNames[name]; ok { // some architectures lack some calls
 				kept = append(kept, name)
 			}
 		}
 		return kept
 	}
-	runtime.LockOSThread() // from the one call to the other
+	runtime.LockOSThread() // LoadFilter makes two calls that need the same thread
 	defer runtime.UnlockOSThread()
 	return seccomp.LoadFilter(seccomp.Filter{
 		NoNewPrivs: true,

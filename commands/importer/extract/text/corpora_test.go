@@ -58,7 +58,7 @@ func TestHostileMarkdownIsReadInTime(t *testing.T) {
 	}
 }
 
-// growing nests each list one deeper by indentation, over many lines.
+// growing returns lines of a list, each nested one level deeper than the one before.
 func growing(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -67,7 +67,7 @@ func growing(n int) string {
 	return out.String()
 }
 
-// backticks has runs of every length, so that none finds its end.
+// backticks returns runs of backticks of different lengths, so that none is closed.
 func backticks(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -100,7 +100,7 @@ func TestChaptersOfNovels(t *testing.T) {
 	}
 }
 
-// metadata is what a file of the trees begins with, which is not all kept.
+// metadata matches front matter, which is not all kept in the text.
 var metadata = regexp.MustCompile(`^(?s:---\n.*?\n---\n|\+\+\+\n.*?\n\+\+\+\n|<!--\{\n.*?\n\}-->\n)`)
 
 func TestMarkdownCorpora(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	encodingSample = 64 << 10  // bytes that an encoding is guessed from
-	bufferBytes    = 256 << 10 // bytes that are read of a large file at a time
+	encodingSample = 64 << 10  // bytes by which an encoding is guessed
+	bufferBytes    = 256 << 10 // bytes of a file that are read at a time
 )
 
-// marks are the byte order marks, longest first where one begins another.
+// marks are the byte order marks. A mark that another one starts with comes after it.
 var marks = []struct {
 	mark string
 	enc  encoding.Encoding // nil: UTF-8
@@ -40,14 +40,13 @@ var marks = []struct {
 // file is a file of text in any encoding.
 type file struct {
 	extract.File
-	nuls int64 // found in the text that was read, which has spaces for them
+	nuls int64 // that were replaced by spaces so far
 }
 
-// decoded returns the file's text as UTF-8, without its byte order mark; bytes that
-// are invalid in the file's encoding become U+FFFD or stay as they are. The encoding
-// is detected by, in this order: a byte order mark, NULs at every other byte (UTF-16
-// without a mark), validity as UTF-8, the statistics of a sample. If all fail it is
-// windows-1252. Binary files are refused.
+// decoded returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid
+// in the file's encoding become U+FFFD or are unchanged. The encoding is detected by, in this
+// order: a byte order mark; NULs in every other byte (UTF-16 without a mark); validity as UTF-8;
+// and statistics of a sample. The default is windows-1252. Binary files are refused.
 func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 	head := make([]byte, min(f.Size, encodingSample))
 	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -62,7 +61,7 @@ func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 		return f.decode(enc, 0), nil
 	}
 	if isBinary(head) {
-		return nil, fault.Errorf(fault.Invalid, "the file is named %s but holds no text", extract.Extension(f.Name))
+		return nil, fault.Errorf(fault.Invalid, "the file is named %s but contains no text: rename it, or upload another file", extract.Extension(f.Name))
 	}
 	bad, err := f.firstInvalidUTF8(ctx, head)
 	if err != nil {
@@ -87,8 +86,7 @@ func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
 	return &withoutNULs{r: r, count: &f.nuls}
 }
 
-// withoutNULs reads text with a space for each run of NULs, because NULs may separate
-// words.
+// withoutNULs replaces each run of NULs by a space, because NULs may separate words.
 type withoutNULs struct {
 	r     io.Reader
 	count *int64
@@ -128,8 +126,8 @@ func (w *withoutNULs) compact(b []byte) int {
 	return kept
 }
 
-// firstInvalidUTF8 returns the offset of the first byte of the file that is
-// not UTF-8, or -1. head is what the file begins with.
+// firstInvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1. head is the
+// start of the file.
 func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
 	if int64(len(head)) == f.Size && utf8.Valid(head) {
 		return -1, nil
@@ -160,8 +158,7 @@ func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error)
 	}
 }
 
-// incompleteRune returns how many bytes at the end of b begin a rune that b
-// does not hold to its end.
+// incompleteRune returns the number of bytes of a truncated rune at the end of b.
 func incompleteRune(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -185,12 +182,12 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// utf16WithoutMark recognises UTF-16 by its NULs, all in the same half of their two
-// bytes. Western text has them nearly everywhere. Text of other scripts has them at
-// spaces and line ends only, and is not plausible as text of single bytes. A few stray
-// NULs are not enough. b is the beginning of a file of this size.
+// utf16WithoutMark returns the encoding of UTF-16 without a byte order mark, or nil. Such text has
+// NULs, all in the same byte of a pair. In Western text almost every character has one. In other
+// scripts only spaces and line ends do, and the text is implausible in single-byte encodings. A
+// few stray NULs are not enough. b is the start of a file of this size.
 func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
-	if len(b) < 16 || size%2 != 0 && size < encodingSample { // larger ones may be cut short
+	if len(b) < 16 || size%2 != 0 && size < encodingSample { // a larger file may be truncated
 		return nil
 	}
 	b = b[:len(b)&^1]
@@ -220,14 +217,14 @@ func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
 	return enc
 }
 
-// isSensibleUTF16 reports whether b decodes without unpaired surrogates, and to hardly
-// any character that is not printable.
+// isSensibleUTF16 reports whether b decodes without unpaired surrogates, and with few
+// non-printable characters.
 func isSensibleUTF16(b []byte, enc encoding.Encoding) bool {
 	text, err := enc.NewDecoder().Bytes(b)
 	if err != nil {
 		return false
 	}
-	text = bytes.TrimSuffix(text, []byte("\ufffd")) // a pair may be cut at the end
+	text = bytes.TrimSuffix(text, []byte("\ufffd")) // a pair may be truncated
 	all, odd := 0, 0
 	for _, r := range string(text) {
 		all++
@@ -241,8 +238,8 @@ func isSensibleUTF16(b []byte, enc encoding.Encoding) bool {
 	return odd*20 <= all
 }
 
-// isBinary reports whether b has too many control characters for a text. NULs do not
-// count: a power failure leaves runs of them in files.
+// isBinary reports whether b has too many control characters for text. It ignores NULs, because a
+// power failure can leave runs of them in a text file.
 func isBinary(b []byte) bool {
 	control, rest := 0, 0
 	for _, c := range b {
@@ -258,21 +255,21 @@ func isBinary(b []byte) bool {
 	return control*20 > rest || rest == 0
 }
 
-// guess returns the encoding of a sample that is not valid UTF-8. nil is UTF-8: the
+// guess returns the encoding of a sample that is not valid UTF-8. It returns nil for UTF-8 if the
 // sample has only a few invalid bytes.
 func guess(sample []byte) encoding.Encoding {
-	good, bad := 0, 0
+	valid, invalid := 0, 0
 	for i := 0; i < len(sample); {
 		r, n := utf8.DecodeRune(sample[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			bad++
+			invalid++
 		case n > 1:
-			good++
+			valid++
 		}
 		i += n
 	}
-	if good > 10*bad {
+	if valid > 10*invalid {
 		return nil
 	}
 	result, err := chardet.NewTextDetector().DetectBest(sample)

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	maxFrontMatter = 64 << 10 // bytes; a longer one is text
-	// Metadata that is nested deeper or longer than people write it is not parsed,
-	// because the time and memory of parsers grow with its square, or worse.
+	maxFrontMatter = 64 << 10 // bytes; longer front matter is text
+	// Front matter beyond these limits is not parsed: the time and memory of the parsers
+	// grow with the square of its size, or worse.
 	maxMatterDepth = 32
 	maxMatterLines = 4_000
 )
 
-// matter is the block of metadata that a Markdown file begins with.
+// matter is the front matter of a Markdown file: a block of metadata at its start.
 type matter struct {
 	title  string
 	text   string // the other fields, as a Markdown list
-	length int    // of the block, in bytes; 0 if the file has none
+	length int    // in bytes; 0 if the file has none
 }
 
-// matterFormat is one way to write metadata: a line before it, and one after.
+// matterFormat is a format of front matter, between a start line and an end line.
 type matterFormat struct {
 	start, end string
 	decode     func(body []byte, fields *yaml.Node) error
-	simple     func(body []byte) bool
+	simple     func(body []byte) bool // reports whether decode is safe
 }
 
 var matterFormats = []matterFormat{
@@ -40,10 +40,10 @@ var matterFormats = []matterFormat{
 	{"<!--{", "}-->", asNode(jsonFields), simpleJSON},
 }
 
-var errHardMatter = errors.New("the metadata is nested too deep or too long")
+var errComplexMatter = errors.New("parse the front matter: it is too deep or too long")
 
-// frontMatter reads the block of metadata that a Markdown file begins with
-// (YAML, TOML, or JSON in a comment, as Go's own site has it).
+// frontMatter parses the front matter of a Markdown file: YAML, TOML, or JSON in a comment as on
+// Go's web site.
 func frontMatter(source []byte) matter {
 	head := source[:min(len(source), maxFrontMatter)]
 	format, start, end, length := matterBlock(head)
@@ -52,7 +52,7 @@ func frontMatter(source []byte) matter {
 	}
 	body := head[start:end]
 	var fields yaml.Node
-	err := errHardMatter
+	err := errComplexMatter
 	if bytes.Count(body, []byte("\n")) <= maxMatterLines && format.simple(body) {
 		err = format.decode(body, &fields)
 	}
@@ -61,10 +61,10 @@ func frontMatter(source []byte) matter {
 	}
 	isText := len(bytes.TrimSpace(body)) > 0 && (fields.Kind != yaml.MappingNode || len(fields.Content) == 0)
 	switch {
-	case err != nil: // broken, but metadata all the same if it looks so
+	case err != nil: // it may be invalid front matter
 		return brokenMatter(body, length)
 	case isText && format.start == "---" && onlyComments(body):
-	case isText: // between two rules
+	case isText: // text between two horizontal rules
 		return matter{}
 	}
 	m := fieldsOf(&fields)
@@ -72,8 +72,8 @@ func frontMatter(source []byte) matter {
 	return m
 }
 
-// matterBlock returns where metadata begins and ends in the head of a file, and where
-// the text after it begins; format is nil if there is none.
+// matterBlock returns the start and end of the front matter in the head of a file, and its length
+// with both lines around it. format is nil if there is none.
 func matterBlock(head []byte) (format *matterFormat, start, end, length int) {
 	for at := 0; at < len(head); {
 		next := lineEnd(head, at)
@@ -94,8 +94,8 @@ func matterBlock(head []byte) (format *matterFormat, start, end, length int) {
 	return nil, 0, 0, 0
 }
 
-// simpleYAML reports whether a block is simple enough to parse. It counts brackets, even in
-// strings, and the lists and keys that begin on one line.
+// simpleYAML reports whether a block is simple enough to parse. It counts brackets, even those in
+// strings, and the lists and keys that start on the same line.
 func simpleYAML(body []byte) bool {
 	for line := range bytes.Lines(body) {
 		marks := 0
@@ -124,9 +124,8 @@ func simpleYAML(body []byte) bool {
 func simpleJSON(body []byte) bool { return simpleNesting(body, `"`, "") }
 func simpleTOML(body []byte) bool { return simpleNesting(body, `"'`, "#") }
 
-// simpleNesting reports whether a block is simple enough to parse. It counts brackets and
-// the dots of a name, outside of strings and comments. A backslash escapes within double
-// quotes.
+// simpleNesting reports whether a block is simple enough to parse. It counts brackets, and the
+// dots of a name, outside of strings and comments. In double quotes a backslash is an escape.
 func simpleNesting(body []byte, quotes, comment string) bool {
 	depth, dots := 0, 0
 	for i := 0; i < len(body); i++ {
@@ -154,8 +153,8 @@ func simpleNesting(body []byte, quotes, comment string) bool {
 	return true
 }
 
-// stringLength returns the length of the string that b begins with, including its quotes. A
-// string without an end extends to the end of its line, or of b.
+// stringLength returns the length of the string at the start of b, with its quotes. A string
+// without closing quote extends to the end of the line, or of b.
 func stringLength(b []byte, triples bool) int {
 	quote := b[:1]
 	if triples && len(b) >= 3 && b[1] == b[0] && b[2] == b[0] {
@@ -184,7 +183,7 @@ func onlyComments(body []byte) bool {
 	return true
 }
 
-// brokenMatter keeps the lines of metadata that cannot be parsed.
+// brokenMatter returns front matter that cannot be parsed, as a list of its lines.
 func brokenMatter(body []byte, length int) matter {
 	if !fieldLine.Match(body) {
 		return matter{}
@@ -203,9 +202,8 @@ func brokenMatter(body []byte, length int) matter {
 	return m
 }
 
-// fieldsOf takes the title, the first that is a scalar, from the fields and
-// lists the others in their order. Switches (true, false) and fields without
-// a value say nothing to a reader and are left out.
+// fieldsOf returns the first title that is a scalar, and lists the other fields in their order. It
+// leaves out booleans and fields without a value.
 func fieldsOf(fields *yaml.Node) matter {
 	var m matter
 	var list strings.Builder
@@ -223,9 +221,8 @@ func fieldsOf(fields *yaml.Node) matter {
 	return m
 }
 
-// scalars appends the scalars below n in order, those of a mapping after
-// their names. The value of an alias is listed at its anchor only, which bounds the
-// list by the size of its source.
+// scalars appends the scalars below n in order, in a mapping after their names. It skips aliases,
+// whose value is listed at the anchor, so the list cannot be larger than the source.
 func scalars(list []string, n *yaml.Node) []string {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -250,7 +247,7 @@ func scalars(list []string, n *yaml.Node) []string {
 	return list
 }
 
-// writeItem adds text as one line of a list.
+// writeItem adds text as a line of a list.
 func writeItem(list *strings.Builder, text string) {
 	if words := strings.Fields(text); len(words) > 0 {
 		list.WriteString("- " + strings.Join(words, " ") + "\n")
@@ -262,7 +259,7 @@ var (
 	titleLine = regexp.MustCompile(`(?im)^title\s*[:=]\s*(.+)$`)
 )
 
-// asNode makes a decoder of maps one of YAML nodes.
+// asNode turns a decoder of maps into one of YAML nodes.
 func asNode(decode func(data []byte, v any) error) func([]byte, *yaml.Node) error {
 	return func(data []byte, node *yaml.Node) error {
 		fields := map[string]any{}
@@ -273,9 +270,9 @@ func asNode(decode func(data []byte, v any) error) func([]byte, *yaml.Node) erro
 	}
 }
 
-// jsonFields reads the text between the braces of a JSON object.
+// jsonFields decodes the text between the braces of a JSON object.
 func jsonFields(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(append(append([]byte("{"), data...), '}')))
-	d.UseNumber() // keeps their digits
+	d.UseNumber() // keeps the digits of numbers
 	return d.Decode(v)
 }

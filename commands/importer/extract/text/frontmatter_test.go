@@ -12,7 +12,7 @@ import (
 	"annals/commands/importer/extract/text"
 )
 
-func TestHostileMetadataIsReadInTime(t *testing.T) {
+func TestHostileFrontMatterIsReadInTime(t *testing.T) {
 	yamlBomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'z'; c++ {
 		yamlBomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
@@ -50,25 +50,25 @@ func TestHostileMetadataIsReadInTime(t *testing.T) {
 			source := name + "\n" + body + "\n" + cmp.Or(end, name) + "\n# The text\n"
 			begun := time.Now()
 			readMarkdown(t, source)
-			if took := time.Since(begun); took > 2*time.Second { // minutes, without bounds
+			if took := time.Since(begun); took > 2*time.Second { // it would take minutes without limits
 				t.Errorf("%s %s: %d bytes took %v", name, attack, len(source), took)
 			}
 		}
 	}
 }
 
-func TestMetadataWithinBoundsIsRead(t *testing.T) {
+func TestFrontMatterWithinLimitsIsParsed(t *testing.T) {
 	for _, c := range []struct{ source, title, text string }{
 		{"+++\ntitle = \"A [[[[ b.c.d. \\\" e\"\nsite.owner.name = 'x'\n+++\nrest", "A [[[[ b.c.d. \" e", "- site: owner: name: x\n"},
 		{"+++\n# a.b.c.d\ntitle = \"\"\"\nA\n[[[\"\"\"\nv = 1.5\n+++\nrest", "A\n[[[", "- v: 1.5\n"},
 		{"<!--{\n\"Title\": \"T {[\", \"a\": {\"b\": [1, 2]}\n}-->\nrest", "T {[", "- a: b: 1, 2\n"},
 		{"\n---\ntitle: don't [stop\ndate: 2020-01-02\n---\nrest", "don't [stop", "- date: 2020-01-02\n"},
 		{"+++\ntitle = 'T'\nn = \"" + strings.Repeat("1.", 100) + "\"\n+++\nrest", "T", "- n: " + strings.Repeat("1.", 100) + "\n"},
-		// What is not parsed is kept line by line.
+		// Too complex to be parsed: kept line by line.
 		{"+++\ntitle = \"T\"\n" + strings.Repeat("a.", 100) + "b = 1\n+++\nrest", "T", "- " + strings.Repeat("a.", 100) + "b = 1\n"},
 	} {
 		if title, text := readMarkdown(t, c.source); title != c.title || text != c.text+"\nrest" {
-			t.Errorf("%.80q has the title %q and the text %.80q, want %q and %.80q", c.source, title, text, c.title, c.text)
+			t.Errorf("%.80q: title %q and text %.80q, want %q and %.80q", c.source, title, text, c.title, c.text)
 		}
 	}
 }

@@ -7,18 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-const maxTextHeading = 100 // bytes of a line of plain text that may be a heading
+const maxTextHeading = 100 // bytes of a heading in plain text
 
-// divisions are the words that, before a number, head a division of a text,
-// with the level of it.
+// divisions are the words before the number of a chapter or other division, with its level.
 var divisions = map[string]int{
 	"volume": 1, "part": 1, "book": 1, "act": 1, "teil": 1, "band": 1, "buch": 1, "partie": 1, "livre": 1, "parte": 1, "libro": 1,
 	"chapter": 2, "kapitel": 2, "chapitre": 2, "capítulo": 2, "capitulo": 2, "capitolo": 2, "hoofdstuk": 2, "rozdział": 2, "глава": 2,
 	"adventure": 2, "letter": 2, "canto": 2, "scene": 2, "appendix": 2, "anhang": 2, "annexe": 2, "article": 2, "section": 3,
 }
 
-// textHeading reports whether a line after a blank one may be a heading, and its level if a
-// blank line follows. With level 0 it is a heading only if it is underlined.
+// textHeading reports whether a line after a blank line may be a heading, and its level if a
+// blank line follows. If the level is 0, the line is a heading only if it is underlined.
 func textHeading(line, trimmed []byte) (level int, possible bool) {
 	if c, _ := utf8.DecodeRune(trimmed); !unicode.IsLetter(c) && !unicode.IsDigit(c) {
 		return 0, false
@@ -39,7 +38,8 @@ func textHeading(line, trimmed []byte) (level int, possible bool) {
 	return 0, !indented && !bytes.Contains(trimmed, []byte("  "))
 }
 
-// divisionLevel reads "CHAPTER IV", "Chapter 12. Of Whales", "PART ONE".
+// divisionLevel returns the level of a heading such as "CHAPTER IV", "Chapter 12. Of Whales" or
+// "PART ONE", or 0.
 func divisionLevel(text string) int {
 	word, rest, ok := strings.Cut(text, " ")
 	if !ok || len(word) > 12 {
@@ -71,7 +71,7 @@ var numberWords = map[string]bool{
 	"ten": true, "eleven": true, "twelve": true, "first": true, "second": true, "third": true, "fourth": true, "fifth": true, "last": true,
 }
 
-// isNumeral reports whether s is a number: 12, IV, A, Three.
+// isNumeral reports whether s is a number, such as 12, IV, A or Three.
 func isNumeral(s string) bool {
 	if s == "" || len(s) > 12 {
 		return false
@@ -82,9 +82,8 @@ func isNumeral(s string) bool {
 	return strings.Trim(s, "0123456789.") == "" || strings.Trim(s, "IVXLC") == "" || strings.Trim(s, "ivxlc") == ""
 }
 
-// numberedLevel reads "1.2 Title", and "3  Title" with the two spaces that
-// typists set there ("3. Do this" is as likely an item of a list, and "3 June"
-// a date).
+// numberedLevel returns the level of a heading such as "1.2 Title", or "3  Title" with two spaces,
+// or 0. "3. Do this" may be a list item, and "3 June" a date.
 func numberedLevel(text string) int {
 	number, title, ok := strings.Cut(text, " ")
 	title = strings.TrimSpace(title)
@@ -108,7 +107,7 @@ func numberedLevel(text string) int {
 	return min(len(parts), 6)
 }
 
-// lowerWords counts the words of more than three letters in lower case.
+// lowerWords returns the number of lower-case words of more than three letters.
 func lowerWords(words []string) int {
 	n := 0
 	for _, w := range words {
@@ -119,8 +118,8 @@ func lowerWords(words []string) int {
 	return n
 }
 
-// isCapitals reports whether the line is a title in capitals: up to ten
-// words, one of them with four letters, and no end of a sentence.
+// isCapitals reports whether the line is a title in capitals: up to ten words, one of them of four
+// letters, without punctuation at the end.
 func isCapitals(text string) bool {
 	letters, run, longest := 0, 0, 0
 	for _, r := range text {
@@ -141,8 +140,8 @@ func isCapitals(text string) bool {
 		!strings.ContainsAny(text[len(text)-1:], ".,;!?")
 }
 
-// underline returns the level that a line of "=" (1) or "-" (2) gives to the
-// title of n bytes above it, or 0.
+// underline returns the level of a heading of n bytes that a line underlines: 1 for "=", 2 for
+// "-", and 0 if the line is no underline.
 func underline(line []byte, n int) int {
 	if len(line) < 3 || len(line) < n/2 || len(line) > n+5 {
 		return 0

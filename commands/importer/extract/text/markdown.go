@@ -16,10 +16,10 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-const maxParsed = 8 << 20 // bytes of Markdown that are parsed whole; longer files are read line by line
+const maxParsed = 8 << 20 // bytes of a Markdown file that is parsed; larger ones are read line by line
 
-// readMarkdown parses Markdown whole, or reads it line by line if that takes too
-// much.
+// readMarkdown parses Markdown or, if that would take too much time or memory, reads it line by
+// line.
 func readMarkdown(ctx context.Context, f *file, w *extract.Writer) (extract.Info, error) {
 	r, err := f.decoded(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func readMarkdown(ctx context.Context, f *file, w *extract.Writer) (extract.Info
 	if err := m.w.Write(m.matter.text + "\n"); err != nil {
 		return m.info(), err
 	}
-	if tooHard(source.Bytes()) {
+	if tooComplex(source.Bytes()) {
 		err = m.scan(ctx, &source, f.Size)
 	} else {
 		err = m.parse(ctx, source.Bytes())
@@ -74,7 +74,7 @@ func (m *markdown) info() extract.Info {
 	return extract.Info{Title: cmp.Or(m.matter.title, m.top, m.first)}
 }
 
-// begin starts a section, unless there are too many: then ok is false.
+// begin starts a section. ok is false if there are too many.
 func (m *markdown) begin(level int, title string) (ok bool, err error) {
 	if title == "" || m.w.Sections() >= extract.MaxSections {
 		return false, nil
@@ -86,8 +86,8 @@ func (m *markdown) begin(level int, title string) (ok bool, err error) {
 	return true, m.w.Begin(level, title)
 }
 
-// blocks parses blocks only, which is enough for headings: inline Markdown may be
-// slow to parse, or deep.
+// blocks parses only blocks, which is enough for headings. Inline markup may be slow to parse, or
+// deeply nested.
 var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 
 func (m *markdown) parse(ctx context.Context, source []byte) error {
@@ -124,7 +124,7 @@ func (m *markdown) parse(ctx context.Context, source []byte) error {
 	return m.write(ctx, source[written:])
 }
 
-// write writes text in blocks, which bounds copying.
+// write writes text in blocks, to limit copying.
 func (m *markdown) write(ctx context.Context, b []byte) error {
 	for len(b) > 0 {
 		n := len(b)
@@ -142,8 +142,8 @@ func (m *markdown) write(ctx context.Context, b []byte) error {
 	return nil
 }
 
-// headingSpan returns where the lines of a heading begin and end in the
-// source, the underline of a setext heading included.
+// headingSpan returns the start and end of a heading in the source, including the underline of a
+// setext heading.
 func headingSpan(h *ast.Heading, source []byte) (start, end int) {
 	first, last := h.Lines().At(0), h.Lines().At(h.Lines().Len()-1)
 	start = bytes.LastIndexByte(source[:first.Start], '\n') + 1
@@ -154,7 +154,7 @@ func headingSpan(h *ast.Heading, source []byte) (start, end int) {
 	return start, end
 }
 
-// lineEnd returns the offset after the line that holds offset i.
+// lineEnd returns the offset after the end of the line at offset i.
 func lineEnd(source []byte, i int) int {
 	if n := bytes.IndexByte(source[min(i, len(source)):], '\n'); n >= 0 {
 		return i + n + 1
@@ -172,19 +172,19 @@ func headingSource(h *ast.Heading, source []byte) []byte {
 	return b.Bytes()
 }
 
-// titles parses the one line that a heading's text is.
+// titles parses a heading's text, which is a single line.
 var titles = parser.NewParser(
 	parser.WithBlockParsers(util.Prioritized(parser.NewATXHeadingParser(parser.WithHeadingAttribute()), 100), util.Prioritized(parser.NewParagraphParser(), 200)),
 	parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 
-// inlineText returns the plain text of a heading: no emphasis, no links, no
-// trailing attributes. At most extract.MaxTitle bytes of it are read.
+// inlineText returns the plain text of a heading, without emphasis, links and attributes. It reads
+// at most extract.MaxTitle bytes.
 func inlineText(b []byte) string {
 	if len(b) > extract.MaxTitle {
 		b = b[:extract.MaxTitle-incompleteRune(b[:extract.MaxTitle])]
 	}
 	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
-	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") || hasHardMarks(b) {
+	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") || hasManyMarks(b) {
 		return extract.CleanTitle(withoutControls(b))
 	}
 	source := append([]byte("# "), b...)
@@ -217,8 +217,8 @@ func unescaped(b []byte) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 }
 
-// scan reads Markdown line by line: it knows headings that begin with "#"
-// and code between fences, and no other structure.
+// scan reads Markdown line by line. It recognises only headings that start with "#" and fenced
+// code.
 func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 	lines := newLines(ctx, r, size)
 	out := textBlock{w: m.w}
@@ -257,7 +257,7 @@ func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 	return out.flush()
 }
 
-// unindented returns the line without up to three spaces before it.
+// unindented removes up to three spaces at the start of a line.
 func unindented(line []byte) []byte {
 	for i := 0; i < 3 && len(line) > 0 && line[0] == ' '; i++ {
 		line = line[1:]
@@ -265,8 +265,7 @@ func unindented(line []byte) []byte {
 	return line
 }
 
-// fenceMark returns the backticks or tildes that begin a line, if at least
-// three.
+// fenceMark returns the backticks or tildes at the start of a line, if there are at least three.
 func fenceMark(line []byte) []byte {
 	line = unindented(line)
 	if len(line) < 3 || line[0] != '`' && line[0] != '~' {
@@ -279,7 +278,7 @@ func fenceMark(line []byte) []byte {
 	return line[:n]
 }
 
-// atxHeading reads "## Title ##"; the level of any other line is 0.
+// atxHeading parses a heading such as "## Title ##". The level of other lines is 0.
 func atxHeading(line []byte) (level int, title []byte) {
 	line = unindented(line)
 	rest := bytes.TrimLeft(line, "#")

@@ -3,18 +3,21 @@ package text
 import "bytes"
 
 const (
-	maxLines   = 150_000   // of Markdown that are parsed whole; each may become a node
-	maxNodes   = 500_000   // of those lines; some 200 bytes each
-	maxNesting = 100       // quotes and lists in each other that are parsed
-	maxWork    = 200 << 20 // of going through open quotes and lists; about a second
-	openWork   = 128       // of going through one of them, in columns of indentation
-	maxMarks   = 64        // that may be inline markup, in a heading; more stay as they are
-	maxBraces  = 4         // of attributes in a heading
+	// Limits of Markdown that is parsed.
+	maxLines   = 150_000
+	maxNodes   = 500_000   // about 200 bytes each
+	maxNesting = 100       // of quotes and lists
+	maxWork    = 200 << 20 // units of work for open quotes and lists, about a second
+	openWork   = 128       // units for an open quote or list; one more for each column of indentation
+
+	// Limits of a heading whose inline markup is parsed.
+	maxMarks  = 64
+	maxBraces = 4
 )
 
-// tooHard reports whether the source has too many lines, or too deeply nested quotes and
-// lists, for a parser that builds a tree.
-func tooHard(source []byte) bool {
+// tooComplex reports whether the source has too many lines, or too deeply nested quotes and lists,
+// for a parser that builds a tree.
+func tooComplex(source []byte) bool {
 	var n nesting
 	for lines := 0; len(source) > 0; lines++ {
 		line := source[:lineEnd(source, 0)]
@@ -27,13 +30,13 @@ func tooHard(source []byte) bool {
 	return false
 }
 
-// nesting follows which quotes and lists may be open, by the columns of
-// their marks. A parser goes through all of them on each line, and through
-// the indentation for each.
+// nesting estimates the cost of parsing. It tracks which quotes and lists may be open, by the
+// columns of their marks. On each line a parser visits all of them, and scans the indentation for
+// each.
 type nesting struct {
-	open  []int // columns, rising
+	open  []int // columns, ascending
 	work  int
-	nodes int // that a parser may make
+	nodes int // of the tree, at most
 	deep  bool
 }
 
@@ -56,8 +59,8 @@ prefix:
 			break prefix
 		}
 	}
-	n.nodes += 1 + 2*marks               // a list and an item for each
-	if len(bytes.TrimSpace(line)) == 0 { // leaves all lists open
+	n.nodes += 1 + 2*marks               // a list and an item for each mark
+	if len(bytes.TrimSpace(line)) == 0 { // a blank line closes no list
 		n.work += len(n.open) * openWork
 		return
 	}
@@ -69,7 +72,7 @@ prefix:
 	n.deep = len(n.open) > maxNesting && marks > 0 && !isRule(line)
 }
 
-// mark opens what is marked at a column, and closes what is not above it.
+// mark closes quotes and lists at this column or after it, and opens one there.
 func (n *nesting) mark(column int) {
 	for len(n.open) > 0 && n.open[len(n.open)-1] >= column {
 		n.open = n.open[:len(n.open)-1]
@@ -77,21 +80,21 @@ func (n *nesting) mark(column int) {
 	n.open = append(n.open, column)
 }
 
-// isListMark reports whether b begins with the mark of a list item, or with
-// the end of one that has a number.
+// isListMark reports whether b starts with the mark of a list item, or with what follows the
+// number in one.
 func isListMark(b []byte) bool {
 	return bytes.IndexByte([]byte("-*+.)"), b[0]) >= 0 && (len(b) == 1 || bytes.IndexByte([]byte(" \t\r\n"), b[1]) >= 0)
 }
 
-// isRule reports whether the line is nothing but dashes, stars or dots, as
-// lines across a page and in tables of contents are.
+// isRule reports whether the line has only dashes, stars or dots, such as a horizontal rule or a
+// line of a table of contents.
 func isRule(line []byte) bool {
 	return len(bytes.Trim(line, "-*+. \t\r\n")) == 0 && !bytes.Contains(line, []byte("- -"))
 }
 
-// hasHardMarks reports whether a heading has too many brackets and similar marks, mostly
-// unpaired, which would take long to parse.
-func hasHardMarks(heading []byte) bool {
+// hasManyMarks reports whether a heading has so many brackets and similar marks, mostly unpaired,
+// that parsing it would take long.
+func hasManyMarks(heading []byte) bool {
 	marks, braces := 0, 0
 	for _, c := range heading {
 		switch c {

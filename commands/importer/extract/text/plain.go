@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes of a line; a longer one is read in pieces
-	blockBytes = 32 << 10 // bytes of text that are written together
+	maxLine    = 64 << 10 // bytes; longer lines are read in pieces
+	blockBytes = 32 << 10 // bytes of text written at a time
 )
 
 // readPlain reads plain text in constant memory.
@@ -39,15 +39,15 @@ func readPlain(ctx context.Context, f *file, w *extract.Writer) (extract.Info, e
 	return extract.Info{Title: t.title}, err
 }
 
-// textReader finds the headings of a plain text. It keeps one line, the candidate,
-// until the next line decides whether it is a heading.
+// textReader finds headings in plain text. It buffers a line, the candidate, until the next line
+// shows whether it is a heading.
 type textReader struct {
 	out         textBlock
 	title       string
-	lines       int    // seen so far
-	blankBefore int    // blank lines before this one
-	candidate   []byte // without its line end; empty if there is none
-	level       int    // of the candidate, if a blank line follows; 0 if only an underline makes it a heading
+	lines       int    // read so far
+	blankBefore int    // blank lines before the next one
+	candidate   []byte // without line end; empty if there is none
+	level       int    // of the candidate if a blank line follows; 0 if it must be underlined
 }
 
 func (t *textReader) line(b []byte, whole bool) error {
@@ -64,7 +64,7 @@ func (t *textReader) line(b []byte, whole bool) error {
 		heading := string(t.candidate)
 		t.candidate = t.candidate[:0]
 		if level > 0 && t.out.w.Sections() < extract.MaxSections {
-			if t.out.w.Sections() == 0 && t.out.empty() { // what a text begins with is its name
+			if t.out.w.Sections() == 0 && t.out.empty() { // a heading at the start is the title
 				t.title, level = cmp.Or(t.title, heading), 1
 			}
 			if err := t.out.begin(level, heading); err != nil {
@@ -96,7 +96,7 @@ func (t *textReader) line(b []byte, whole bool) error {
 	return t.out.line(b, whole)
 }
 
-// finish writes the last line.
+// finish writes the candidate, if any, and flushes.
 func (t *textReader) finish() error {
 	if len(t.candidate) > 0 {
 		if err := t.out.line(t.candidate, true); err != nil {
@@ -106,8 +106,7 @@ func (t *textReader) finish() error {
 	return t.out.flush()
 }
 
-// titleField reads the line "Title: …" that electronic texts have near their
-// beginning.
+// titleField returns the title in a line "Title: …", as near the start of electronic books, or "".
 func titleField(line []byte) string {
 	if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(name), "title") {
 		return strings.TrimSpace(string(value))
@@ -115,20 +114,19 @@ func titleField(line []byte) string {
 	return ""
 }
 
-// lines reads a text line by line; a line longer than maxLine comes in pieces, cut
-// after a space if there is one. Lines end in "\n", in "\r\n", or in "\r" in a text
-// that has no "\n" near its beginning.
+// lines reads text line by line. It splits lines longer than maxLine, after a space if possible.
+// Lines end in "\n" or "\r\n", or in "\r" if there is no "\n" near the start.
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner
 	end     byte // of a line; 0 if not known yet
 	count   int
 	stopped error
-	text    []byte // the line without its end, valid until the next
+	text    []byte // the line without its end, valid until the next call of next
 	whole   bool   // false if the line continues
 }
 
-// newLines reads lines of r, which holds about size bytes.
+// newLines returns the lines of r, which has about size bytes.
 func newLines(ctx context.Context, r io.Reader, size int64) *lines {
 	l := &lines{ctx: ctx, scanner: bufio.NewScanner(r)}
 	buffer := min(max(size+1, 512), bufferBytes)
@@ -192,7 +190,7 @@ func (l *lines) err() error {
 	return l.scanner.Err()
 }
 
-// textBlock gathers lines into blocks for an extract.Writer.
+// textBlock collects lines into blocks for an extract.Writer.
 type textBlock struct {
 	w   *extract.Writer
 	buf []byte
@@ -224,8 +222,8 @@ func (b *textBlock) flush() error {
 	return err
 }
 
-// withoutControls returns the text without control characters other than
-// tabs and line ends; a form feed counts as a line end.
+// withoutControls removes control characters other than tabs and line ends. Form feeds become line
+// ends.
 func withoutControls(b []byte) string {
 	if !hasControls(b) {
 		return string(b)
@@ -247,13 +245,14 @@ func withoutControls(b []byte) string {
 
 func isControl(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f }
 
-// hasControls checks eight bytes at a time, because it is called with all text.
+// hasControls reports whether b has control characters. It checks eight bytes at a time, because
+// it is called for all text.
 func hasControls(b []byte) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
 		x := binary.LittleEndian.Uint64(b)
 		del := x ^ 0x7f*ones
-		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte below a space, none that is DEL
+		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte is below a space or DEL
 			continue
 		}
 		if slices.ContainsFunc(b[:8], isControl) {

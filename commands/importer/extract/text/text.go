@@ -1,6 +1,5 @@
-// Package text reads plain text and Markdown in any usual encoding: the headings
-// of both, and the metadata that Markdown begins with. It imports the port
-// extract and events/fault.
+// Package text reads plain text and Markdown in all common encodings. It recognises headings, and
+// the front matter of Markdown. It imports extract and events/fault.
 package text
 
 import (
@@ -10,14 +9,14 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// Read reads plain text in constant memory. It recognises headings by their words and by
-// the blank lines around them.
+// Read reads plain text in constant memory. It recognises headings by their words, and by blank
+// lines around them.
 func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	return read(ctx, f, w, readPlain)
 }
 
-// ReadMarkdown cuts Markdown at its headings; sections keep the source as it
-// is. Headings inside quotes, lists and code do not begin sections.
+// ReadMarkdown splits Markdown at its headings, except those in quotes, lists and code. The text
+// of sections is the Markdown source.
 func ReadMarkdown(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	return read(ctx, f, w, readMarkdown)
 }
@@ -26,7 +25,7 @@ func read(ctx context.Context, f extract.File, w *extract.Writer, by func(contex
 	encoded := file{File: f}
 	info, err := by(ctx, &encoded, w)
 	if encoded.nuls > 0 {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("The file holds zero bytes where text should be (%d in all); they are read as spaces.", encoded.nuls))
+		info.Warnings = append(info.Warnings, fmt.Sprintf("The file contains zero bytes (%d in all), which are read as spaces: it may be damaged.", encoded.nuls))
 	}
 	return info, err
 }

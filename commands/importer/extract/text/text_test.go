@@ -116,8 +116,8 @@ func TestBinaryFilesAreRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ content, want string }{
 		"empty.txt":  {"", "is empty"},
-		"binary.txt": {strings.Repeat(string(all), 400), "holds no text"},
-		"nul.md":     {strings.Repeat("\x00", 100), "holds no text"},
+		"binary.txt": {strings.Repeat(string(all), 400), "contains no text"},
+		"nul.md":     {strings.Repeat("\x00", 100), "contains no text"},
 		"a.txt":      {"%PDF-1.7\nbinary", "named .txt but is a PDF"},
 		"a.md":       {"\x89PNG\r\n\x1a\n", "is a PNG image"},
 		"a.pdf":      {"PK\x03\x04", "named .pdf but is a ZIP archive"},
@@ -125,7 +125,7 @@ func TestBinaryFilesAreRefused(t *testing.T) {
 		"noext":      {"text", `files of type "" cannot be read`},
 	} {
 		if _, _, err := extracttest.Read(t, name, []byte(c.content)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want an invalid file: %q", name, err, c.want)
+			t.Errorf("%s: %v, want invalid with %q", name, err, c.want)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestPlainTextHeadings(t *testing.T) {
 	}
 }
 
-func TestMarkdownIsCutAtItsHeadings(t *testing.T) {
+func TestMarkdownIsSplitAtHeadings(t *testing.T) {
 	source := "Before\n\n# One *two* ##\nText\n```\n# no heading\n```\n> # quoted\n\nTitle\nover lines\n===\n\n- # listed\n\n    # code\n\n### `C#` &amp; \\*more\\* [link](x) ![alt](y) {#id}\nlast\n#\n#hashtag\n<!--\n# comment\n-->\n## \n"
 	for name, big := range map[string]string{"parsed": "", "scanned": strings.Repeat("> ", 101) + "deep\n"} {
 		got, _, err := extracttest.Read(t, "a.md", []byte(source+big))
@@ -205,7 +205,7 @@ func TestMarkdownIsCutAtItsHeadings(t *testing.T) {
 			titles = append(titles, fmt.Sprintf("%d %s", s.Level, s.Title))
 		}
 		want := []string{"0 ", "1 One two", "1 Title over lines", "3 C# & *more* link alt"}
-		if name == "scanned" { // knows only ATX headings and fences
+		if name == "scanned" { // recognises only ATX headings and fences
 			want = []string{"0 ", "1 One two", "3 C# & *more* link alt", "1 comment"}
 		}
 		if err != nil || !reflect.DeepEqual(titles, want) {
@@ -250,7 +250,7 @@ func TestFrontMatter(t *testing.T) {
 }
 
 func TestOrdinaryMarkdownIsParsed(t *testing.T) {
-	for name, source := range map[string]string{ // whose last heading is one only for a parser
+	for name, source := range map[string]string{ // the last heading is recognised only by the parser
 		"lists":   strings.Repeat("- a\n  - b\n    - c\n\n      text\n\n      1. d\n", 10_000),
 		"quotes":  strings.Repeat("> a\n> > b\n\n", 30_000),
 		"rules":   strings.Repeat(strings.Repeat("-", 300)+"\n\n"+strings.Repeat("* ", 90)+"\n\n", 100),
@@ -259,7 +259,7 @@ func TestOrdinaryMarkdownIsParsed(t *testing.T) {
 	} {
 		got, _, err := extracttest.Read(t, "a.md", []byte(source+"\n\nUnderlined\n===\n"))
 		if err != nil || len(got) == 0 || got[len(got)-1].Title != "Underlined" {
-			t.Errorf("%s are not parsed: %v", name, err)
+			t.Errorf("%s: read line by line, want it parsed: %v", name, err)
 		}
 	}
 	got, _, err := extracttest.Read(t, "a.md", []byte("# {a} {b} `c` **d** "+strings.Repeat("[", 200)+"\n\n# "+strings.Repeat("*e* ", 20)+"\n"))

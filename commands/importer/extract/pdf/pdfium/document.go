@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxFile     = 2<<30 - 1 // bytes; PDFium counts them in 32 bits
-	maxOutline  = 10_000    // bookmarks; outlines may be cyclic
-	maxOutlineL = 16        // levels of them
+	maxFile         = 2<<30 - 1 // bytes; PDFium's offsets have 32 bits
+	maxOutline      = 10_000    // bookmarks; outlines may be cyclic
+	maxOutlineLevel = 16
 )
 
-// document is an open file.
+// document is an open PDF.
 type document struct {
 	*engine
 	ref   references.FPDF_DOCUMENT
@@ -24,13 +24,13 @@ type document struct {
 	forms *forms
 }
 
-// unreadable is the reason why a file cannot be read, as a sentence for its owner.
+// unreadable is the reason why a file cannot be read, for its owner.
 type unreadable string
 
 func (u unreadable) Error() string { return string(u) }
 
-// open opens a PDF. Closing the document closes the file. If the file itself cannot be
-// read, the error is an unreadable.
+// open opens a PDF. Closing the document closes the file. The error is an unreadable if the
+// file is at fault.
 func (e *engine) open(file *os.File) (*document, error) {
 	info, err := file.Stat()
 	switch {
@@ -38,7 +38,7 @@ func (e *engine) open(file *os.File) (*document, error) {
 	case info.Size() == 0:
 		err = unreadable("the file is empty")
 	case info.Size() > maxFile:
-		err = unreadable("the PDF is larger than 2 GiB")
+		err = unreadable("the PDF is larger than 2 GiB: split it, and upload the parts")
 	}
 	if err != nil {
 		file.Close()
@@ -64,12 +64,12 @@ func (e *engine) open(file *os.File) (*document, error) {
 func openError(err error) error {
 	switch {
 	case errors.Is(err, pdferrors.ErrPassword):
-		return unreadable("the PDF is protected by a password; save it without one and import it again")
+		return unreadable("the PDF is protected by a password: save it without a password, and import it again")
 	case errors.Is(err, pdferrors.ErrSecurity):
-		return unreadable("the PDF is encrypted in a way that cannot be read")
+		return unreadable("the PDF is encrypted in a way that is not supported: save it without encryption, and import it again")
 	case errors.Is(err, pdferrors.ErrFormat), errors.Is(err, pdferrors.ErrFile), errors.Is(err, pdferrors.ErrPage),
 		errors.Is(err, pdferrors.ErrUnknown), errors.Is(err, pdferrors.ErrSuccess), errors.Is(err, pdferrors.ErrUnexpected):
-		return unreadable("the file is not a PDF, or too damaged to be opened")
+		return unreadable("the file is not a PDF, or too damaged to be opened: save it again, and upload the new file")
 	}
 	return err
 }
@@ -80,8 +80,8 @@ func (d *document) close() error {
 	return errors.Join(err, d.file.Close())
 }
 
-// describe returns the document's number of pages, title and outline. It leaves out what is
-// missing or malformed.
+// describe returns the document's number of pages, title and outline, without what is missing
+// or malformed.
 func (d *document) describe() Document {
 	out := Document{Pages: d.pages, Outline: d.outline()}
 	if meta, err := d.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: d.ref, Tag: "Title"}); err == nil {
@@ -90,13 +90,13 @@ func (d *document) describe() Document {
 	return out
 }
 
-// outline walks the bookmarks in order, bounded because they may be cyclic.
+// outline returns the bookmarks in order. Their number is limited, because they may be cyclic.
 func (d *document) outline() []Bookmark {
 	var out []Bookmark
 	var walk func(parent *references.FPDF_BOOKMARK, level int)
 	walk = func(parent *references.FPDF_BOOKMARK, level int) {
 		first, err := d.FPDFBookmark_GetFirstChild(&requests.FPDFBookmark_GetFirstChild{Document: d.ref, Bookmark: parent})
-		if err != nil || level > maxOutlineL {
+		if err != nil || level > maxOutlineLevel {
 			return
 		}
 		for mark := first.Bookmark; mark != nil && len(out) < maxOutline; {
@@ -138,7 +138,7 @@ func (d *document) bookmark(mark references.FPDF_BOOKMARK, level int) Bookmark {
 	return b
 }
 
-// destination returns the target of a bookmark, its own or that of its action.
+// destination returns the target of a bookmark or of its action.
 func (d *document) destination(mark references.FPDF_BOOKMARK) (references.FPDF_DEST, bool) {
 	direct, err := d.FPDFBookmark_GetDest(&requests.FPDFBookmark_GetDest{Document: d.ref, Bookmark: mark})
 	if err == nil && direct.Dest != nil {

@@ -1,8 +1,7 @@
-// Package pdfium reads the text of PDF files with PDFium, in processes that may hang,
-// crash or exceed their memory without affecting the service. Readers starts and
-// ends the processes, Serve runs in them, and frames go between the two over a
-// process.Conn. The package imports extract/process, extract/sandbox and
-// events/fault.
+// Package pdfium reads the text of PDF files with PDFium, in processes that may hang, crash or
+// exceed their memory without affecting the service. Readers starts and kills the processes,
+// Serve runs in them, and the two exchange frames of package process. The package imports
+// extract/process, extract/sandbox and events/fault.
 package pdfium
 
 import (
@@ -18,26 +17,26 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-const wasmPage = 64 << 10 // bytes of a page of WebAssembly memory
+const wasmPage = 64 << 10 // size of a page of WebAssembly memory
 
-// engine is one instance of PDFium within this process. PDFium runs as
-// WebAssembly that sees no files, no network and no environment, and whose
-// memory is bounded. It is not safe for concurrent use.
+// engine is an instance of PDFium in this process. PDFium is WebAssembly: it has no access to
+// files, network and environment, and its memory is limited. It is not safe for concurrent
+// use.
 type engine struct {
 	pdf.Pdfium
 	pool     pdf.Pool
 	cache    wazero.CompilationCache
-	space    []byte     // for the window on the open file
+	space    []byte     // buffer of the open file's window
 	memory   api.Memory // of PDFium
-	reserved []byte     // the same, unless the system cannot reserve it
+	reserved []byte     // the range reserved for memory; nil if the system cannot reserve one
 }
 
-// memoryOfPDFium returns how many bytes of a process's memory are for PDFium.
-func memoryOfPDFium(memory int64) int64 { return max(memory-overhead, leastPDFium) }
+// memoryOfPDFium returns PDFium's share of a process's memory.
+func memoryOfPDFium(memory int64) int64 { return max(memory-overhead, minPDFium) }
 
-// newEngine starts PDFium with at most memory bytes. It takes the compiled code from
-// cacheDir, or else compiles it, which takes about a second, and stores it there. An
-// empty cacheDir stores nothing.
+// newEngine starts PDFium with a limit of memory bytes. It loads the compiled code from
+// cacheDir. If there is none, it compiles PDFium, which takes about a second, and stores the
+// code there. If cacheDir is empty, it stores nothing.
 func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 	e := &engine{space: make([]byte, 128<<10)}
 	defer func() {
@@ -48,16 +47,16 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(uint32(min(memory/wasmPage, 65536)))
 	if cacheDir != "" {
 		if err := os.MkdirAll(cacheDir, 0o700); err != nil {
-			return nil, fmt.Errorf("create the compile cache: %w", err)
+			return nil, fmt.Errorf("create the cache of compiled PDFium: %w", err)
 		}
 		if e.cache, err = wazero.NewCompilationCacheWithDir(cacheDir); err != nil {
-			return nil, fmt.Errorf("open the compile cache: %w", err)
+			return nil, fmt.Errorf("open the cache of compiled PDFium: %w", err)
 		}
 		config = config.WithCompilationCache(e.cache)
 	}
 	e.pool, err = webassembly.Init(webassembly.Config{
 		MinIdle: 1, MaxIdle: 1, MaxTotal: 1,
-		FSConfig:      wazero.NewFSConfig(), // the default would mount / into the sandbox
+		FSConfig:      wazero.NewFSConfig(), // the default would give PDFium access to /
 		RuntimeConfig: config,
 		Stdout:        io.Discard,
 		Stderr:        io.Discard,
@@ -88,8 +87,7 @@ func (e *engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// window is a file read through one buffer: PDFium asks for its bytes in
-// pieces of half a kilobyte, mostly one after the other.
+// window is a buffered file. PDFium reads pieces of half a kilobyte, mostly sequentially.
 type window struct {
 	file  *os.File
 	size  int64
@@ -101,7 +99,7 @@ type window struct {
 
 func (w *window) Seek(offset int64, whence int) (int64, error) {
 	if whence != io.SeekStart || offset < 0 {
-		return 0, errors.New("only offsets from the start are supported")
+		return 0, errors.New("seek in the PDF: only offsets from the start are supported")
 	}
 	w.at = offset
 	return offset, nil
@@ -120,7 +118,7 @@ func (w *window) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if w.at < w.start || w.at+int64(len(p)) > w.start+int64(len(w.buf)) {
-		// Begin a little earlier: files are also searched backwards.
+		// Start a little before: PDFium also searches backwards.
 		w.start = max(0, w.at-int64(len(w.space)/4))
 		n, err := w.file.ReadAt(w.space, w.start)
 		if n == 0 && err != nil {

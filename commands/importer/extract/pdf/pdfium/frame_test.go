@@ -7,7 +7,7 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-func TestMessagesComeBackAsTheyWere(t *testing.T) {
+func TestEncodeAndDecodeMessages(t *testing.T) {
 	doc := Document{Pages: 7, Title: "tïtle", Outline: []Bookmark{{Level: 1, Title: "a", Page: 2, Y: 3.5}, {Level: 2, Title: "", Page: 0, Y: -1}}}
 	if got, err := DecodeDocument(doc.Encode()); err != nil || !reflect.DeepEqual(got, doc) {
 		t.Errorf("DecodeDocument = %+v, %v, want %+v", got, err, doc)
@@ -29,8 +29,8 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// FuzzMessages holds that no bytes make the decoders panic or take more memory
-// than there are bytes, and that what they accept is what they would write.
+// Decoders must not panic, or allocate more memory than the payload has bytes. What they accept
+// must be encoded to the same value.
 func FuzzMessages(f *testing.F) {
 	var e process.Encoder
 	(&Page{Number: 1, Lines: []Line{{Text: "x", Size: 10}}, Notes: []string{"n"}}).Encode(&e)
@@ -50,7 +50,7 @@ func FuzzMessages(f *testing.F) {
 		var e process.Encoder
 		page.Encode(&e)
 		if again, err := DecodePage(e.B); err != nil || !reflect.DeepEqual(again, page) {
-			t.Errorf("%+v comes back as %+v, %v", page, again, err)
+			t.Errorf("%+v was decoded as %+v, %v", page, again, err)
 		}
 	})
 }

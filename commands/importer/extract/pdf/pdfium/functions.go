@@ -8,15 +8,15 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// functions is PDFium's module with its functions looked up once. Wazero allocates
-// a stack for every lookup, and go-pdfium looks functions up for each call.
+// functions is PDFium's module with a cache of its functions. go-pdfium looks up the function
+// at each call, and wazero allocates a stack for each lookup.
 type functions struct {
 	api.Module
 	known map[string]api.Function
 }
 
-// ExportedFunction returns the function called name, the same one each time: calls
-// of it must not overlap.
+// ExportedFunction returns the function with a name. As it is always the same one, calls of it
+// must not be concurrent.
 func (f *functions) ExportedFunction(name string) api.Function {
 	known, ok := f.known[name]
 	if !ok {
@@ -26,20 +26,20 @@ func (f *functions) ExportedFunction(name string) api.Function {
 	return known
 }
 
-// keepFunctions lets all calls of an instance go through functions. Its module
-// is an exported field of a type that go-pdfium does not export.
+// keepFunctions replaces the module of an instance by functions. It uses reflection, because
+// the type with the field Module is not exported.
 func keepFunctions(instance pdf.Pdfium) (api.Module, error) {
 	implementation := reflect.Indirect(reflect.ValueOf(instance.GetImplementation()))
 	if implementation.Kind() != reflect.Struct {
-		return nil, errors.New("use go-pdfium: this version hides its implementation")
+		return nil, errors.New("replace the module of go-pdfium: this version hides its implementation")
 	}
 	field := implementation.FieldByName("Module")
 	if !field.IsValid() || !field.CanSet() {
-		return nil, errors.New("use go-pdfium: this version hides its module")
+		return nil, errors.New("replace the module of go-pdfium: this version hides its module")
 	}
 	module, ok := field.Interface().(api.Module)
 	if !ok {
-		return nil, errors.New("use go-pdfium: this version does not run on wazero")
+		return nil, errors.New("replace the module of go-pdfium: this version does not run on wazero")
 	}
 	field.Set(reflect.ValueOf(&functions{module, map[string]api.Function{}}))
 	return module, nil

@@ -9,8 +9,7 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-// TestMain lets the test binary be the process that reads, and processes that
-// fail in all the ways that a reader may.
+// TestMain also makes the test binary a reader process, or one that fails in some way.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] == "" || os.Args[1][0] == '-' {
 		os.Exit(m.Run())
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// fail reads the first page of three of whatever file, and then no more.
+// fail returns the first of three pages, and then fails.
 func fail(s *process.Server, mode string) error {
 	s.Send(openedFrame, Document{Pages: 3}.Encode(), nil)
 	s.Send(doneFrame, nil, nil)
@@ -47,7 +46,7 @@ func fail(s *process.Server, mode string) error {
 	s.Send(pageFrame, e.B, nil)
 	switch mode {
 	case "hang":
-		s.Next() // nothing more comes
+		s.Next() // blocks
 	case "spin":
 		for n := 0; ; n++ {
 		}

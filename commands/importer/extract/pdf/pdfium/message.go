@@ -2,9 +2,9 @@ package pdfium
 
 import "annals/commands/importer/extract/process"
 
-// The kinds of frames. A process gets one request at a time. It answers the request
-// to open a file with opened and done, one for pages with the pages and done, one to
-// close the file with done, and any of them with failed.
+// The kinds of frames. A process handles one request at a time. The response to a request to
+// open a file is opened and done, for pages it is the pages and done, and to close the file it
+// is done. The response to any request may be failed.
 const (
 	requestFrame process.Kind = process.Ready + 1 + iota
 	openedFrame
@@ -13,49 +13,48 @@ const (
 	failedFrame
 )
 
-// Document describes a file before its pages are read.
+// Document describes an open PDF.
 type Document struct {
 	Pages   int
-	Title   string // of the document's metadata, unchanged
+	Title   string // in the document's metadata
 	Outline []Bookmark
 }
 
-// Bookmark is one entry of a document's outline, in the order of the outline.
+// Bookmark is an entry of a document's outline.
 type Bookmark struct {
 	Level int // from 1
 	Title string
-	Page  int     // from 1; 0 if its target is not a page of the document
+	Page  int     // from 1; 0 if it points to no page of the document
 	Y     float32 // from the top of its page, in points; negative if unknown
 }
 
-// Page is one page's text.
+// Page is the text of a page.
 type Page struct {
 	Number        int     // from 1
-	Width, Height float32 // as it is shown, in points
+	Width, Height float32 // as displayed, in points
 	Lines         []Line  // in reading order
-	// Notes are the filled-in form fields of the page as "name: value", its comments,
-	// and the names of attached files.
-	Notes []string
-	Blank bool // neither text nor image is on the page
-	// Broken is set if the page could not be read, or only in part.
-	Broken bool
+	// Notes are the filled-in form fields as "name: value", the comments, and the names
+	// of attached files.
+	Notes  []string
+	Blank  bool // the page has neither text nor images
+	Broken bool // the page could not be read completely
 }
 
-// Line is one line of a page. X, Y and Right are measured in points from the
-// left and the top of the page as it is shown; Y is its baseline.
+// Line is a line of a page. X, Y and Right are in points from the left and top of the page as
+// displayed; Y is the baseline.
 type Line struct {
 	Text        string
 	X, Y, Right float32
-	Size        float32 // of its first letter's font as it is shown, in points; 0 if unknown
-	Weight      float32 // of that font, 400 is regular and 700 bold; 0 if unknown
-	Turned      bool    // it does not run from left to right
+	Size        float32 // of the first letter's font as displayed, in points; 0 if unknown
+	Weight      float32 // of that font: 400 is regular, 700 bold; 0 if unknown
+	Turned      bool    // the text does not run from left to right
 }
 
-// request asks to open a file, to read pages of the open file or, if it is empty, to close
-// the open file.
+// request is the request to open a file, or to read pages of the open file. An empty one is to
+// close the open file.
 type request struct {
-	open        bool   // open the file that is sent with it
-	path        string // of that
+	open        bool   // open the file that is passed with the request
+	path        string // of that file
 	maxPages    int
 	first, last int
 }
@@ -70,7 +69,7 @@ func decodeRequest(b []byte) (request, error) {
 	return r, d.End()
 }
 
-// Encode returns the document as it is sent between processes.
+// Encode returns the document as a payload.
 func (doc Document) Encode() []byte {
 	e := new(process.Encoder).Int(doc.Pages).Text(doc.Title).Int(len(doc.Outline))
 	for _, b := range doc.Outline {
@@ -89,7 +88,7 @@ func DecodeDocument(b []byte) (Document, error) {
 	return doc, d.End()
 }
 
-// Encode appends the page as it is sent between processes.
+// Encode appends the page to a payload.
 func (p *Page) Encode(e *process.Encoder) {
 	e.Int(p.Number)
 	e.Float(p.Width)
@@ -128,8 +127,8 @@ func DecodePage(b []byte) (Page, error) {
 	return p, d.End()
 }
 
-// failure says why a file could not be read, as a sentence for its owner. fatal means that
-// the process must not be used again.
+// failure is the reason why a file could not be read, for its owner. fatal means that the
+// process must not be reused.
 type failure struct {
 	text  string
 	fatal bool

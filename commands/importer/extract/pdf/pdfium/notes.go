@@ -9,22 +9,22 @@ import (
 	"github.com/klippa-app/go-pdfium/structs"
 )
 
-const maxNotes = 5_000 // annotations looked at on one page
+const maxNotes = 5_000 // annotations of a page that are read
 
-// forms is PDFium's handle on a document's form, by which it finds the names and
-// values that a field inherits. It is nil for a document without a form.
+// forms is PDFium's handle of a document's form, which it needs to find inherited names and
+// values of fields. It is nil if the document has no form.
 type forms struct {
 	*engine
 	handle references.FPDF_FORMHANDLE
 }
 
-// form opens the document's form, if it has one.
+// form opens the document's form. It returns nil if there is none.
 func (d *document) form() *forms {
 	kind, err := d.FPDF_GetFormType(&requests.FPDF_GetFormType{Document: d.ref})
 	if err != nil || kind.FormType == enums.FPDF_FORMTYPE_NONE {
 		return nil
 	}
-	// Nothing is displayed: the viewer callbacks do nothing.
+	// The callbacks do nothing, because nothing is displayed.
 	env, err := d.FPDFDOC_InitFormFillEnvironment(&requests.FPDFDOC_InitFormFillEnvironment{
 		Document: d.ref,
 		FormFillInfo: structs.FPDF_FORMFILLINFO{
@@ -82,7 +82,7 @@ func (d *document) notes(page requests.Page, out *Page) error {
 	return nil
 }
 
-// note returns the text of one annotation, or "" if it has none of its own.
+// note returns the text of an annotation, or "".
 func (d *document) note(annot references.FPDF_ANNOTATION) string {
 	kind, err := d.FPDFAnnot_GetSubtype(&requests.FPDFAnnot_GetSubtype{Annotation: annot})
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *document) note(annot references.FPDF_ANNOTATION) string {
 		return d.field(annot)
 	case enums.FPDF_ANNOT_SUBTYPE_FILEATTACHMENT:
 		return join(" ", d.attached(annot), d.value(annot, "Contents"))
-	case enums.FPDF_ANNOT_SUBTYPE_FREETEXT: // text of the page, put there by a comment tool
+	case enums.FPDF_ANNOT_SUBTYPE_FREETEXT: // text added by a comment tool
 		return d.value(annot, "Contents")
 	}
 	contents := d.value(annot, "Contents")
@@ -142,7 +142,7 @@ func (d *document) field(annot references.FPDF_ANNOTATION) string {
 	return join(": ", name, value)
 }
 
-// attached returns the name of the file that an annotation carries.
+// attached returns the name of the file attached to an annotation.
 func (d *document) attached(annot references.FPDF_ANNOTATION) string {
 	file, err := d.FPDFAnnot_GetFileAttachment(&requests.FPDFAnnot_GetFileAttachment{Document: d.ref, Annotation: annot})
 	if err != nil {
@@ -163,7 +163,7 @@ func (d *document) value(annot references.FPDF_ANNOTATION, key string) string {
 	return strings.TrimSpace(strings.TrimRight(got.Value, "\x00"))
 }
 
-// join puts sep between a and b if neither is empty.
+// join returns a and b, separated by sep if neither is empty.
 func join(sep, a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -11,17 +11,17 @@ import (
 	"github.com/klippa-app/go-pdfium/requests"
 )
 
-const maxObjects = 500 // most objects that are checked for images
+const maxObjects = 500 // of a page that are checked for images
 
-// hyphenMark is PDFium's character for a hyphen at the end of a line, without a line end
-// after it. In Line.Text it becomes softHyphen, and the line ends.
+// hyphenMark is PDFium's character for a hyphen at the end of a line. It replaces the line end.
+// In Line.Text it becomes a softHyphen.
 const (
 	hyphenMark = '\ufffe'
 	softHyphen = "\u00ad"
 )
 
-// page reads page n, counted from 1. A damaged page is marked broken; an error means
-// that the engine must not be used again.
+// page reads page n, counted from 1. A damaged page is marked as broken. An error means that
+// the engine must not be used any more.
 func (d *document) page(n int) (*Page, error) {
 	out := &Page{Number: n}
 	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: n - 1})
@@ -38,8 +38,8 @@ func (d *document) page(n int) (*Page, error) {
 	return out, trapped(d.notes(page, out))
 }
 
-// trapped returns err if WebAssembly trapped, which leaves PDFium in an unknown
-// state, and nil for errors that PDFium returned.
+// trapped returns err if WebAssembly trapped, which leaves PDFium in an undefined state, and
+// nil for errors that PDFium returned.
 func trapped(err error) error {
 	if err != nil && (strings.Contains(err.Error(), "wasm") || strings.Contains(err.Error(), "panic")) {
 		return err
@@ -47,14 +47,14 @@ func trapped(err error) error {
 	return nil
 }
 
-// textPage is the text of one page, with the mapping of its coordinates to those of the
-// displayed page.
+// textPage is the text of a page, with what maps its coordinates to those of the displayed
+// page.
 type textPage struct {
 	*document
 	ref      references.FPDF_TEXTPAGE
 	w, h     float32 // unrotated
 	rotation int     // quarter turns clockwise
-	mapped   bool    // indices of runes are indices of characters
+	mapped   bool    // indexes of runes are indexes of characters
 }
 
 func (d *document) lines(page requests.Page, out *Page) error {
@@ -69,7 +69,7 @@ func (d *document) lines(page requests.Page, out *Page) error {
 	}
 	count, err := d.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.ref})
 	if err != nil || count.Count == 0 {
-		out.Blank = !d.pictured(page)
+		out.Blank = !d.hasImage(page)
 		return err
 	}
 	all, err := d.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.ref, StartIndex: 0, Count: count.Count})
@@ -80,8 +80,8 @@ func (d *document) lines(page requests.Page, out *Page) error {
 	return t.split(all.Text, out)
 }
 
-// pictured reports whether a page without text shows an image, perhaps a scan.
-func (d *document) pictured(page requests.Page) bool {
+// hasImage reports whether a page without text has an image, which may be a scan.
+func (d *document) hasImage(page requests.Page) bool {
 	objects, err := d.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
 	if err != nil {
 		return false
@@ -121,7 +121,7 @@ func (t *textPage) measure(page requests.Page, out *Page) error {
 	return nil
 }
 
-// split cuts a page's text into lines and places each by its first and last letter.
+// split splits a page's text into lines, and locates each one.
 func (t *textPage) split(text string, out *Page) error {
 	index := 0 // of the rune at the beginning of text
 	for text != "" {
@@ -139,7 +139,7 @@ func (t *textPage) split(text string, out *Page) error {
 			l := Line{Text: strings.TrimSpace(clean) + suffix}
 			first := index + utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeftFunc(line, blank))
 			last := index + utf8.RuneCountInString(strings.TrimRightFunc(line, blank)) - 1
-			if err := t.place(&l, first, last); err != nil {
+			if err := t.locate(&l, first, last); err != nil {
 				return err
 			}
 			out.Lines = append(out.Lines, l)
@@ -163,8 +163,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// place sets a line's position, by its first and last letter, and its font.
-func (t *textPage) place(l *Line, first, last int) error {
+// locate sets a line's position and font, by its first and last letter.
+func (t *textPage) locate(l *Line, first, last int) error {
 	if !t.mapped {
 		first, last = t.charIndex(first), t.charIndex(last)
 	}
@@ -179,8 +179,7 @@ func (t *textPage) place(l *Line, first, last int) error {
 	if err == nil {
 		l.Weight = float32(weight.FontWeight)
 	}
-	// The matrix has all at once: where the text begins, how much it is
-	// enlarged, and which way it runs.
+	// The matrix has the start of the text, its scale and its direction.
 	matrix, err := t.FPDFText_GetMatrix(&requests.FPDFText_GetMatrix{TextPage: t.ref, Index: first})
 	if err != nil {
 		return trapped(err)
@@ -189,18 +188,18 @@ func (t *textPage) place(l *Line, first, last int) error {
 	l.Size = float32(size.FontSize * math.Hypot(float64(m.C), float64(m.D)))
 	dx, dy := t.turn(m.A, m.B)
 	l.Turned = dx <= 0 || float32(math.Abs(float64(dy))) > dx/4
-	l.X, l.Y = t.shown(m.E, m.F)
+	l.X, l.Y = t.displayed(m.E, m.F)
 	l.Right = l.X
 	box, err := t.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.ref, Index: last})
 	if err == nil {
-		x0, _ := t.shown(box.Rect.Left, box.Rect.Bottom)
-		x1, _ := t.shown(box.Rect.Right, box.Rect.Top)
+		x0, _ := t.displayed(box.Rect.Left, box.Rect.Bottom)
+		x1, _ := t.displayed(box.Rect.Right, box.Rect.Top)
 		l.Right = max(x0, x1)
 	}
 	return trapped(err)
 }
 
-// charIndex returns the character that the nth rune of the text is, or -1.
+// charIndex returns the index of the character for rune n of the text, or -1.
 func (t *textPage) charIndex(n int) int {
 	i, err := t.FPDFText_GetCharIndexFromTextIndex(&requests.FPDFText_GetCharIndexFromTextIndex{TextPage: t.ref, NTextIndex: n})
 	if err != nil {
@@ -209,9 +208,8 @@ func (t *textPage) charIndex(n int) int {
 	return i.CharIndex
 }
 
-// shown turns a point of the page's own coordinates into one of the page as it
-// is shown, measured from its top left.
-func (t *textPage) shown(x, y float32) (float32, float32) {
+// displayed maps a point of the page to the page as displayed, measured from the top left.
+func (t *textPage) displayed(x, y float32) (float32, float32) {
 	switch t.rotation {
 	case 1:
 		return y, x
@@ -223,7 +221,7 @@ func (t *textPage) shown(x, y float32) (float32, float32) {
 	return x, t.h - y
 }
 
-// turn is like shown, but for a direction.
+// turn is displayed for a direction.
 func (t *textPage) turn(dx, dy float32) (float32, float32) {
 	switch t.rotation {
 	case 1:

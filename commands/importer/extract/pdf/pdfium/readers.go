@@ -14,51 +14,48 @@ import (
 	"annals/events/fault"
 )
 
-// The defaults of Config.
+// Defaults of Config, and the lowest usable Memory.
 const (
 	DefaultMemory   = 224 << 20
-	LeastMemory     = 192 << 20 // overhead and leastPDFium, with a margin
-	DefaultTime     = 10 * time.Minute
-	DefaultPageTime = time.Minute
+	LeastMemory     = 192 << 20 // overhead and minPDFium, with a margin
+	defaultTime     = 10 * time.Minute
+	defaultPageTime = time.Minute
 )
 
 const (
-	overhead    = 164 << 20 // bytes that a process needs besides PDFium's own memory
-	leastPDFium = 24 << 20  // least bytes for PDFium, which starts with 17 MiB
-	maxKept     = 120 << 20 // bytes that a process may hold after a file and still be reused
-	compileTime = 5 * time.Minute
+	overhead       = 164 << 20 // bytes that a process needs in addition to PDFium's memory
+	minPDFium      = 24 << 20  // bytes for PDFium, which starts with 17 MiB
+	maxResident    = 120 << 20 // resident bytes above which a process is not reused
+	compileTimeout = 5 * time.Minute
 )
 
-// Config configures how processes are started and limited. Zero fields except Command
-// mean their default.
+// Config configures Readers. Command is required; other fields have defaults.
 type Config struct {
-	// Command is the program and its arguments that call Serve, or Compile if
-	// --compile is added; --cache and --memory are added too.
+	// Command is the program, and arguments that make it call Serve or, if --compile is
+	// appended, Compile. --cache and --memory are appended, too.
 	Command []string
-	// CacheDir keeps the compiled PDFium, with which a process starts in about 50 ms
-	// instead of seconds. Empty means a temporary folder, which Close removes.
+	// CacheDir stores the compiled PDFium, with which a process starts in about 50 ms
+	// instead of seconds. The default is a temporary folder, which Close removes.
 	CacheDir  string
-	Processes int           // most at a time: the number of cores
-	Reserved  int           // how many of them only open files, and never help with another file's pages
-	Memory    int64         // bytes that one process may hold, PDFium's share included: DefaultMemory
-	Time      time.Duration // for one file: DefaultTime
-	PageTime  time.Duration // for one page: DefaultPageTime
-	Idle      time.Duration // after which an unused process is ended: process.DefaultIdle
-	Files     int           // that one process reads before it is replaced: process.DefaultUses
+	Processes int           // that run at a time; default the number of cores
+	Reserved  int           // those of Processes that never read pages of another process's file
+	Memory    int64         // limit of a process in bytes, including PDFium; default DefaultMemory
+	Time      time.Duration // limit for a file; default 10 minutes
+	PageTime  time.Duration // limit for a page; default a minute
+	Idle      time.Duration // see process.Config
+	Files     int           // process.Config.Uses
 }
 
-// Readers reads PDF files in processes. It is safe for concurrent use. Close it
-// at the end.
+// Readers reads PDF files in processes. It is safe for concurrent use. Close it at the end.
 type Readers struct {
-	config Config
-	pool   *process.Pool
-	slots  chan struct{} // holds one for each process that may still be in use
-	// waiting is how many files wait for a slot.
-	waiting atomic.Int32
+	config  Config
+	pool    *process.Pool
+	slots   chan struct{} // contains a token for each process in use
+	waiting atomic.Int32  // files that wait for a slot
 
 	compiling chan struct{} // guards the fields below
 	compiled  bool
-	temporary string // folder to be deleted; "" if there is none
+	temporary string // folder that Close removes; "" if there is none
 }
 
 // New returns Readers that run config.Command.
@@ -70,34 +67,32 @@ func New(config Config) *Readers {
 		config.Memory = DefaultMemory
 	}
 	if config.Time <= 0 {
-		config.Time = DefaultTime
+		config.Time = defaultTime
 	}
 	if config.PageTime <= 0 {
-		config.PageTime = DefaultPageTime
+		config.PageTime = defaultPageTime
 	}
 	return &Readers{config: config, slots: make(chan struct{}, config.Processes), compiling: make(chan struct{}, 1)}
 }
 
-// File is a file to be read.
+// File is a file to read.
 type File struct {
 	*os.File
 	MaxPages int
-	// Alone means that one new process reads it, which reads nothing else.
-	Alone bool
+	Alone    bool // read it in a single new process, which reads nothing else
 }
 
-// Visitor is called with the document first, then with every page in order, both
-// encoded as the process sent them: they may be hostile. An error ends the reading
-// and is returned as it is.
+// Visitor is called with the document, and then with each page in order. Both are payloads from
+// the process, and may be hostile. Read stops at the first error, and returns it as it is.
 type Visitor struct {
 	Document func(pages int, document []byte) error
 	Page     func(number int, page []byte) error
 }
 
-// Read reads a file of at most MaxPages pages. If the file is damaged, or takes too much
-// time or memory, the error is of kind fault.Invalid, and its text is a sentence for the
-// owner; some pages may have been visited. If the process died, maybe because of the file,
-// the error is a process.Died.
+// Read reads a file of at most MaxPages pages. If the file is damaged, or takes too much time
+// or memory, the error is of kind fault.Invalid, with a text for the owner; some pages may have
+// been visited before. If the process died, maybe because of the file, the error is a
+// process.Died.
 func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	r.waiting.Add(1)
 	select {
@@ -116,24 +111,24 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 		return err
 	}
 	defer r.pool.Release(p)
-	first := &reading{Process: p, config: &r.config}
+	first := &session{Process: p, config: &r.config}
 	document, err := first.open(ctx, file, file.MaxPages)
 	p.Unusable = p.Unusable || file.Alone
 	if err != nil {
 		return err
 	}
 	if err := visit.Document(first.all, document); err != nil {
-		p.Unusable = true // the file is still open in it
+		p.Unusable = true // it still has the file open
 		return err
 	}
-	s := &spread{Readers: r, file: file, pages: first.all, visit: visit}
+	s := &parallel{Readers: r, file: file, pages: first.all, visit: visit}
 	err = s.run(ctx, first)
 	p.Unusable = p.Unusable || file.Alone
 	return err
 }
 
-// compile compiles PDFium once for all processes. Compiling takes more memory than
-// a reader process may have, so another process does it.
+// compile compiles PDFium once for all processes. That takes more memory than a reader process
+// may use, so a separate process does it.
 func (r *Readers) compile(ctx context.Context) error {
 	select {
 	case r.compiling <- struct{}{}:
@@ -145,7 +140,7 @@ func (r *Readers) compile(ctx context.Context) error {
 		return nil
 	}
 	if len(r.config.Command) == 0 {
-		return fault.Errorf(fault.Unavailable, "start a PDF reader: no command is configured")
+		return fault.Errorf(fault.Unavailable, "start a PDF reader: no reader process is configured")
 	}
 	if r.config.CacheDir == "" {
 		dir, err := os.MkdirTemp("", "annals-pdf-")
@@ -154,7 +149,7 @@ func (r *Readers) compile(ctx context.Context) error {
 		}
 		r.temporary, r.config.CacheDir = dir, dir
 	}
-	timed, cancel := context.WithTimeout(ctx, compileTime)
+	timed, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	args := append(r.config.Command[1:len(r.config.Command):len(r.config.Command)], "--cache="+r.config.CacheDir)
 	cmd := exec.CommandContext(timed, r.config.Command[0], append(args[:len(args):len(args)], "--compile")...)
@@ -167,14 +162,14 @@ func (r *Readers) compile(ctx context.Context) error {
 	}
 	r.pool = process.NewPool(process.Config{
 		Command: append([]string{r.config.Command[0]}, args...),
-		Memory:  r.config.Memory, Idle: r.config.Idle, Uses: r.config.Files, MaxKept: maxKept,
+		Memory:  r.config.Memory, Idle: r.config.Idle, Uses: r.config.Files, MaxResident: maxResident,
 	})
 	r.compiled = true
 	return nil
 }
 
-// Close ends the idle processes and waits for them. Files in progress are read to the end,
-// and then their processes end.
+// Close kills the idle processes and waits for them. Processes in use are killed when they have
+// read their file.
 func (r *Readers) Close() error {
 	r.compiling <- struct{}{}
 	defer func() { <-r.compiling }()
@@ -184,7 +179,7 @@ func (r *Readers) Close() error {
 	} else {
 		r.pool = process.NewPool(process.Config{})
 		r.compiled = true
-		errs = append(errs, r.pool.Close()) // refuses files from now on
+		errs = append(errs, r.pool.Close()) // so that Read fails from now on
 	}
 	if r.temporary != "" {
 		errs = append(errs, os.RemoveAll(r.temporary))

@@ -32,8 +32,8 @@ func readersOf(t *testing.T, mode string, config Config) *Readers {
 	return r
 }
 
-// written is a PDF of pages that each hold one line.
-func written(t *testing.T, lines ...string) string {
+// linePDF writes a PDF with one line on each page, and returns its path.
+func linePDF(t *testing.T, lines ...string) string {
 	var b strings.Builder
 	var offsets []int
 	object := func(body string) {
@@ -66,7 +66,7 @@ func written(t *testing.T, lines ...string) string {
 	return path
 }
 
-// visitor is a Visitor of what was decoded.
+// visitor is a Visitor of decoded documents and pages.
 type visitor struct {
 	document func(Document) error // may be nil
 	page     func(Page) error
@@ -106,12 +106,12 @@ func pagesOf(ctx context.Context, r *Readers, path string) (pages []Page, err er
 	return pages, err
 }
 
-// anyFile is a file for processes that do not look into it.
+// anyFile is a file for processes that do not read it.
 const anyFile = "readers_test.go"
 
 func TestLinePositions(t *testing.T) {
 	r := readersOf(t, "serve", Config{})
-	pages, err := pagesOf(t.Context(), r, written(t, "upright", "quarter", "half", "three quarters"))
+	pages, err := pagesOf(t.Context(), r, linePDF(t, "upright", "quarter", "half", "three quarters"))
 	if err != nil || len(pages) != 4 {
 		t.Fatalf("Read = %d pages, %v", len(pages), err)
 	}
@@ -124,14 +124,14 @@ func TestLinePositions(t *testing.T) {
 			t.Fatalf("page %d: %+v", i+1, p)
 		}
 		if l := p.Lines[0]; l.X != want.x || l.Y != want.y || l.Turned != want.turned || l.Size != 12 {
-			t.Errorf("page %d: line at %v, %v, turned %t, size %v, want %+v and 12", i+1, l.X, l.Y, l.Turned, l.Size, want)
+			t.Errorf("page %d: line at %v, %v, turned %t, size %v; want %+v and size 12", i+1, l.X, l.Y, l.Turned, l.Size, want)
 		}
 	}
 }
 
-func TestAProcessServesFileAfterFile(t *testing.T) {
+func TestProcessIsReused(t *testing.T) {
 	r := readersOf(t, "serve", Config{Processes: 1, Files: 3})
-	path := written(t, "one")
+	path := linePDF(t, "one")
 	var idle []int
 	for range 6 {
 		if _, err := pagesOf(t.Context(), r, path); err != nil {
@@ -139,14 +139,14 @@ func TestAProcessServesFileAfterFile(t *testing.T) {
 		}
 		idle = append(idle, r.pool.Idle())
 	}
-	if want := []int{1, 1, 0, 1, 1, 0}; !slices.Equal(idle, want) { // the third file of each ends it
-		t.Errorf("after each of 6 files %v processes were kept, want %v", idle, want)
+	if want := []int{1, 1, 0, 1, 1, 0}; !slices.Equal(idle, want) { // each process is replaced after 3 files
+		t.Errorf("idle processes after each of 6 files = %v, want %v", idle, want)
 	}
 }
 
-func TestFilesAreReadSideBySide(t *testing.T) {
+func TestFilesAreReadConcurrently(t *testing.T) {
 	r := readersOf(t, "serve", Config{Processes: 2})
-	path := written(t, "one", "two")
+	path := linePDF(t, "one", "two")
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -157,14 +157,14 @@ func TestFilesAreReadSideBySide(t *testing.T) {
 	}
 	group.Wait()
 	if n := r.pool.Idle(); n > 2 {
-		t.Errorf("%d processes, want 2 at most", n)
+		t.Errorf("%d processes, want at most 2", n)
 	}
 }
 
-// A page whose content is one long piece of text takes memory in proportion.
+// The memory limit leaves PDFium the documented share.
 func TestPDFiumMemoryShare(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux bounds the memory of a process")
+		t.Skip("only Linux limits the memory of a process")
 	}
 	r := readersOf(t, "serve", Config{Processes: 1})
 	read := func(mib int) error {
@@ -180,39 +180,39 @@ func TestPDFiumMemoryShare(t *testing.T) {
 		_, err := pagesOf(t.Context(), r, path)
 		return err
 	}
-	if err := read(50 - 17); err != nil { // beside the 17 MiB that it begins with
-		t.Errorf("a PDF that takes 50 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
+	if err := read(50 - 17); err != nil { // in addition to the 17 MiB at the start
+		t.Errorf("Read of a PDF that takes 50 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
 	}
 	if err := read(100); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory than the 60 MiB") {
-		t.Errorf("a PDF that takes 100 MiB: %v", err)
+		t.Errorf("Read of a PDF that takes 100 MiB: %v, want a memory error", err)
 	}
 }
 
-// numberCost is how many bytes PDFium takes for a number of an array.
+// numberCost is the memory in bytes that PDFium takes for a number in an array.
 const numberCost = 28
 
 func TestCrashFailsOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
-		"hang":   "a page of the PDF took longer than 300ms and its reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3. Save it again, or split it, and upload that",
-		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3. Save it again, or split it, and upload that",
+		"hang":   "a page of the PDF took longer than 300ms, and reading was stopped after page 1 of 3",
+		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
+		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
-		for range 2 { // each by a fresh process
+		for range 2 { // each in a new process
 			pages, err := pagesOf(t.Context(), r, anyFile)
 			if !fault.Is(err, fault.Invalid) || err.Error() != want || len(pages) != 1 {
-				t.Errorf("%s: Read = %d pages, %v, want 1 and %s", mode, len(pages), err, want)
+				t.Errorf("%s: Read = %d pages, %v; want 1 and %s", mode, len(pages), err, want)
 			}
 		}
 		if r.pool.Idle() != 0 {
-			t.Errorf("%s: a failed process is kept", mode)
+			t.Errorf("%s: the failed process is idle, want it killed", mode)
 		}
 	}
 }
 
 func TestCPULimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends processes for their processor time")
+		t.Skip("only Linux limits CPU time")
 	}
 	r := readersOf(t, "spin", Config{Time: time.Second, PageTime: time.Hour})
 	if err := r.compile(t.Context()); err != nil {
@@ -235,7 +235,7 @@ func TestCPULimit(t *testing.T) {
 		_, _, err = p.Receive(t.Context(), time.Minute)
 	}
 	if d := p.Died(); d.Cause != process.OverCPU {
-		t.Errorf("a process that spins ended by %+v, want its processor time", d)
+		t.Errorf("death of a spinning process = %+v, want OverCPU", d)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestTimeLimitOfFile(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextEndsTheReading(t *testing.T) {
+func TestReadHonoursContext(t *testing.T) {
 	r := readersOf(t, "hang", Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	err := visit(ctx, r, anyFile, 10, visitor{page: func(Page) error { cancel(); return nil }})
@@ -260,42 +260,42 @@ func TestStartFailureIsUnavailable(t *testing.T) {
 	r := readersOf(t, "stillborn", Config{})
 	_, err := pagesOf(t.Context(), r, anyFile)
 	if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "no such subcommand") {
-		t.Errorf("Read = %v, want kind unavailable and what the process said", err)
+		t.Errorf("Read: %v, want unavailable with the stderr of the process", err)
 	}
 }
 
 func TestVisitorErrorIsReturned(t *testing.T) {
 	r := readersOf(t, "serve", Config{})
 	want := errors.New("stop")
-	path := written(t, "one", "two")
+	path := linePDF(t, "one", "two")
 	err := visit(t.Context(), r, path, 10, visitor{page: func(Page) error { return want }})
 	if err != want {
 		t.Errorf("Read = %v, want %v", err, want)
 	}
 	if pages, err := pagesOf(t.Context(), r, path); err != nil || len(pages) != 2 {
-		t.Errorf("Read after it = %d pages, %v", len(pages), err)
+		t.Errorf("next Read = %d pages, %v", len(pages), err)
 	}
 }
 
-func TestAnIdleProcessIsEnded(t *testing.T) {
+func TestIdleProcessIsKilled(t *testing.T) {
 	r := readersOf(t, "serve", Config{Idle: time.Millisecond})
-	if _, err := pagesOf(t.Context(), r, written(t, "one")); err != nil {
+	if _, err := pagesOf(t.Context(), r, linePDF(t, "one")); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); r.pool.Idle() > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if r.pool.Idle() != 0 {
-		t.Error("an idle process was kept")
+		t.Error("the idle process was not killed")
 	}
 }
 
-func TestFileErrorsNameTheFault(t *testing.T) {
+func TestErrorsNameCause(t *testing.T) {
 	r := readersOf(t, "serve", Config{})
 	dir := t.TempDir()
 	for content, want := range map[string]string{
 		"":              "the file is empty",
-		"no PDF at all": "the file is not a PDF, or too damaged to be opened",
+		"no PDF at all": "the file is not a PDF, or too damaged to be opened: save it again, and upload the new file",
 	} {
 		path := filepath.Join(dir, "file")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -305,14 +305,13 @@ func TestFileErrorsNameTheFault(t *testing.T) {
 			t.Errorf("%q: Read = %v, want %s", content, err, want)
 		}
 	}
-	many := written(t, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
-	if _, err := pagesOf(t.Context(), r, many); !fault.Is(err, fault.Invalid) || err.Error() != "the PDF has 11 pages; the limit is 10 (--max-pages)" {
+	many := linePDF(t, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
+	if _, err := pagesOf(t.Context(), r, many); !fault.Is(err, fault.Invalid) || err.Error() != "the PDF has 11 pages, and the limit is 10 (--max-pages): split it, and upload the parts" {
 		t.Errorf("Read = %v", err)
 	}
 }
 
-// BenchmarkStart measures what the first file waits for: a process of its own,
-// with the compiled PDFium on disk.
+// BenchmarkStart measures the start of a process with the compiled PDFium on disk.
 func BenchmarkStart(b *testing.B) {
 	r := New(Config{Command: []string{os.Args[0], "serve"}, CacheDir: b.TempDir()})
 	defer r.Close()

@@ -11,20 +11,20 @@ import (
 	"annals/events/fault"
 )
 
-// reading is the reading of one file, or of a part of it, by one process.
-type reading struct {
+// session reads a file, or a part of it, in one process.
+type session struct {
 	*process.Process
 	config *Config
-	spent  time.Duration // waiting for the process
-	all    int           // pages of the file
-	pages  int           // the last that was read
+	spent  time.Duration // in waiting for the process
+	all    int           // number of pages of the file
+	pages  int           // number of the last page read
 }
 
 // open opens a file and returns its description.
-func (r *reading) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
-	// On a system without such limits, the report of the sandbox says so.
+func (r *session) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
+	// If the system has no such limits, the sandbox report lists that.
 	_ = r.Begin(r.config.Time)
-	err = r.ask(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
+	err = r.send(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
 		d := process.Decoder{B: payload}
 		if r.all = d.Int(); k != openedFrame || document != nil || r.all > maxPages && maxPages > 0 {
 			return errUnexpected
@@ -39,11 +39,11 @@ func (r *reading) open(ctx context.Context, file File, maxPages int) (document [
 }
 
 // read reads the pages of a chunk.
-func (r *reading) read(ctx context.Context, c *chunk) error {
+func (r *session) read(ctx context.Context, c *chunk) error {
 	stop := context.AfterFunc(ctx, c.drop)
 	defer stop()
 	r.pages = c.first - 1
-	err := r.ask(ctx, request{first: c.first, last: c.last}, nil, func(k process.Kind, payload []byte) error {
+	err := r.send(ctx, request{first: c.first, last: c.last}, nil, func(k process.Kind, payload []byte) error {
 		d := process.Decoder{B: payload}
 		if number := d.Int(); k != pageFrame || number != r.pages+1 || number > c.last {
 			return errUnexpected
@@ -58,17 +58,17 @@ func (r *reading) read(ctx context.Context, c *chunk) error {
 	return err
 }
 
-// finish closes the file, after which the process may read another.
-func (r *reading) finish(ctx context.Context) {
-	r.ask(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnexpected })
+// finish closes the file, so that the process can read another one.
+func (r *session) finish(ctx context.Context) {
+	r.send(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnexpected })
 }
 
-// errUnexpected is returned if an answer does not match the request.
-var errUnexpected = errors.New("unexpected answer of the PDF reader")
+// errUnexpected means that a response does not match the request.
+var errUnexpected = errors.New("read a response of the PDF reader: unexpected frame")
 
-// ask sends one request and passes the frames of its answer on. The process is unusable
-// unless the answer was complete.
-func (r *reading) ask(ctx context.Context, req request, file *File, answer func(process.Kind, []byte) error) error {
+// send sends a request, and calls each with the frames of the response. The process becomes
+// unusable unless the response is complete.
+func (r *session) send(ctx context.Context, req request, file *File, each func(process.Kind, []byte) error) error {
 	defer context.AfterFunc(ctx, r.Kill)()
 	r.Unusable = true
 	var err error
@@ -108,17 +108,17 @@ func (r *reading) ask(ctx context.Context, req request, file *File, answer func(
 			r.Unusable = f.fatal
 			return fault.Errorf(fault.Invalid, "%s", f.text)
 		}
-		if err := answer(k, payload); err != nil {
+		if err := each(k, payload); err != nil {
 			return r.broken(process.Failed)
 		}
 	}
 }
 
-// died returns the error for a process that ended in the middle of a file. If it was asked
-// to end, for example because the service stops, the file is not the cause. If the system
-// killed it, for example because memory ran out, or if it crashed after it read other
-// files, the file may be the cause.
-func (r *reading) died(d process.Death) error {
+// died returns the error for a process that died while reading a file. If it was stopped, for
+// example because the service stops, the file is not the cause. If the system killed it, for
+// example because memory ran out, or if it had read other files before, the file may be the
+// cause. Otherwise it is.
+func (r *session) died(d process.Death) error {
 	switch {
 	case d.Cause == process.Stopped:
 		return fault.Errorf(fault.Unavailable, "the PDF reader was stopped: %s", d.Detail)
@@ -128,8 +128,8 @@ func (r *reading) died(d process.Death) error {
 	return r.broken(d.Cause)
 }
 
-// broken returns the error for a reading that stopped in the middle of a file.
-func (r *reading) broken(cause process.Cause) error {
+// broken returns the error for a file that was read only in part.
+func (r *session) broken(cause process.Cause) error {
 	r.Unusable = true
 	where := "before its first page was read"
 	if r.pages > 0 {
@@ -137,16 +137,16 @@ func (r *reading) broken(cause process.Cause) error {
 	}
 	switch {
 	case cause == process.TimedOut && r.spent < r.config.Time:
-		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v and its reading was stopped %s", min(r.config.PageTime, r.config.Time), where)
+		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v, and reading was stopped %s", min(r.config.PageTime, r.config.Time), where)
 	case cause == process.TimedOut, cause == process.OverCPU:
-		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time) and was stopped %s", r.config.Time, where)
+		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time), and was stopped %s: split it, or ask the operator for more time", r.config.Time, where)
 	case cause == process.OverMemory:
-		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s, and reading stopped %s. Split it, or ask the operator to raise the limit", r.config.bound(), where)
+		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s, and reading stopped %s: split it, or ask the operator to raise the limit", r.config.memoryText(), where)
 	}
-	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more memory than %s, and reading stopped %s. Save it again, or split it, and upload that", r.config.bound(), where)
+	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more memory than %s, and reading stopped %s: save it again, or split it, and upload the new files", r.config.memoryText(), where)
 }
 
-// bound describes how much memory PDFium may have.
-func (c *Config) bound() string {
+// memoryText describes PDFium's memory limit.
+func (c *Config) memoryText() string {
 	return fmt.Sprintf("the %d MiB that --extract-memory (%d MiB) leaves for it", memoryOfPDFium(c.Memory)>>20, c.Memory>>20)
 }

@@ -7,22 +7,20 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-// maxPageBytes bounds the text of one page that is sent. The rest is left out, and the page
-// is marked broken.
+// maxPageBytes limits the text of a page. A page with more is truncated and marked as broken.
 const maxPageBytes = 4 << 20
 
-// server answers requests.
+// server handles requests.
 type server struct {
 	*engine
-	limit int64 // bytes of memory of this process
+	limit int64 // of this process's memory, in bytes
 	conn  *process.Server
 	doc   *document // the open file, or nil
 	enc   process.Encoder
 }
 
-// Serve runs in a process that Readers started. It reads one requested file after
-// another within memory bytes and sends their pages, until the connection is closed.
-// It loads the compiled PDFium from cacheDir.
+// Serve runs in a process that Readers started, with a limit of memory bytes. It reads files and
+// sends their pages until the connection is closed. It loads the compiled PDFium from cacheDir.
 func Serve(memory int64, cacheDir string) error {
 	if memory <= 0 {
 		memory = DefaultMemory
@@ -45,11 +43,11 @@ func Serve(memory int64, cacheDir string) error {
 		if f.Kind != requestFrame || err != nil {
 			return errors.New("unexpected frame: want a request")
 		}
-		return s.answer(req)
+		return s.respond(req)
 	})
 }
 
-// Compile stores the compiled PDFium in cacheDir. It takes more memory than reading.
+// Compile compiles PDFium and stores the code in cacheDir. It takes more memory than Serve.
 func Compile(cacheDir string) error {
 	e, err := newEngine(cacheDir, overhead)
 	if err != nil {
@@ -58,8 +56,8 @@ func Compile(cacheDir string) error {
 	return e.Close()
 }
 
-// answer answers one request. An error ends the process.
-func (s *server) answer(req request) error {
+// respond handles a request. An error makes the process exit.
+func (s *server) respond(req request) error {
 	switch {
 	case req.open:
 		if done, err := s.open(req); done || err != nil {
@@ -79,7 +77,7 @@ func (s *server) answer(req request) error {
 
 func (s *server) fail(f failure) error { return s.conn.Send(failedFrame, f.encode(), nil) }
 
-// open opens a file. failed reports that it has answered with a failure.
+// open opens a file. failed means that it has sent a failure.
 func (s *server) open(req request) (failed bool, err error) {
 	if err := s.close(); err != nil {
 		return false, err
@@ -94,11 +92,11 @@ func (s *server) open(req request) (failed bool, err error) {
 		return true, s.fail(failure{text: string(u)})
 	}
 	if err != nil {
-		s.fail(failure{text: "the PDF is damaged or needs more memory than " + (&Config{Memory: s.limit}).bound(), fatal: true})
+		s.fail(failure{text: "the PDF is damaged or needs more memory than " + (&Config{Memory: s.limit}).memoryText(), fatal: true})
 		return true, fmt.Errorf("open the PDF: %w", err)
 	}
 	if req.maxPages > 0 && doc.pages > req.maxPages {
-		text := fmt.Sprintf("the PDF has %d pages; the limit is %d (--max-pages)", doc.pages, req.maxPages)
+		text := fmt.Sprintf("the PDF has %d pages, and the limit is %d (--max-pages): split it, and upload the parts", doc.pages, req.maxPages)
 		return true, errors.Join(s.fail(failure{text: text}), doc.close())
 	}
 	s.doc = doc
@@ -112,11 +110,11 @@ func (s *server) open(req request) (failed bool, err error) {
 // read sends pages of the open file.
 func (s *server) read(first, last int) error {
 	if s.doc == nil {
-		return errors.New("pages requested before a file was opened")
+		return errors.New("read pages: no file is open")
 	}
 	for n := first; n <= min(last, s.doc.pages); n++ {
 		page, err := s.doc.page(n)
-		page.bound()
+		page.truncate()
 		s.enc.B = s.enc.B[:0]
 		page.Encode(&s.enc)
 		if err := s.conn.Send(pageFrame, s.enc.B, nil); err != nil {
@@ -129,8 +127,8 @@ func (s *server) read(first, last int) error {
 	return nil
 }
 
-// bound cuts a page to maxPageBytes.
-func (p *Page) bound() {
+// truncate truncates a page to maxPageBytes.
+func (p *Page) truncate() {
 	left := maxPageBytes
 	for i, l := range p.Lines {
 		if left -= len(l.Text) + 32; left < 0 {

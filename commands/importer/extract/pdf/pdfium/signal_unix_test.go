@@ -16,12 +16,12 @@ import (
 	"annals/events/fault"
 )
 
-func TestSignalIsNoFileFault(t *testing.T) {
+func TestSignalIsNotFileFault(t *testing.T) {
 	for sig, want := range map[syscall.Signal]fault.Kind{
 		syscall.SIGTERM: fault.Unavailable,
 		syscall.SIGKILL: fault.Internal,
 	} {
-		// The process has no answer to any signal, and ends by it.
+		// The process handles no signals, so it dies.
 		r := readersOf(t, "hang", Config{})
 		pages := 0
 		err := visit(t.Context(), r, anyFile, 10, visitor{page: func(Page) error {
@@ -29,18 +29,18 @@ func TestSignalIsNoFileFault(t *testing.T) {
 			return signalChild(sig)
 		}})
 		if !fault.Is(err, want) || pages != 1 || !strings.Contains(fmt.Sprint(err), sig.String()) {
-			t.Errorf("%v: Read = %v after %d pages, want kind %v after 1", sig, err, pages, want)
+			t.Errorf("%v: Read: %v after %d pages, want kind %v after 1", sig, err, pages, want)
 		}
 		if errors.As(err, new(*process.Died)) != (sig == syscall.SIGKILL) {
 			t.Errorf("%v: Read = %#v", sig, err)
 		}
 		if r.pool.Idle() != 0 {
-			t.Errorf("%v: an ended process is kept", sig)
+			t.Errorf("%v: the dead process is idle", sig)
 		}
 	}
 }
 
-// signalChild signals the one process that this one has started.
+// signalChild signals the only child process of the test.
 func signalChild(sig syscall.Signal) error {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	if err != nil {

@@ -6,35 +6,33 @@ import (
 )
 
 const (
-	chunkPages  = 8       // pages of one request
-	chunkBytes  = 1 << 20 // of pages that wait to be visited, for each chunk
-	chunksAhead = 8       // chunks read ahead of the one that is visited
+	chunkPages  = 8       // pages of a request
+	chunkBytes  = 1 << 20 // of a chunk's pages that were read and not visited yet
+	chunksAhead = 8       // chunks that are read before they are visited
 )
 
-// spread is the reading of one file by several processes. The one that opened it
-// reads chunk after chunk; idle processes read later chunks. Pages are visited in
-// order.
-type spread struct {
+// parallel reads a file in several processes. The first process, which opened the file, and
+// helpers, which are otherwise unused, each read chunk after chunk. Pages are visited in order.
+type parallel struct {
 	*Readers
 	file  File
 	pages int
 	visit Visitor
 
 	mu      sync.Mutex
-	taken   int // the last page that is in a chunk
+	taken   int // number of the last page in a chunk
 	chunks  chan *chunk
 	helpers sync.WaitGroup
 }
 
-// run reads all pages, beginning with the process that opened the file, and returns
-// once no process works on it.
-func (s *spread) run(ctx context.Context, first *reading) error {
+// run reads all pages, and returns when no process uses the file any more.
+func (s *parallel) run(ctx context.Context, first *session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s.chunks = make(chan *chunk, chunksAhead)
 	s.helpers.Go(func() { s.work(ctx, first, func() bool { return true }) })
 	err := s.visitAll(ctx)
 	if err != nil {
-		cancel() // this ends the processes
+		cancel() // kills the processes
 	}
 	s.helpers.Wait()
 	cancel()
@@ -42,7 +40,7 @@ func (s *spread) run(ctx context.Context, first *reading) error {
 }
 
 // visitAll visits the pages in order while they are read.
-func (s *spread) visitAll(ctx context.Context) error {
+func (s *parallel) visitAll(ctx context.Context) error {
 	for visited := 0; visited < s.pages; {
 		var c *chunk
 		select {
@@ -65,8 +63,8 @@ func (s *spread) visitAll(ctx context.Context) error {
 	return nil
 }
 
-// help adds another process if one is free and enough pages remain.
-func (s *spread) help(ctx context.Context) {
+// help adds a helper if a process is free and enough pages are left.
+func (s *parallel) help(ctx context.Context) {
 	s.mu.Lock()
 	left := s.pages - s.taken
 	s.mu.Unlock()
@@ -82,9 +80,9 @@ func (s *spread) help(ctx context.Context) {
 		defer func() { <-s.slots }()
 		p, err := s.pool.Take(ctx, false)
 		if err != nil {
-			return // the others read on
+			return // the others continue
 		}
-		r := &reading{Process: p, config: &s.config}
+		r := &session{Process: p, config: &s.config}
 		if _, err := r.open(ctx, s.file, s.pages); err == nil {
 			s.work(ctx, r, func() bool { return s.waiting.Load() == 0 && len(s.chunks) < cap(s.chunks) })
 		}
@@ -92,8 +90,8 @@ func (s *spread) help(ctx context.Context) {
 	})
 }
 
-// work reads chunks until none is left, one fails, or more returns false.
-func (s *spread) work(ctx context.Context, r *reading, more func() bool) {
+// work reads chunks until there are none, one fails, or more returns false.
+func (s *parallel) work(ctx context.Context, r *session, more func() bool) {
 	for more() {
 		c := s.next(ctx)
 		if c == nil {
@@ -109,14 +107,14 @@ func (s *spread) work(ctx context.Context, r *reading, more func() bool) {
 }
 
 // next returns the next chunk to read, or nil.
-func (s *spread) next(ctx context.Context) *chunk {
+func (s *parallel) next(ctx context.Context) *chunk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken >= s.pages {
 		return nil
 	}
 	c := &chunk{first: s.taken + 1, last: min(s.taken+chunkPages, s.pages)}
-	c.moved = sync.NewCond(&c.mu)
+	c.changed = sync.NewCond(&c.mu)
 	select {
 	case s.chunks <- c:
 		s.taken = c.last
@@ -126,63 +124,63 @@ func (s *spread) next(ctx context.Context) *chunk {
 	}
 }
 
-// chunk is a queue of consecutive pages, bounded in bytes.
+// chunk is a queue of consecutive pages with a limited size.
 type chunk struct {
 	first, last int
 
 	mu      sync.Mutex
-	moved   *sync.Cond
+	changed *sync.Cond
 	pages   [][]byte
-	waiting int // bytes
+	bytes   int // of pages
 	dropped bool
 	ended   bool
 	err     error
 }
 
-// put adds a page, once the chunk has space for it.
+// put waits until the chunk has space for a page, and adds it.
 func (c *chunk) put(page []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.pages) > 0 && c.waiting+len(page) > chunkBytes && !c.dropped {
-		c.moved.Wait()
+	for len(c.pages) > 0 && c.bytes+len(page) > chunkBytes && !c.dropped {
+		c.changed.Wait()
 	}
 	if c.dropped {
 		return
 	}
-	c.pages, c.waiting = append(c.pages, page), c.waiting+len(page)
-	c.moved.Broadcast()
+	c.pages, c.bytes = append(c.pages, page), c.bytes+len(page)
+	c.changed.Broadcast()
 }
 
-// get returns the next page, or the error that ended the chunk before it.
+// get waits for the next page. The error is that of end if there is none.
 func (c *chunk) get() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.pages) == 0 && !c.ended {
-		c.moved.Wait()
+		c.changed.Wait()
 	}
 	if len(c.pages) == 0 {
 		return nil, c.err
 	}
 	page := c.pages[0]
-	c.waiting -= len(page)
+	c.bytes -= len(page)
 	c.pages[0] = nil
 	c.pages = c.pages[1:]
-	c.moved.Broadcast()
+	c.changed.Broadcast()
 	return page, nil
 }
 
-// end marks the end of the pages. err is not nil if some are missing.
+// end marks the end of the pages. err is nil if all were added.
 func (c *chunk) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended, c.err = true, err
-	c.moved.Broadcast()
+	c.changed.Broadcast()
 }
 
-// drop discards the pages and releases put.
+// drop discards the pages and unblocks put.
 func (c *chunk) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropped, c.pages = true, nil
-	c.moved.Broadcast()
+	c.changed.Broadcast()
 }

@@ -14,7 +14,7 @@ func numbered(t *testing.T, n int) string {
 	for i := range lines {
 		lines[i] = fmt.Sprintf("line %d", i+1)
 	}
-	return written(t, lines...)
+	return linePDF(t, lines...)
 }
 
 func TestProcessesShareFileInOrder(t *testing.T) {
@@ -40,7 +40,7 @@ func TestProcessesShareFileInOrder(t *testing.T) {
 		t.Errorf("Read = %d pages, %v, want %d", read, err, pages)
 	}
 	if len(r.slots) != 0 || r.pool.Idle() < 2 {
-		t.Errorf("%d processes at work and %d idle, want none and several", len(r.slots), r.pool.Idle())
+		t.Errorf("%d processes in use and %d idle, want none and several", len(r.slots), r.pool.Idle())
 	}
 }
 
@@ -66,18 +66,18 @@ func TestEarlyEndStopsHelpers(t *testing.T) {
 			t.Errorf("Read = %v, want %v", err, want)
 		}
 		if len(r.slots) != 0 {
-			t.Errorf("%d processes are still at work", len(r.slots))
+			t.Errorf("%d processes are still in use", len(r.slots))
 		}
-		if pages, err := pagesOf(t.Context(), r, written(t, "one")); err != nil || len(pages) != 1 {
-			t.Errorf("Read after it = %d pages, %v", len(pages), err)
+		if pages, err := pagesOf(t.Context(), r, linePDF(t, "one")); err != nil || len(pages) != 1 {
+			t.Errorf("next Read = %d pages, %v", len(pages), err)
 		}
 		cancel()
 	}
 }
 
-func TestWaitingPagesAreBounded(t *testing.T) {
+func TestChunkLimitsBufferedPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &spread{pages: chunkPages, chunks: make(chan *chunk, 1)}
+		s := &parallel{pages: chunkPages, chunks: make(chan *chunk, 1)}
 		c := s.next(t.Context())
 		var put atomic.Int32
 		go func() {
@@ -90,7 +90,7 @@ func TestWaitingPagesAreBounded(t *testing.T) {
 		for n := int32(1); n <= 3; n++ {
 			synctest.Wait()
 			if got := put.Load(); got != n {
-				t.Errorf("%d pages were put when %d had room", got, n)
+				t.Errorf("put returned for %d pages, want %d", got, n)
 			}
 			if _, err := c.get(); err != nil {
 				t.Error(err)
@@ -98,9 +98,9 @@ func TestWaitingPagesAreBounded(t *testing.T) {
 		}
 		c.put(make([]byte, chunkBytes))
 		c.drop()
-		c.put(make([]byte, chunkBytes)) // does not wait any more
+		c.put(make([]byte, chunkBytes)) // must not block
 		if len(c.pages) != 0 || s.next(t.Context()) != nil {
-			t.Error("pages are kept, or taken twice")
+			t.Error("the dropped chunk has pages, or next returned a chunk twice")
 		}
 	})
 }
