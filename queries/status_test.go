@@ -19,6 +19,7 @@ func TestStatusLag(t *testing.T) {
 	before := time.Now()
 	f.AddDocument(top, "a.md", nil, "Text.")
 	after := time.Now()
+	f.Models.Passages.Hurry(f.At) // do not wait for more events
 	<-held
 	for _, m := range f.Models.All() {
 		if m != f.Models.Passages {
@@ -50,6 +51,7 @@ func TestStatusCountsDeferredDocuments(t *testing.T) {
 	f.Settle()
 	held, release := engine.Hold()
 	f.Append(events.Folders, events.FolderMoved{Folder: f.AddFolder(top, "Empty", ""), Parent: uuid.Nil}, events.FolderMoved{Folder: top, Parent: uuid.Nil})
+	f.Models.Passages.Hurry(f.At) // do not wait for more events
 	<-held
 	f.Settle()
 	all, err := f.queries.Status(t.Context())

@@ -31,6 +31,7 @@ func TestAwaitWriteAwaitsEachReadModel(t *testing.T) {
 		w.Models.Passages: func() func() {
 			entered, release := engine.Hold()
 			w.AddDocument(top, "held.md", nil, "Text.")
+			w.Models.Passages.Hurry(w.At)
 			<-entered
 			return release
 		},

@@ -51,6 +51,7 @@ func (w *World) HoldDuring(e *Engine, change func()) (release func()) {
 	w.t.Helper()
 	entered, release := e.Hold()
 	change()
+	w.Models.Passages.Hurry(w.At) // do not wait for more events
 	<-entered
 	w.Await(w.Models.Vault)
 	return release

@@ -153,6 +153,7 @@ func (w *World) Stop(m *projections.Runner) {
 // AwaitStop waits until a read model has stopped.
 func (w *World) AwaitStop(m *projections.Runner) {
 	w.t.Helper()
+	m.Hurry(w.At) // do not wait for more events
 	for {
 		_, moved := m.Moved()
 		if m.Err() != nil {

@@ -55,7 +55,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 
 // labelWait is how long a search waits until the index has applied earlier moves and
 // changes of tags.
-const labelWait = time.Second
+var labelWait = time.Second
 
 // awaitLabels waits until the index, which filters by folder and tag, knows the current
 // folders and tags of documents. After labelWait it gives up, because hits are checked

@@ -70,6 +70,7 @@ func TestSearchNestedMovedFolders(t *testing.T) {
 }
 
 func TestSearchRechecksHits(t *testing.T) {
+	search.SetLabelWait(t, 10*time.Millisecond) // each search waits for the held index
 	f, engine := newFixtureWithEngine(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	open, closed := f.AddFolder(top, "Open", ""), f.AddFolder(top, "Closed", "")
