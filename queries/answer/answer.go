@@ -59,7 +59,7 @@ const (
 func Find(question string, passages []Passage) Answer {
 	f := newFinding(question, passages)
 	if f.question.empty() {
-		return Answer{Text: "The question names nothing to look for.", Reasoning: "The question holds no word that could be looked for in the documents."}
+		return Answer{Text: "The question has no words to search for.", Reasoning: "No word of the question can be searched for in the documents."}
 	}
 	if len(f.units) == 0 {
 		return Answer{Text: notFound, Reasoning: "No passage was found for the question."}
@@ -79,20 +79,20 @@ const notFound = "The documents hold no answer to this question."
 
 // finding is the state of one call of Find.
 type finding struct {
-	question question
-	passages []passage
-	units    []unit
-	chances  []float64 // probability of each unit to be the answer; they sum to 1
-	best     int       // index of the unit with the highest chance
-	window   span      // the words of the best unit that are the answer
-	mass     float64   // score of the best unit by the span model, see closeMass
-	also     int       // index of a second unit in the answer, or -1
-	sure     float64   // highest chance of a span of the best unit
+	question   question
+	passages   []passage
+	units      []unit
+	chances    []float64 // probability of each unit to be the answer; they sum to 1
+	best       int       // index of the unit with the highest chance
+	window     span      // the words of the best unit that are the answer
+	mass       float64   // score of the best unit by the span model, see rerankMass
+	also       int       // index of a second unit in the answer, or -1
+	spanChance float64   // highest chance of a span of the best unit
 }
 
 // newFinding parses a question and passages.
 func newFinding(text string, passages []Passage) *finding {
-	f := &finding{question: ask(cut(text, maxQuestion))}
+	f := &finding{question: parseQuestion(cut(text, maxQuestion))}
 	for i, p := range passages[:min(len(passages), maxPassages)] {
 		read := newPassage(&f.question, p)
 		f.passages = append(f.passages, read)

@@ -5,50 +5,50 @@ import "math"
 // Features of an answer, from which its confidence is computed. The unit is the best one,
 // and the passage the one that contains it.
 const (
-	sureBias     = iota
-	sureCovered  // share of the question's weight found in the unit
-	sureContext  // share found in the unit, its titles and lead-in, or the unit before it
-	surePassage  // share found in the passage
-	sureAnywhere // share found in any passage
-	sureMissing  // weight of the heaviest term that the passage lacks
-	sureNoName   // the passage lacks a name in the question
-	sureNoNameAt // all passages lack a name in the question
-	sureNoNumber // the passage lacks a number in the question
-	surePairs    // share of the question's consecutive terms that are close together in the unit
-	sureFits     // the unit has a word of the expected kind
-	sureMisfits  // the unit has no word of the expected kind
-	sureChance   // logarithm of the chance of the answer's units
-	sureSpan     // logarithm of the chance of the unit's best span
-	sureDenied   // either the question or the unit is negated, but not both
-	sureOpposite // the unit has the opposite of a word of the question
-	sureTerms    // logarithm of the number of terms in the question
-	sureGap      // difference between the scores of the first two passages
-	sureRank     // 1 over the rank of the passage
-	sureFocus    // the passage has the noun after "which"
-	sureLogit    // score of the unit by the ranking model, not normalized
-	sureMass     // score of the unit by the span model
-	surePhrases  // share of the question's adjacent words that are adjacent in the unit
-	sureDense    // share of the question's weight found within twelve words of the unit
-	sureMatched  // logarithm of the number of terms that the passage has
-	sureWhole    // square of surePassage
-	sureAlso     // the answer has a second unit
-	sureFeatures
+	confBias     = iota
+	confCovered  // share of the question's weight found in the unit
+	confContext  // share found in the unit, its titles and lead-in, or the unit before it
+	confPassage  // share found in the passage
+	confAnywhere // share found in any passage
+	confMissing  // weight of the heaviest term that the passage lacks
+	confNoName   // the passage lacks a name in the question
+	confNoNameAt // all passages lack a name in the question
+	confNoNumber // the passage lacks a number in the question
+	confPairs    // share of the question's consecutive terms that are close together in the unit
+	confFits     // the unit has a word of the expected kind
+	confMisfits  // the unit has no word of the expected kind
+	confChance   // logarithm of the chance of the answer's units
+	confSpan     // logarithm of the chance of the unit's best span
+	confDenied   // either the question or the unit is negated, but not both
+	confOpposite // the unit has the opposite of a word of the question
+	confTerms    // logarithm of the number of terms in the question
+	confGap      // difference between the scores of the first two passages
+	confRank     // 1 over the rank of the passage
+	confFocus    // the passage has the noun after "which"
+	confLogit    // score of the unit by the ranking model, not normalized
+	confMass     // score of the unit by the span model
+	confPhrases  // share of the question's adjacent words that are adjacent in the unit
+	confDense    // share of the question's weight found within twelve words of the unit
+	confMatched  // logarithm of the number of terms that the passage has
+	confWhole    // square of confPassage
+	confAlso     // the answer has a second unit
+	confFeatures
 )
 
-type sureVector [sureFeatures]float64
+type confVector [confFeatures]float64
 
 // confidence returns the probability that the answer is right.
 func (f *finding) confidence() float64 {
-	v := f.sureVector()
-	return 1 / (1 + math.Exp(-dot(sureWeights[:], v[:])))
+	v := f.confVector()
+	return 1 / (1 + math.Exp(-dot(confWeights[:], v[:])))
 }
 
-// sureVector computes the features of the answer. Call rank first.
-func (f *finding) sureVector() sureVector {
-	var v sureVector
+// confVector computes the features of the answer. Call rank first.
+func (f *finding) confVector() confVector {
+	var v confVector
 	q, u := &f.question, &f.units[f.best]
 	p := &f.passages[u.passage]
-	v[sureBias] = 1
+	v[confBias] = 1
 	for t := range q.terms {
 		term := &q.terms[t]
 		w := term.weight / q.total
@@ -60,45 +60,45 @@ func (f *finding) sureVector() sureVector {
 		for i := range f.passages {
 			anywhere = max(anywhere, f.passages[i].credits[t])
 		}
-		v[sureCovered] += w * u.credits[t]
-		v[sureContext] += w * near
-		v[surePassage] += w * p.credits[t]
-		v[sureAnywhere] += w * anywhere
-		v[sureMissing] = max(v[sureMissing], w*(1-p.credits[t]))
+		v[confCovered] += w * u.credits[t]
+		v[confContext] += w * near
+		v[confPassage] += w * p.credits[t]
+		v[confAnywhere] += w * anywhere
+		v[confMissing] = max(v[confMissing], w*(1-p.credits[t]))
 		if term.name {
-			v[sureNoName] = max(v[sureNoName], 1-p.credits[t])
-			v[sureNoNameAt] = max(v[sureNoNameAt], 1-anywhere)
+			v[confNoName] = max(v[confNoName], 1-p.credits[t])
+			v[confNoNameAt] = max(v[confNoNameAt], 1-anywhere)
 		}
 		if term.number {
-			v[sureNoNumber] = max(v[sureNoNumber], 1-p.credits[t])
+			v[confNoNumber] = max(v[confNoNumber], 1-p.credits[t])
 		}
 	}
 	tokens := p.tokens[u.from:u.to]
 	r := f.rankVector(f.best)
-	v[surePairs], v[sureFits], v[sureMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
+	v[confPairs], v[confFits], v[confMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
 	chance := f.chances[f.best]
 	if f.also >= 0 {
 		chance += f.chances[f.also]
-		v[sureAlso] = 1
+		v[confAlso] = 1
 	}
-	v[sureChance] = math.Log(max(chance, 1e-4))
-	v[sureSpan] = math.Log(max(f.sure, 1e-3))
-	v[sureLogit] = dot(rankWeights[:], r[:]) / 10
-	v[sureMass] = f.mass / 10
-	v[surePhrases], v[sureDense], v[sureWhole] = r[rankPhrases], r[rankDense], v[surePassage]*v[surePassage]
+	v[confChance] = math.Log(max(chance, 1e-4))
+	v[confSpan] = math.Log(max(f.spanChance, 1e-3))
+	v[confLogit] = dot(rankWeights[:], r[:]) / 10
+	v[confMass] = f.mass / 10
+	v[confPhrases], v[confDense], v[confWhole] = r[rankPhrases], r[rankDense], v[confPassage]*v[confPassage]
 	matched := 1.0
 	for _, c := range p.credits {
 		matched += c
 	}
-	v[sureMatched] = math.Log(matched)
-	v[sureDenied], v[sureOpposite] = q.contradicts(tokens)
-	v[sureTerms] = math.Log(float64(len(q.terms)))
+	v[confMatched] = math.Log(matched)
+	v[confDenied], v[confOpposite] = q.contradicts(tokens)
+	v[confTerms] = math.Log(float64(len(q.terms)))
 	if len(f.passages) > 1 {
-		v[sureGap] = math.Abs(f.passages[0].relative - f.passages[1].relative)
+		v[confGap] = math.Abs(f.passages[0].relative - f.passages[1].relative)
 	}
-	v[sureRank] = 1 / float64(1+u.passage)
+	v[confRank] = 1 / float64(1+u.passage)
 	if q.focus >= 0 {
-		v[sureFocus] = p.credits[q.focus]
+		v[confFocus] = p.credits[q.focus]
 	}
 	return v
 }

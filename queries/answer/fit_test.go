@@ -191,8 +191,8 @@ func spanChoices(qs []sample) []choice {
 	return out
 }
 
-// closeChoices returns the best units by the current weights, for closeWeights.
-func closeChoices(qs []sample) []choice {
+// rerankChoices returns the best units by the current weights, for rerankWeights.
+func rerankChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
 		q := &qs[i]
@@ -208,7 +208,7 @@ func closeChoices(qs []sample) []choice {
 		found := false
 		for k, i := range f.likeliest(reranked) {
 			u := &f.units[i]
-			v := f.closeVector(k, i, f.read(u))
+			v := f.rerankVector(k, i, f.read(u))
 			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
 			found = found || ok
 			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
@@ -221,9 +221,9 @@ func closeChoices(qs []sample) []choice {
 	return out
 }
 
-// sureExamples returns an example for each question of a fold that has units to rank. A
+// confExamples returns an example for each question of a fold that has units to rank. A
 // fold of -1 means all questions.
-func sureExamples(qs []sample, fold int) []example {
+func confExamples(qs []sample, fold int) []example {
 	var out []example
 	for i := range qs {
 		q := &qs[i]
@@ -235,7 +235,7 @@ func sureExamples(qs []sample, fold int) []example {
 			continue
 		}
 		f.rank()
-		v := f.sureVector()
+		v := f.confVector()
 		e := example{vector: append([]float64(nil), v[:]...), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.fold()}
 		if !q.Answerable && !q.foreign {
 			e.weight = adversarialWeight
@@ -259,16 +259,16 @@ func TestFit(t *testing.T) {
 	}
 	qs := corpus(t)
 	before := struct {
-		rank rankVector
-		span spanVector
-		near closeVector
-		sure sureVector
-	}{rankWeights, spanWeights, closeWeights, sureWeights}
+		rank   rankVector
+		span   spanVector
+		rerank rerankVector
+		conf   confVector
+	}{rankWeights, spanWeights, rerankWeights, confWeights}
 	defer func() {
-		rankWeights, spanWeights, closeWeights, sureWeights = before.rank, before.span, before.near, before.sure
+		rankWeights, spanWeights, rerankWeights, confWeights = before.rank, before.span, before.rerank, before.conf
 	}()
 	ranks := rankChoices(qs)
-	var rankBy, spanBy, closeBy [folds + 1][]float64
+	var rankBy, spanBy, rerankBy [folds + 1][]float64
 	for k := range folds + 1 {
 		rankBy[k] = fitChoice(ranks, rankFeatures, foldOf(k), 0.002, 150)
 	}
@@ -280,7 +280,7 @@ func TestFit(t *testing.T) {
 	for k := range folds + 1 {
 		copy(rankWeights[:], rankBy[k])
 		copy(spanWeights[:], spanBy[k])
-		closeBy[k] = fitChoice(closeChoices(qs), closeFeatures, foldOf(k), 0.002, 150)
+		rerankBy[k] = fitChoice(rerankChoices(qs), rerankFeatures, foldOf(k), 0.002, 150)
 	}
 	// Compute the features of each question with weights that were fitted without it,
 	// because questions in use are new, too.
@@ -288,15 +288,15 @@ func TestFit(t *testing.T) {
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])
 		copy(spanWeights[:], spanBy[k])
-		copy(closeWeights[:], closeBy[k])
-		examples = append(examples, sureExamples(qs, k)...)
+		copy(rerankWeights[:], rerankBy[k])
+		examples = append(examples, confExamples(qs, k)...)
 	}
 	answers := make([]Answer, len(qs))
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])
 		copy(spanWeights[:], spanBy[k])
-		copy(closeWeights[:], closeBy[k])
-		copy(sureWeights[:], fitLogistic(examples, sureFeatures, k, 0.001, 400))
+		copy(rerankWeights[:], rerankBy[k])
+		copy(confWeights[:], fitLogistic(examples, confFeatures, k, 0.001, 400))
 		for i := range qs {
 			if qs[i].fold() == k {
 				answers[i] = Find(qs[i].Question, qs[i].passages)
@@ -306,12 +306,12 @@ func TestFit(t *testing.T) {
 	t.Logf("cross-validated: %v", tally(qs, answers))
 	copy(rankWeights[:], rankBy[folds])
 	copy(spanWeights[:], spanBy[folds])
-	copy(closeWeights[:], closeBy[folds])
-	copy(sureWeights[:], fitLogistic(examples, sureFeatures, -1, 0.001, 400))
+	copy(rerankWeights[:], rerankBy[folds])
+	copy(confWeights[:], fitLogistic(examples, confFeatures, -1, 0.001, 400))
 	fmt.Println(source("rankWeights", "rankFeatures", rankWeights[:]))
 	fmt.Println(source("spanWeights", "spanFeatures", spanWeights[:]))
-	fmt.Println(source("closeWeights", "closeFeatures", closeWeights[:]))
-	fmt.Println(source("sureWeights", "sureFeatures", sureWeights[:]))
+	fmt.Println(source("rerankWeights", "rerankFeatures", rerankWeights[:]))
+	fmt.Println(source("confWeights", "confFeatures", confWeights[:]))
 }
 
 // foldOf returns the fold to leave out in run k, -1 for none.

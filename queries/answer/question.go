@@ -59,8 +59,8 @@ type question struct {
 
 func (q *question) empty() bool { return len(q.terms) == 0 }
 
-// ask parses a question.
-func ask(text string) question {
+// parseQuestion parses a question.
+func parseQuestion(text string) question {
 	q := question{focus: -1, known: map[string]variant{}}
 	q.tokens = tokenize(text, 0, len(text), nil)
 	seen := map[string]int{}

@@ -72,14 +72,14 @@ const reranked = 6
 
 // Features by which the best units are ranked again.
 const (
-	closeChance = iota // logarithm of the chance by rankUnits
-	closeMass          // logarithm of the mean of its spans' exponentiated scores
-	closeTop           // score of its best span
-	closeFirst         // it is the best unit by rankUnits
-	closeFeatures
+	rerankChance = iota // logarithm of the chance by rankUnits
+	rerankMass          // logarithm of the mean of its spans' exponentiated scores
+	rerankTop           // score of its best span
+	rerankFirst         // it is the best unit by rankUnits
+	rerankFeatures
 )
 
-type closeVector [closeFeatures]float64
+type rerankVector [rerankFeatures]float64
 
 // readBest ranks the best units again, by their spans, and chooses the words of the
 // best one.
@@ -90,8 +90,8 @@ func (f *finding) readBest() {
 	kept := 0.0
 	for k, i := range order {
 		readings[k] = f.read(&f.units[i])
-		v := f.closeVector(k, i, readings[k])
-		again[k] = dot(closeWeights[:], v[:])
+		v := f.rerankVector(k, i, readings[k])
+		again[k] = dot(rerankWeights[:], v[:])
 		kept += f.chances[i]
 	}
 	softmax(again)
@@ -133,16 +133,16 @@ func (f *finding) second(order []int) int {
 	return second
 }
 
-// closeVector computes the features of unit i, which rankUnits ranks at k.
-func (f *finding) closeVector(k, i int, r reading) closeVector {
-	var v closeVector
-	v[closeChance] = math.Log(max(f.chances[i], 1e-6))
+// rerankVector computes the features of unit i, which rankUnits ranks at k.
+func (f *finding) rerankVector(k, i int, r reading) rerankVector {
+	var v rerankVector
+	v[rerankChance] = math.Log(max(f.chances[i], 1e-6))
 	if len(r.spans) > 0 {
-		v[closeMass] = r.mass - math.Log(float64(len(r.spans)))
-		v[closeTop] = r.top
+		v[rerankMass] = r.mass - math.Log(float64(len(r.spans)))
+		v[rerankTop] = r.top
 	}
 	if k == 0 {
-		v[closeFirst] = 1
+		v[rerankFirst] = 1
 	}
 	return v
 }

@@ -271,7 +271,7 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 
 func number(t *token) bool { return t.digit || numerals[t.lower] }
 
-// nearness tells for each position between the words of a unit how near the question's
+// nearness has, for each position between the words of a unit, how near the question's
 // terms are on its left and right. It is the sum of their shares of the question's weight,
 // each reduced by its distance; punctuation counts as three words. focusLeft and
 // focusRight are the same for the question's focus.

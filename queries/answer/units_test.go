@@ -8,7 +8,7 @@ import (
 
 // units returns the forms and texts of a text's units.
 func units(text string) (forms []form, texts []string) {
-	q := ask("What is it?")
+	q := parseQuestion("What is it?")
 	p := newPassage(&q, Passage{Text: text})
 	for _, u := range appendUnits(nil, 0, &p) {
 		forms = append(forms, u.kind)
@@ -47,7 +47,7 @@ func TestRowTextHasHeaders(t *testing.T) {
 		{"| A |\n|---|\n| 1 | x\\|y |", "A: 1; x\\|y"},
 		{"| 1 | 2 |", "1; 2"},
 	} {
-		q := ask("What?")
+		q := parseQuestion("What?")
 		p := newPassage(&q, Passage{Text: c.text})
 		units := appendUnits(nil, 0, &p)
 		if got := p.rowText(&units[len(units)-1]); got != c.want {
@@ -93,7 +93,7 @@ func TestQuestionClassification(t *testing.T) {
 		{"What president of the university reformed it?", aPerson, "president", true},
 		{"They were stronger when compared to whom?", aPerson, "", true},
 	} {
-		q := ask(c.question)
+		q := parseQuestion(c.question)
 		focus := ""
 		if q.focus >= 0 {
 			focus = q.terms[q.focus].word

@@ -17,11 +17,11 @@ var spanWeights = [spanFeatures]float64{
 	1.983, 0.321, 0.436, -0.245, 1.820, 1.150, 0.791,
 }
 
-var closeWeights = [closeFeatures]float64{
+var rerankWeights = [rerankFeatures]float64{
 	0.887, 0.451, -0.180, 0.228,
 }
 
-var sureWeights = [sureFeatures]float64{
+var confWeights = [confFeatures]float64{
 	-1.273, 1.168, 1.282, -0.130, -0.359, -0.131, -0.810, -0.461,
 	-0.488, -0.018, -0.258, -0.126, 2.056, -0.037, -0.273, -1.228,
 	0.128, 0.765, -0.613, -0.371, 0.328, 0.597, -0.351, 0.607,

@@ -15,12 +15,12 @@ const spanMass = 0.9
 // right span with a probability of spanMass.
 func (f *finding) narrow(r reading) {
 	u := &f.units[f.best]
-	f.window, f.sure = span{u.from, u.to}, 0
+	f.window, f.spanChance = span{u.from, u.to}, 0
 	if len(r.spans) == 0 {
 		return
 	}
 	for _, c := range r.chances {
-		f.sure = max(f.sure, c)
+		f.spanChance = max(f.spanChance, c)
 	}
 	f.window = readable(f.passages[u.passage].tokens, u, shortest(r.spans, r.chances, f.window))
 }

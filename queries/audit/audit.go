@@ -37,7 +37,7 @@ type Filter struct {
 	Actor    events.Principal
 	From, To time.Time // From inclusive, To exclusive; zero means unbounded
 	Limit    int       // page size; 0 means 100
-	Cursor   string    // where the last page ended
+	Cursor   string    // returned with the previous page; "" for the first page
 	Kind     Kind      // "" is Changes
 }
 

@@ -211,7 +211,7 @@ func (w *World) Import(d events.DocumentImported, sections ...events.SectionExtr
 	return id
 }
 
-// Revise gives a document new content: a title and a section without a heading.
+// Revise replaces the content of a document by one section without a heading.
 func (w *World) Revise(id uuid.UUID, version int, text string) {
 	w.t.Helper()
 	stream := events.TextStream(id, version)

@@ -19,7 +19,7 @@ type DocumentFilter struct {
 	Folder *uuid.UUID // nil means the top level, or with Tag all folders
 	Tag    string
 	Limit  int    // 0 means all
-	Cursor string // where the last page ended
+	Cursor string // returned with the previous page; "" for the first page
 }
 
 // Documents lists documents by name, all of them or, with a limit, a page; next is the
