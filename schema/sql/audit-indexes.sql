@@ -1,5 +1,5 @@
--- What only readers look things up by. It may be made last, when the tables are
--- full, which is several times as fast.
+-- Indexes that only readers use. A rebuild creates them after it has filled the tables,
+-- which is several times as fast.
 CREATE INDEX IF NOT EXISTS entries_time ON entries (time);
 CREATE INDEX IF NOT EXISTS entries_actor ON entries (actor, time);
 CREATE INDEX IF NOT EXISTS entries_place ON entries (place, time);

@@ -1,8 +1,8 @@
--- What every read model has, whatever it holds.
+-- Tables of every read model.
 CREATE TABLE checkpoint (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
 	position INTEGER NOT NULL,
-	-- The last event that was applied, by which this log is told from others.
+	-- The last applied event. It identifies the log.
 	seen_stream   TEXT    NOT NULL DEFAULT '', -- '' for none
 	seen_revision INTEGER NOT NULL DEFAULT 0,
 	seen_position INTEGER NOT NULL DEFAULT 0,
@@ -10,7 +10,7 @@ CREATE TABLE checkpoint (
 );
 INSERT INTO checkpoint (one, position) VALUES (1, 0);
 
--- Events that could not be applied, and what waits behind them in their streams.
+-- Events that could not be applied, and later events of their streams.
 CREATE TABLE parked (
 	position INTEGER PRIMARY KEY,
 	stream   TEXT NOT NULL,

@@ -1,11 +1,11 @@
--- Which generation of each projection serves.
+-- The active generation of each projection.
 CREATE TABLE IF NOT EXISTS generations (
 	projection TEXT NOT NULL PRIMARY KEY,
 	version    INT NOT NULL,
 	generation INT NOT NULL
 ) WITHOUT ROWID;
 
--- Who works on what, and until when unless renewed.
+-- Leases.
 CREATE TABLE IF NOT EXISTS leases (
 	name    TEXT NOT NULL PRIMARY KEY,
 	holder  TEXT NOT NULL,
@@ -13,8 +13,8 @@ CREATE TABLE IF NOT EXISTS leases (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS leases_expires ON leases (expires);
 
--- Generations beside those that serve: one that is being filled, one that is
--- ready to serve, one that served before, and those that are to be deleted.
+-- All other generations: being filled, ready for the cut-over, kept for a rollback, or
+-- to be deleted (gone).
 CREATE TABLE IF NOT EXISTS spares (
 	projection TEXT NOT NULL,
 	generation INT NOT NULL,
@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS spares (
 	PRIMARY KEY (projection, generation)
 ) WITHOUT ROWID;
 
--- What servers note of their settings for commands that run beside them: each
--- start replaces what was noted before.
+-- Settings that servers publish for commands that run on the same data. Each start
+-- replaces them.
 CREATE TABLE IF NOT EXISTS notes (
 	name  TEXT NOT NULL PRIMARY KEY,
 	text  TEXT NOT NULL,

@@ -10,24 +10,23 @@ CREATE TABLE documents (
 	folder     TEXT NOT NULL,
 	title      TEXT NOT NULL,
 	media_type TEXT NOT NULL,
-	version    INTEGER NOT NULL, -- at which the content was last made
+	version    INTEGER NOT NULL, -- that last changed the content
 	tags       TEXT NOT NULL,    -- JSON array
 	text       INTEGER NOT NULL, -- its text
-	-- Version whose passages the index holds all of, 0 for none yet: they alone
-	-- are found. Where it is behind version, the index is about to take the new
-	-- ones. It rises by itself: who asked the index before may hold hits of an
-	-- older version, and asks again.
+	-- Version whose passages are completely indexed, 0 for none. Only these are
+	-- found. If it is less than version, newer passages are being indexed. It may
+	-- increase during a search, which then has hits of an older version and
+	-- searches again.
 	shown      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX documents_folder ON documents (folder);
 
--- One text for each stream of sections. Those of earlier versions are kept as
--- long as their document lives; then one stands for all, whose name is what
--- theirs began with.
+-- One text for each text stream. Texts of earlier versions are kept until their document
+-- is deleted; then one row replaces all, whose name is their common prefix.
 CREATE TABLE texts (
 	id     SERIAL PRIMARY KEY,
 	stream TEXT NOT NULL UNIQUE,
-	named  INTEGER NOT NULL DEFAULT 0 -- 1 once a document event named it: no more sections count
+	named  INTEGER NOT NULL DEFAULT 0 -- 1 if a document event names it: later sections are ignored
 );
 
 CREATE TABLE sections (
@@ -39,26 +38,26 @@ CREATE TABLE sections (
 	title      TEXT NOT NULL,
 	path       TEXT NOT NULL, -- JSON array
 	start_page INTEGER NOT NULL,
-	breaks     TEXT NOT NULL, -- JSON array: where in text the pages after start_page begin
+	breaks     TEXT NOT NULL, -- JSON array: offsets in text at which the pages after start_page begin
 	text       BLOB NOT NULL  -- UTF-8; a blob, so that offsets are bytes
 );
 CREATE UNIQUE INDEX sections_text ON sections (text_id, section, part);
 
 CREATE TABLE passages (
 	document   TEXT NOT NULL,
-	version    INTEGER NOT NULL, -- of the document, that made the content
+	version    INTEGER NOT NULL, -- of the document that introduced the content
 	section    INTEGER NOT NULL,
 	number     INTEGER NOT NULL, -- within the section
-	row        INTEGER NOT NULL, -- of sections: the part that holds it
+	row        INTEGER NOT NULL, -- of sections: the part that contains it
 	start      INT NOT NULL, -- bytes
 	length     INT NOT NULL,
-	start_page INTEGER NOT NULL, -- 0 where there are no pages
+	start_page INTEGER NOT NULL, -- 0 if there are no pages
 	end_page   INTEGER NOT NULL,
 	PRIMARY KEY (document, version, section, number)
 ) WITHOUT ROWID;
 
--- What the search index does not show yet: documents whose passages it must
--- take anew, and ids of passages that it must forget.
+-- Pending changes of the search index: documents to index again, and passages to
+-- delete.
 CREATE TABLE unindexed (
 	id       SERIAL PRIMARY KEY,
 	document TEXT NOT NULL UNIQUE
@@ -67,17 +66,17 @@ CREATE TABLE forgotten (
 	passage TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
--- Documents that the index takes a piece at a time, behind everything else: with
--- very much new text, or to be labelled anew since a folder above was moved.
+-- Documents that are indexed piece by piece, after all others: those with very much new
+-- text, and those to index again because a parent folder was moved.
 CREATE TABLE deferred (
 	id       SERIAL PRIMARY KEY,
 	document TEXT NOT NULL UNIQUE,
-	position INTEGER NOT NULL -- of the first event that the index does not show, or before it
+	position INTEGER NOT NULL -- at or before the first event that is not indexed
 );
 CREATE INDEX deferred_position ON deferred (position);
 
--- Up to where the search index was last made to hold everything. An index that
--- is behind that has lost something.
+-- Position up to which the search index is complete. An index at a lower position has
+-- lost data.
 CREATE TABLE indexed (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
 	position INTEGER NOT NULL

@@ -1,8 +1,8 @@
--- The files whose work has not ended yet.
+-- Unfinished files.
 CREATE TABLE files (
 	job       TEXT NOT NULL,
 	file      INTEGER NOT NULL,
-	owner     TEXT NOT NULL DEFAULT '', -- none until the job is requested
-	accepted  INTEGER NOT NULL,         -- position of the job's request
+	owner     TEXT NOT NULL DEFAULT '', -- '' until the job is requested
+	accepted  INTEGER NOT NULL,         -- position of ImportRequested
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;

@@ -1,4 +1,4 @@
--- What only readers look things up by. It may be made last, when the tables are
--- full, which is several times as fast.
--- The rest of a path may be longer than what an index holds.
+-- Indexes that only readers use. A rebuild creates them after it has filled the tables,
+-- which is several times as fast. rest is not indexed, because it may be
+-- longer than an index entry.
 CREATE INDEX IF NOT EXISTS busy_under ON busy (under);
