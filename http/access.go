@@ -139,13 +139,13 @@ func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 }
 
 // recordBatch records which of the requested documents were sent, and which were denied.
-func (s *Server) recordBatch(c *call, asked []uuid.UUID, sent []vault.Document) {
+func (s *Server) recordBatch(c *call, requested []uuid.UUID, sent []vault.Document) {
 	if s.Accessed == nil {
 		return
 	}
 	ids := each(sent, func(d vault.Document) uuid.UUID { return d.ID })
 	s.recordReads(c, "in a batch", ids...)
-	for _, id := range asked {
+	for _, id := range requested {
 		if !slices.Contains(ids, id) {
 			s.access(c.Request, c.user, accesslog.Access{Kind: accesslog.Denied, Thing: events.DocumentStream(id), Detail: "POST " + routeOf(c.Request)})
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// recorded has a server record accesses.
+// recorded makes a server record accesses in an access log.
 func recorded(t *testing.T, reads accesslog.Reads) func(*httpd.Server) {
 	return func(h *httpd.Server) {
 		q := h.Queries.(*queries.Queries)
@@ -31,7 +31,7 @@ func recorded(t *testing.T, reads accesslog.Reads) func(*httpd.Server) {
 	}
 }
 
-// accesses are what somebody is shown of accesses, the oldest first.
+// accesses returns the accesses in a user's audit trail, the oldest first.
 func (s *service) accesses(who, query string) (what []string) {
 	s.Helper()
 	_, what, next := s.trail("?kind=access"+query, "Authorization", "Bearer "+who)
@@ -47,19 +47,19 @@ func (s *service) accesses(who, query string) (what []string) {
 func (s *service) wantAccesses(who, query string, want ...string) {
 	s.Helper()
 	if got := s.accesses(who, query); !slices.Equal(got, want) {
-		s.Errorf("%s is shown of %q:\n%s\nwant:\n%s", who, query, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		s.Errorf("audit trail of %s with %q:\n%s\nwant:\n%s", who, query, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// Refusals, downloads and what administrators read are recorded once, with who
-// and what; each owner sees what is about his own, and who was refused nothing.
+// Denied requests, downloads and reads by administrators are recorded one time each.
+// Owners see those of their own documents, and users who were denied see none.
 func TestAccessesAreRecorded(t *testing.T) {
 	s := startStack(t, recorded(t, accesslog.Reads{}))
 	hers, shared := s.file("Hers", "hers.md", handbook), s.file("Shared", "shared.md", "# Shared\n\nThe notice period is ninety days.\n")
 	s.share(s.folderOf(shared), "user:bob", "read")
 	s.token = "carol"
 	others := s.file("Carol", "carol.md", "# Carol\n\nCarol's own words.\n")
-	folder := s.folderOf(hers) // which carol may not read: the reply has none
+	folder := s.folderOf(hers) // denied, so that the reply has no folder
 	if folder != "" {
 		t.Fatal("carol reads alice's document")
 	}
@@ -67,7 +67,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 	folder = s.folderOf(hers)
 	for _, call := range []struct{ who, method, path, body string }{
 		{"bob", "GET", "/vault/documents/" + hers, ""},
-		{"bob", "GET", "/vault/documents/" + uuid.NewString(), ""}, // which there is not
+		{"bob", "GET", "/vault/documents/" + uuid.NewString(), ""}, // does not exist
 		{"bob", "GET", "/vault/folders/" + folder, ""},
 		{"bob", "POST", "/vault/documents/batch", fmt.Sprintf(`{"ids":[%q,%q,%q]}`, hers, shared, uuid.NewString())},
 		{"bob", "POST", "/vault/folders", fmt.Sprintf(`{"name":"x","parentFolderId":%q}`, folder)},
@@ -125,7 +125,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 	if resp, _ := s.do("GET", "/vault/audit?kind=reads", ""); resp.StatusCode != 422 {
 		t.Errorf("an unknown kind = %d", resp.StatusCode)
 	}
-	// Changes are shown as before, and both come in one order.
+	// Changes are listed as without accesses, and both kinds are sorted together.
 	_, changes, _ := s.trail("")
 	_, same, _ := s.trail("?kind=changes")
 	if !slices.Equal(changes, same) || strings.Contains(strings.Join(changes, "\n"), "denied") {
@@ -136,7 +136,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 	for at := entries[0].Time; ; entries, what, next = s.trail(next) {
 		for i, e := range entries {
 			if e.Time.After(at) {
-				t.Errorf("%s comes after what is older", what[i])
+				t.Errorf("%s comes after an older entry", what[i])
 			}
 			at = e.Time
 		}
@@ -145,13 +145,13 @@ func TestAccessesAreRecorded(t *testing.T) {
 			break
 		}
 	}
-	const since = 2 // bob asked for the trails of a folder and a document meanwhile
+	const since = 2 // bob was denied the trails of a folder and a document meanwhile
 	if len(both) != len(changes)+len(alices)+since {
 		t.Errorf("%d entries of both kinds, want %d and %d:\n%s", len(both), len(changes), len(alices)+since, strings.Join(both, "\n"))
 	}
 }
 
-// An owner sees what is about a document while it is his, wherever it was then.
+// A document's owner sees its accesses, even those from before it was moved.
 func TestAccessesFollowTheDocument(t *testing.T) {
 	s := startStack(t, recorded(t, accesslog.Reads{Every: 1}))
 	id := s.file("A", "a.md", handbook)
@@ -162,5 +162,5 @@ func TestAccessesFollowTheDocument(t *testing.T) {
 	s.share(other, "user:carol", "own")
 	s.do("PATCH", "/vault/documents/"+id, fmt.Sprintf(`{"folderId":%q}`, other), "If-Match", `"1"`)
 	s.wantAccesses("carol", "&document="+id, read)
-	s.wantAccesses("carol", "") // it was not hers then
+	s.wantAccesses("carol", "") // she did not own it at that time
 }

@@ -16,7 +16,7 @@ type auditReply struct {
 	Time                                      time.Time
 }
 
-// trail reads a page of the audit trail, as alice where nothing else is said.
+// trail reads a page of the audit trail, as alice unless headers have another token.
 func (s *service) trail(query string, headers ...string) (entries []auditReply, what []string, next string) {
 	s.Helper()
 	resp, body := s.do("GET", "/vault/audit"+query, "", headers...)
@@ -37,9 +37,8 @@ func (s *service) trail(query string, headers ...string) (entries []auditReply, 
 	return entries, what, next
 }
 
-// Owners of a folder read who did what in it, from the reply to a change on, and under
-// which request.
-func TestAuditTrailOfRealChanges(t *testing.T) {
+// After the reply to a change, the folder's owner can read who made it and by which request.
+func TestAuditTrail(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Staff","tags":["hr"]},{"folder_name":"Staff"}]`)
@@ -71,7 +70,7 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 		t.Fatalf("the document's trail is %q, want %q; next %q", what, want, next)
 	}
 	if e := entries[1]; e.CorrelationID != "rename-by-bob" || e.Via != "vault" || *e.DocumentID != document || *e.DocumentName != "b.md" || *e.FolderID != folder || e.JobID != nil {
-		t.Errorf("bob's change is listed as %+v", e)
+		t.Errorf("entry of bob's change = %+v", e)
 	}
 	_, what, _ = s.trail("?folder=" + folder)
 	accepted := `user:bob accepted the invitation to folder "Staff" by user:alice (write)`
@@ -83,10 +82,10 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 		t.Errorf("bob's trail is %q, want %q", what, want[1:3])
 	}
 	if _, what, _ = s.trail("?to=2020-01-01"); len(what) > 0 {
-		t.Errorf("before the service was there %q happened", what)
+		t.Errorf("the trail until 2020 is %q, want none", what)
 	}
 	if _, what, _ = s.trail("", bob...); !slices.Equal(what, []string{accepted}) {
-		t.Errorf("bob, who owns nothing, gets %q", what)
+		t.Errorf("the trail of bob, who owns nothing, is %q", what)
 	}
 	for query, want := range map[string]int{"?document=" + document: 404, "?folder=" + folder: 403} {
 		if resp, body := s.do("GET", "/vault/audit"+query, "", bob...); resp.StatusCode != want {
@@ -113,13 +112,13 @@ func TestAuditTrailOfRealChanges(t *testing.T) {
 	}
 }
 
-func TestATimeWithoutAZoneIsUTC(t *testing.T) {
+func TestTimeWithoutZoneIsUTC(t *testing.T) {
 	s := startStack(t)
 	s.do("POST", "/vault/folders", `{"name": "Reports"}`)
 	for ago, want := range map[time.Duration]int{time.Hour: 1, -time.Hour: 0} {
 		from := time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000")
 		if entries, _, _ := s.trail("?from=" + from); len(entries) != want {
-			t.Errorf("from=%s gives %d entries, want %d", from, len(entries), want)
+			t.Errorf("audit?from=%s = %d entries, want %d", from, len(entries), want)
 		}
 	}
 }

@@ -122,9 +122,9 @@ func TestWriteSucceedsDespiteLag(t *testing.T) {
 	}
 }
 
-// A client that asks for the job in the first event of a stream is not told that there
-// is none, however far its read model is behind.
-func TestJobOfFirstEventIsKnown(t *testing.T) {
+// The job in the first event of a stream is never reported as missing, even if the read
+// model lags: the reply waits, or is 503.
+func TestFirstEventNamesKnownJob(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Await = 10 * time.Millisecond })
 	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond
 	release := s.stack.Block(t, "jobs")
@@ -135,23 +135,23 @@ func TestJobOfFirstEventIsKnown(t *testing.T) {
 		JobID string `json:"job_id"`
 	}](t, data)
 	if resp, body := s.do("GET", "/core/jobs/"+event.JobID, ""); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("while the jobs lag, the job is %d %s, want 503", resp.StatusCode, body)
+		t.Errorf("GET the job while the read model lags = %d %s, want 503", resp.StatusCode, body)
 	}
 	s.stack.Queries.Models.MaxLag = time.Hour
-	answered := make(chan int, 1)
+	status := make(chan int, 1)
 	go func() {
 		resp, _ := s.do("GET", "/core/jobs/"+event.JobID, "")
-		answered <- resp.StatusCode
+		status <- resp.StatusCode
 	}()
 	release()
-	if got := <-answered; got != http.StatusOK {
-		t.Errorf("once the jobs went on, the job is %d, want 200", got)
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("GET the job after the lag = %d, want 200", got)
 	}
 	for range lines { // until the stream ends
 	}
 }
 
-// What a write changed shows in all that is read right after it.
+// Reads right after a write include the change.
 func TestReadAfterWriteIsFresh(t *testing.T) {
 	s := startStack(t)
 	folder := s.makeFolder("", "Folder")
@@ -163,22 +163,22 @@ func TestReadAfterWriteIsFresh(t *testing.T) {
 		}
 		_, body := s.do("GET", "/core/folders/summary?folder_name=Folder", "")
 		if !strings.Contains(body, name) {
-			t.Errorf("after the document is renamed to %s the summary is %s", name, body)
+			t.Errorf("summary after a rename to %s = %s", name, body)
 		}
 		_, body = s.do("GET", "/vault/audit?limit=1", "")
 		if !strings.Contains(body, request) {
-			t.Errorf("after %s the audit trail ends with %s", request, body)
+			t.Errorf("last entry of the audit trail after %s = %s", request, body)
 		}
 		s.makeFolder(folder, fmt.Sprint(i))
 		_, body = s.do("GET", "/vault/usage", "")
 		var usage struct{ Folders struct{ Used int } }
 		if err := json.Unmarshal([]byte(body), &usage); err != nil || usage.Folders.Used != i+2 {
-			t.Errorf("after %d folders were made the usage is %s", i+2, body)
+			t.Errorf("usage with %d folders = %s", i+2, body)
 		}
 	}
 }
 
-// A read model that lags holds up neither the steps of an import nor its end.
+// A read model that lags does not delay the progress of an import.
 func TestImportGoesOnWhileReadModelLags(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Await = 50 * time.Millisecond })
 	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond

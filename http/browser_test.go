@@ -21,8 +21,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// reading is a service whose documents people open in browsers: alice, whose they are,
-// and bob.
+// reading is a service with browser sign-in for alice, who owns the documents, and bob.
 type reading struct {
 	*service
 	accounts *accounts.Store
@@ -64,7 +63,7 @@ func startReading(t *testing.T) *reading {
 	return r
 }
 
-// person is somebody at a browser that does not follow redirects by itself.
+// person is a browser that does not follow redirects by itself.
 type person struct {
 	*reading
 	http *http.Client
@@ -103,14 +102,15 @@ func (p *person) send(method, path string, form url.Values, header ...string) (*
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)"(?: value="([^"]*)")?`)
 
-// signIn fills in the sign-in page that a link leads to, and returns where that leads.
+// signIn fills in the sign-in page of a link, and returns the URL to which the sign-in
+// redirects.
 func (p *person) signIn(name, link string, change ...string) (to string) {
 	p.Helper()
 	resp, _ := p.send("GET", link, nil)
 	page := resp.Header.Get("Location")
 	resp, body := p.send("GET", page, nil)
 	if resp.StatusCode != 200 || !strings.Contains(body, "fragment.js") {
-		p.Fatalf("%s leads to %s = %d %s", link, page, resp.StatusCode, body)
+		p.Fatalf("%s redirects to %s = %d %s", link, page, resp.StatusCode, body)
 	}
 	form := url.Values{"username": {name}, "password": {"correct horse"}}
 	first, _, _ := strings.Cut(body, "</form>")
@@ -127,7 +127,7 @@ func (p *person) signIn(name, link string, change ...string) (to string) {
 	return resp.Header.Get("Location")
 }
 
-// open goes on from a page until there is no redirect.
+// open opens a page and follows its redirects.
 func (p *person) open(path string) (*http.Response, string) {
 	p.Helper()
 	for range 4 {
@@ -137,7 +137,7 @@ func (p *person) open(path string) (*http.Response, string) {
 		}
 		path = resp.Header.Get("Location")
 	}
-	p.Fatalf("%s leads nowhere", path)
+	p.Fatalf("too many redirects, the last to %s", path)
 	return nil, ""
 }
 
@@ -147,7 +147,7 @@ func TestLinkLeadsThroughSignIn(t *testing.T) {
 	p := s.person()
 	resp, _ := p.send("GET", link, nil)
 	if to := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || to != "/signin/document?to="+url.QueryEscape(link) || resp.Header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("a browser is answered %d %v", resp.StatusCode, resp.Header)
+		t.Fatalf("GET a link by browser = %d %v, want a redirect to the sign-in", resp.StatusCode, resp.Header)
 	}
 	resp, body := p.open(p.signIn("alice", link))
 	if resp.Request.URL.Path != link || resp.StatusCode != 200 || body != handbook {
@@ -165,7 +165,7 @@ func TestLinkLeadsThroughSignIn(t *testing.T) {
 		t.Errorf("the policy is %s", policy)
 	}
 	if resp, body := p.send("GET", link, nil, "Range", "bytes=0-3", "Accept", "*/*"); resp.StatusCode != 206 || body != handbook[:4] {
-		t.Errorf("a part, as viewers ask for it = %d %q", resp.StatusCode, body)
+		t.Errorf("GET with Range, as PDF viewers send it = %d %q", resp.StatusCode, body)
 	}
 	if resp, _ := p.send("HEAD", link, nil); resp.StatusCode != 200 {
 		t.Errorf("HEAD = %d", resp.StatusCode)
@@ -175,11 +175,11 @@ func TestLinkLeadsThroughSignIn(t *testing.T) {
 	if !slices.ContainsFunc(s.accessed, func(a accesslog.Access) bool {
 		return a.Kind == accesslog.Exported && a.User.Principal == "user:alice" && a.Via == "documents"
 	}) {
-		t.Errorf("who read is not recorded: %+v", s.accessed)
+		t.Errorf("the access is not recorded: %+v", s.accessed)
 	}
 }
 
-// What programs are answered does not change by any of this.
+// Programs receive the same replies as on other routes.
 func TestProgramsGetNoRedirect(t *testing.T) {
 	s := startReading(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
@@ -205,13 +205,12 @@ func TestProgramsGetNoRedirect(t *testing.T) {
 			t.Errorf("%s = %d %s %s", what, resp.StatusCode, resp.Header.Get("Content-Type"), body)
 		}
 		if c.status == 200 && resp.Header.Get("Cache-Control") != "private, no-cache" {
-			t.Errorf("%s may be kept by %s", what, resp.Header.Get("Cache-Control"))
+			t.Errorf("%s = Cache-Control %s", what, resp.Header.Get("Cache-Control"))
 		}
 	}
 }
 
-// The cookie of a reader opens originals by their links alone, even where a browser is
-// made to send it elsewhere.
+// The reader cookie is valid only for deep links, even if a browser sends it elsewhere.
 func TestCookieOpensOnlyLinks(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)
@@ -221,7 +220,7 @@ func TestCookieOpensOnlyLinks(t *testing.T) {
 	at, _ := url.Parse(p.url + link)
 	cookies := p.http.Jar.Cookies(at)
 	if len(cookies) != 1 || cookies[0].Name != "annals_reader" {
-		t.Fatalf("a document is asked for with the cookies %v", cookies)
+		t.Fatalf("the cookies for a link are %v, want annals_reader", cookies)
 	}
 	header := cookies[0].Name + "=" + cookies[0].Value
 	for _, c := range []string{
@@ -243,7 +242,7 @@ func TestCookieOpensOnlyLinks(t *testing.T) {
 	}
 	for what, value := range map[string]string{"cut": header[:len(header)-2], "changed": strings.Replace(header, "reader=", "reader=x", 1), "none": "annals_reader=", "the session's name": strings.Replace(header, "reader", "session", 1)} {
 		if resp, _ := s.person().send("GET", link, nil, "Cookie", value); resp.StatusCode != 303 {
-			t.Errorf("a cookie that is %s = %d", what, resp.StatusCode)
+			t.Errorf("GET a link with a cookie that is %s = %d, want 303", what, resp.StatusCode)
 		}
 	}
 }
@@ -282,15 +281,14 @@ func TestReaderCookieEnds(t *testing.T) {
 	}
 }
 
-// Who may not read a document is shown the page of one that does not exist, and no
-// JSON.
+// A document that the user may not read has the same page as a missing one.
 func TestUnreadableLinkLooksMissing(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Secret plans", "plan.md", handbook)
 	p := s.person()
 	resp, hidden := p.open(p.signIn("bob", "/documents/"+id+".md"))
 	if resp.StatusCode != 404 || resp.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(hidden, "or you may not read it") || !strings.Contains(hidden, "bob") {
-		t.Fatalf("bob is shown %d %s", resp.StatusCode, hidden)
+		t.Fatalf("GET a hidden document by bob = %d %s", resp.StatusCode, hidden)
 	}
 	for _, link := range []string{"/documents/" + uuid.NewString() + ".md", "/documents/" + id + ".pdf", "/documents/0000-0000.md"} {
 		if resp, body := p.send("GET", link, nil); resp.StatusCode != 404 || body != hidden {
@@ -302,7 +300,7 @@ func TestUnreadableLinkLooksMissing(t *testing.T) {
 	}
 }
 
-// The sign-in leads back to a document's link, and nowhere else.
+// The sign-in redirects only to deep links.
 func TestSignInRedirectsOnlyToDocuments(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)
@@ -314,22 +312,22 @@ func TestSignInRedirectsOnlyToDocuments(t *testing.T) {
 	p := s.person()
 	for _, to := range bad {
 		if resp, body := s.person().send("GET", "/signin/document?to="+url.QueryEscape(to), nil); resp.StatusCode != 404 || resp.Header.Get("Location") != "" || strings.Contains(body, "evil") {
-			t.Errorf("%q before the sign-in = %d %v", to, resp.StatusCode, resp.Header)
+			t.Errorf("GET document?to=%q before the sign-in = %d %v", to, resp.StatusCode, resp.Header)
 		}
 		if where := s.person().signIn("alice", link, "query", "to="+url.QueryEscape(to)); strings.Contains(where, "document") || strings.Contains(where, "evil") {
-			t.Errorf("the sign-in with %q leads to %s", to, where)
+			t.Errorf("the sign-in with to=%q redirects to %s", to, where)
 		}
 	}
 	p.open(p.signIn("alice", link))
 	for _, to := range bad {
 		if resp, _ := p.send("GET", "/signin/document?to="+url.QueryEscape(to), nil); resp.StatusCode != 404 || len(resp.Header.Values("Set-Cookie")) > 0 {
-			t.Errorf("%q after the sign-in = %d %v", to, resp.StatusCode, resp.Header)
+			t.Errorf("GET document?to=%q after the sign-in = %d %v", to, resp.StatusCode, resp.Header)
 		}
 	}
 }
 
-// Nothing that is stored is shown as a page.
-func TestStoredDocumentsAreNoPages(t *testing.T) {
+// Stored HTML is shown as plain text.
+func TestStoredHTMLIsPlainText(t *testing.T) {
 	s := startReading(t)
 	const script = "<!doctype html><script>alert(1)</script>"
 	id := s.file("Staff", "page.txt", script)
@@ -339,7 +337,7 @@ func TestStoredDocumentsAreNoPages(t *testing.T) {
 	p := s.person()
 	resp, body := p.open(p.signIn("alice", "/documents/"+id+".txt"))
 	if resp.StatusCode != 200 || body != script || resp.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(resp.Header.Get("Content-Security-Policy"), "sandbox;") {
-		t.Errorf("a page that was stored = %d %v %s", resp.StatusCode, resp.Header, body)
+		t.Errorf("GET a stored page = %d %v %s", resp.StatusCode, resp.Header, body)
 	}
 }
 
@@ -348,9 +346,9 @@ func TestLinkWithoutSignIn(t *testing.T) {
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
 	resp, body := s.do("GET", link, "", "Authorization", "", "Accept", "text/html")
 	if resp.StatusCode != 401 || resp.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(body, "with a program that is signed in") {
-		t.Errorf("a browser is answered %d %s", resp.StatusCode, body)
+		t.Errorf("GET a link by browser without a sign-in = %d %s", resp.StatusCode, body)
 	}
 	if resp, body := s.do("GET", link, "", "Authorization", ""); resp.StatusCode != 401 || body != `{"error":"unauthenticated"}` {
-		t.Errorf("a program is answered %d %s", resp.StatusCode, body)
+		t.Errorf("GET a link by a program = %d %s", resp.StatusCode, body)
 	}
 }

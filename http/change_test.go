@@ -22,9 +22,9 @@ func invalid(messages ...string) string {
 	return fmt.Sprintf(`{"statusCode":422,"message":["%s"],"error":"Unprocessable Entity"}`, strings.Join(messages, `","`))
 }
 
-// What a folder's owner changes is there when the reply is, under the ETag that
-// the next change wants.
-func TestFoldersChange(t *testing.T) {
+// A change of a folder can be read after the reply. The reply has the ETag for the next
+// change.
+func TestChangeFolders(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.do("POST", "/vault/folders", `{"name":" A "}`)
 	made := decode[struct{ ID, Name string }](t, body)
@@ -71,8 +71,8 @@ func TestFoldersChange(t *testing.T) {
 	}
 }
 
-// All faults of a body are reported together, before it is checked whether there is
-// such a thing.
+// All errors in a request are reported together, before the folder or document is looked
+// up.
 func TestChangesAreValidated(t *testing.T) {
 	s := startStack(t)
 	id := uuid.NewString()
@@ -127,8 +127,8 @@ func TestChangesAreValidated(t *testing.T) {
 	}
 }
 
-// Every change of a document makes the version that the next one names.
-func TestDocumentsChange(t *testing.T) {
+// Every change of a document creates a version, which the next change must name.
+func TestChangeDocuments(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
 	from, to := s.folderOf(id), s.makeFolder("", "B")
@@ -153,7 +153,7 @@ func TestDocumentsChange(t *testing.T) {
 	}
 	resp, body = s.do("PUT", path+"/tags", `{"tags":["b","a"],"version":3}`)
 	if s.want(resp, body, 200, `{"tags":["b","a"]}`); resp.Header.Get("ETag") != `"3"` {
-		t.Errorf("the same tags again make %s", resp.Header.Get("ETag"))
+		t.Errorf("setting the same tags again creates version %s", resp.Header.Get("ETag"))
 	}
 	resp, body = s.do("GET", path+"/versions", "")
 	list := decode[[]struct {
@@ -191,9 +191,9 @@ func TestDocumentsChange(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// Permissions come back as they were given; their holders see the folder from
-// the reply on, and no more once they are withdrawn.
-func TestPermissionsChange(t *testing.T) {
+// A permission list is returned as it was set. It takes effect before the reply, as does
+// its withdrawal.
+func TestChangePermissions(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook)
 	folder := s.folderOf(id)
@@ -237,8 +237,8 @@ func TestPermissionsChange(t *testing.T) {
 	}
 }
 
-// A user who gives up his own access gets 202, since there is nothing more to show him.
-func TestSharingOneselfOut(t *testing.T) {
+// Owners who withdraw their own access receive 202, because they may not read the result.
+func TestWithdrawOwnAccess(t *testing.T) {
 	var logged bytes.Buffer
 	s := startStack(t, func(h *httpd.Server) {
 		h.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -249,13 +249,13 @@ func TestSharingOneselfOut(t *testing.T) {
 	s.want(resp, body, 202, `{"statusCode":202,"message":"accepted","id":"`+folder+`"}`)
 	resp, body = s.do("GET", "/vault/folders/"+folder+"/permissions", "")
 	s.want(resp, body, 200, `{"owners":["user:alice"],"permissions":[]}`)
-	if said := logged.String(); strings.Contains(said, "after changing it") {
-		t.Errorf("the log has a fault: %s", said)
+	if got := logged.String(); strings.Contains(got, "after changing it") {
+		t.Errorf("an error was logged: %s", got)
 	}
 }
 
-// A change whose read model takes too long is done all the same.
-func TestChangesWithoutTheirReadModel(t *testing.T) {
+// If a read model takes too long, the change is made and the reply is 202.
+func TestChangesDespiteLag(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.lag = true
 	resp, body := s.do("POST", "/vault/folders", `{"name":"A"}`)

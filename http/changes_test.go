@@ -13,7 +13,7 @@ import (
 	httpd "annals/http"
 )
 
-// changing serves the whole stack under a limit of what changes add to the log.
+// changing starts the stack with a limit of the bytes that changes add to the log.
 func changing(t *testing.T, limit int64) *service {
 	t.Helper()
 	return startStack(t, func(h *httpd.Server) {
@@ -23,7 +23,7 @@ func changing(t *testing.T, limit int64) *service {
 	})
 }
 
-// logged returns how many bytes the log's events have.
+// logged returns the number of bytes in the log's events.
 func (s *service) logged() (n int64) {
 	s.Helper()
 	all, _, err := s.log.Records(s.Context(), 0, 1_000_000)
@@ -36,8 +36,7 @@ func (s *service) logged() (n int64) {
 	return n
 }
 
-// uploads uploads so many files of one kind at a time, each time until all of them
-// were read.
+// uploads returns a function that uploads a number of equal files and waits for their job.
 func (s *service) uploads(files int, name, content string, tags ...string) func(int) (int, string, string) {
 	var metadata []any
 	for range files {
@@ -58,8 +57,8 @@ func (s *service) uploads(files int, name, content string, tags ...string) func(
 	}
 }
 
-// A user who changes the same things again and again adds to the log what an hour's
-// limit allows, and is refused then, while others go on.
+// A user's changes are refused when they have added to the log what the limit of an hour
+// allows. Other users are not affected.
 func TestChangesAreLimited(t *testing.T) {
 	const limit = 64 << 10
 	long := func(n, length int, prefix string) (all []string) {
@@ -147,21 +146,21 @@ func TestChangesAreLimited(t *testing.T) {
 				}
 			}
 			if grown := s.logged() - before; refused < 10 || grown > 2*limit {
-				t.Errorf("%d are refused, and the log grows by %d bytes under a limit of %d", refused, grown, limit)
+				t.Errorf("%d changes were refused, and the log grew by %d bytes with a limit of %d", refused, grown, limit)
 			}
 			if _, body := s.do("GET", "/vault/usage", ""); !strings.Contains(body, `"limit":65536`) || strings.Contains(body, `"changeBytes":{"used":0,`) {
 				t.Errorf("usage = %s", body)
 			}
 			for _, who := range []string{"admin", "bob"} {
 				if resp, body := s.do("POST", "/vault/folders", fmt.Sprintf(`{"name":"of %s"}`, who), "Authorization", "Bearer "+who); resp.StatusCode != 201 {
-					t.Errorf("%s is refused: %d %s", who, resp.StatusCode, body)
+					t.Errorf("POST /vault/folders by %s = %d %s, want 201", who, resp.StatusCode, body)
 				}
 			}
 		})
 	}
 }
 
-// The default leaves room for what people, and programs of theirs, do in an hour.
+// The default limit allows what people and their programs do in an hour.
 func TestThousandRenamesAreAllowed(t *testing.T) {
 	s := changing(t, quota.Default[quota.Changed])
 	folder := s.makeFolder("", "F")
@@ -173,9 +172,8 @@ func TestThousandRenamesAreAllowed(t *testing.T) {
 	}
 }
 
-// The default leaves room for what large imports add to the log: tags and names
-// of an ordinary length are not charged.
-func TestALargeImportIsNoChange(t *testing.T) {
+// Names and tags of ordinary length in an import are not charged as changes.
+func TestImportIsNotChargedAsChange(t *testing.T) {
 	s := changing(t, 64<<10)
 	var tags []string
 	for i := range 8 {

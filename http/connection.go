@@ -69,7 +69,7 @@ func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, 
 
 type requestKey struct{}
 
-// requestInfo is what the log needs to know about a request.
+// requestInfo is logged with a request.
 type requestInfo struct {
 	id string
 

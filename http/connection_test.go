@@ -15,7 +15,7 @@ import (
 	httpd "annals/http"
 )
 
-// Every request is observed with its route and outcome, however it ended.
+// Observe receives the route and status of every request, even after a panic.
 func TestEveryRequestIsObserved(t *testing.T) {
 	var got []httpd.Answered
 	begin := func(http.ResponseWriter) {}
@@ -56,16 +56,15 @@ func TestEveryRequestIsObserved(t *testing.T) {
 			s.server.Handler().ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		if len(got) != 1 || got[0].Took <= 0 {
-			t.Fatalf("%s %s is observed as %+v", test.method, test.path, got)
+			t.Fatalf("%s %s: Observe received %+v, want one request", test.method, test.path, got)
 		}
 		if got[0].Took = 0; got[0] != test.want {
-			t.Errorf("%s %s is observed as %+v, want %+v", test.method, test.path, got[0], test.want)
+			t.Errorf("%s %s: Observe received %+v, want %+v", test.method, test.path, got[0], test.want)
 		}
 	}
 }
 
-// A request's id is in every event that it leads to, and in the log of the
-// program beside what was done for it.
+// The id of a request is in every event and command log line that it causes.
 func TestRequestIDIsPropagated(t *testing.T) {
 	log := new(safeBuffer)
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -98,7 +97,7 @@ func TestRequestIDIsPropagated(t *testing.T) {
 		if strings.Contains(line, "msg=command") {
 			commands++
 			if !strings.Contains(line, "correlation_id=trace-8") {
-				t.Errorf("logged without its request: %s", line)
+				t.Errorf("log line without the request id: %s", line)
 			}
 		}
 	}
@@ -107,7 +106,7 @@ func TestRequestIDIsPropagated(t *testing.T) {
 	}
 }
 
-// safeBuffer is written and read by several goroutines.
+// safeBuffer is a buffer for several goroutines.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -12,11 +12,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// undescribed are routes for people, which no generated client calls: the text
-// of the documents says where they are.
+// undescribed are routes for people, which no generated client calls. The OpenAPI
+// documents mention them in their texts.
 var undescribed = []string{"GET /core/openapi.yaml", "GET /vault/openapi.yaml", "GET /vault/documents/{id}.{ext}"}
 
-// Every other route is described and every description has a route.
+// Every other route is in an OpenAPI document, and every operation there has a route.
 func TestRoutesAndDocumentsAgree(t *testing.T) {
 	server := &httpd.Server{}
 	server.Handler()
@@ -42,9 +42,9 @@ func TestRoutesAndDocumentsAgree(t *testing.T) {
 	}
 }
 
-// Beside the services are what operators ask and the deep links, and nothing
-// else; metrics only where there are some.
-func TestRoutesBesideTheServices(t *testing.T) {
+// Besides the services there are only routes for operators and deep links. GET /metrics
+// exists if there are metrics.
+func TestOtherRoutes(t *testing.T) {
 	want := []string{"GET /documents/{id}.{ext}", "GET /healthz", "GET /readyz", "GET /version"}
 	for _, server := range []*httpd.Server{{}, {Metrics: http.NotFoundHandler()}} {
 		server.Handler()
@@ -60,8 +60,8 @@ func TestRoutesBesideTheServices(t *testing.T) {
 	}
 }
 
-// Every endpoint wants a token, before anything else of the request is judged.
-func TestEveryEndpointWantsAToken(t *testing.T) {
+// Every endpoint checks the token before the rest of the request.
+func TestEveryEndpointRequiresToken(t *testing.T) {
 	s := start(t, nil)
 	for _, name := range []string{"core", "vault"} {
 		for path, item := range loadDocument(t, name).Paths.Map() {
@@ -79,16 +79,16 @@ func TestEveryEndpointWantsAToken(t *testing.T) {
 					}
 				}
 				if resp, body := s.do(method, path, "", "Authorization", "Bearer outage"); resp.StatusCode != 503 {
-					t.Errorf("%s %s without its issuer = %d %s, want 503", method, path, resp.StatusCode, body)
+					t.Errorf("%s %s while the issuer is unreachable = %d %s, want 503", method, path, resp.StatusCode, body)
 				}
 			}
 		}
 	}
 }
 
-// testdata/fastapi.json is what a FastAPI 0.165 server with pydantic 2.14
-// answered for the same models, but for what is said of unknown fields.
-func TestCoreSpeaksLikeFastAPI(t *testing.T) {
+// testdata/fastapi.json has the replies of a FastAPI 0.165 server with pydantic 2.14 for
+// the same models, except for unknown fields.
+func TestCoreRepliesLikeFastAPI(t *testing.T) {
 	s := start(t, nil)
 	var cases []struct {
 		Path, Type, Body string

@@ -88,7 +88,7 @@ func routeOf(request string) string {
 	return strings.NewReplacer("versions/1", "versions/{version}", "{id}.md", "{id}.{ext}").Replace(route)
 }
 
-// A listing's page carries the link to the next one whether it is sent or not.
+// A page of a listing has a Link to the next page even if the reply is 304.
 func TestPagesAreConditional(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "A")

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A folder is found by its path from the top level also by one who may not read
-// what is above it, and by nobody else.
-func TestFolderOfAPath(t *testing.T) {
+// A folder is found by its path from the top level if its caller may read it, even if the
+// folders above are hidden.
+func TestFolderByPath(t *testing.T) {
 	s := startStack(t)
 	a := s.makeFolder("", "A")
 	s.makeFolder(a, "2024")
@@ -19,7 +19,7 @@ func TestFolderOfAPath(t *testing.T) {
 		{"alice", "A", "A"},
 		{"bob", "A/Ä B", "Ä B"},
 		{"bob", "/A/A\u0308 B/", "Ä B"},
-		{"bob", "Ä B", ""}, // as he sees it listed
+		{"bob", "Ä B", ""}, // its path in his listings
 		{"bob", "A", ""},
 		{"bob", "A/2024", ""},
 		{"bob", "A/Ä B/C", ""},

@@ -21,7 +21,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whatever a batch holds, it is 1 to 100 ids or refused.
+// Any body of a batch has 1 to 100 ids or is refused.
 func FuzzBatch(f *testing.F) {
 	for _, s := range []string{`{"ids":["00000000-0000-0000-0000-000000000000"]}`, `{"ids":[]}`, `{"ids":[1,null]}`, `[]`, ``, "\xff"} {
 		f.Add([]byte(s))
@@ -35,32 +35,31 @@ func FuzzBatch(f *testing.F) {
 	}
 	handler := s.Handler()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		batch.asked = nil
+		batch.requested = nil
 		r := httptest.NewRequest("POST", "/vault/documents/batch", bytes.NewReader(text))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer x")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if n := len(batch.asked); (w.Code != 200 || n == 0 || n > 100) && (w.Code != 422 || n > 0) {
-			t.Fatalf("%q asks for %d documents: %d %s", text, n, w.Code, w.Body)
+		if n := len(batch.requested); (w.Code != 200 || n == 0 || n > 100) && (w.Code != 422 || n > 0) {
+			t.Fatalf("POST batch %q requests %d documents: %d %s", text, n, w.Code, w.Body)
 		}
 	})
 }
 
-// batches remembers which documents were asked for.
+// batches stores the requested documents.
 type batches struct {
 	httpd.Queries
-	asked []uuid.UUID
+	requested []uuid.UUID
 }
 
 func (b *batches) DocumentBatch(_ context.Context, _ events.User, ids []uuid.UUID) ([]vault.Document, error) {
-	b.asked = ids
+	b.requested = ids
 	return nil, nil
 }
 
-// Whatever is asked for, by whatever method and under whatever name, it is
-// answered without a fault of ours, and a method that is refused is not among
-// those that are allowed.
+// No method, path or host causes an internal error. A method that receives 405 is not in
+// Allow.
 func FuzzRoutes(f *testing.F) {
 	for _, path := range []string{"/vault/documents/batch", "/vault/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.md", "/core/search/", "//core//search", "/vault/../core/jobs/x", "/vault/documents/%2e%2e/x", "/documents/.a",
 		"/vault/documents/x\ny", "/vault/folders/{id}", "/vault/documents/a.b.c", "*", "", "/vault/documents/\x00/content", strings.Repeat("/vault", 2000), "/mcp/", "/signin"} {
@@ -73,7 +72,7 @@ func FuzzRoutes(f *testing.F) {
 			return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "nobody")
 		},
 		MCP: http.NotFoundHandler(), SignIn: http.NotFoundHandler(), SignInDocuments: http.NotFoundHandler(), Metrics: http.NotFoundHandler(),
-		Queries: nowhere{}, Logger: slog.New(slog.DiscardHandler), CoreURL: &url.URL{Scheme: "https", Host: "core.test"},
+		Queries: unready{}, Logger: slog.New(slog.DiscardHandler), CoreURL: &url.URL{Scheme: "https", Host: "core.test"},
 	}
 	handler := s.Handler()
 	f.Fuzz(func(t *testing.T, method, path, host string) {
@@ -86,15 +85,15 @@ func FuzzRoutes(f *testing.F) {
 		case (w.Code == http.StatusMethodNotAllowed) != (len(allow) == 1):
 			t.Fatalf("%q %q at %q = %d with Allow %q", method, path, host, w.Code, allow)
 		case len(allow) == 1 && slices.Contains(strings.Split(allow[0], ", "), method):
-			t.Fatalf("%q %q at %q is refused, and allowed by %q", method, path, host, allow)
+			t.Fatalf("%q %q at %q = 405, but Allow has it: %q", method, path, host, allow)
 		case w.Header().Get("Location") != "":
-			t.Fatalf("%q %q at %q is sent to %q", method, path, host, w.Header().Get("Location"))
+			t.Fatalf("%q %q at %q is redirected to %q", method, path, host, w.Header().Get("Location"))
 		}
 	})
 }
 
-// nowhere is a read side that is not ready.
-type nowhere struct{ httpd.Queries }
+// unready is a read side that is not ready.
+type unready struct{ httpd.Queries }
 
-func (nowhere) Ready(context.Context) error                     { return fault.Errorf(fault.Unavailable, "not ready") }
-func (nowhere) Status(context.Context) ([]queries.Model, error) { return nil, nil }
+func (unready) Ready(context.Context) error                     { return fault.Errorf(fault.Unavailable, "not ready") }
+func (unready) Status(context.Context) ([]queries.Model, error) { return nil, nil }

@@ -10,8 +10,7 @@ import (
 	httpd "annals/http"
 )
 
-// Of every path, Allow names the methods that have a route there, and no other:
-// each of them is answered otherwise than 405, and each other one is not.
+// The header Allow lists exactly the methods of a path. Other methods receive 405.
 func TestAllowHeader(t *testing.T) {
 	s := startStack(t)
 	server := &httpd.Server{}
@@ -32,7 +31,7 @@ func TestAllowHeader(t *testing.T) {
 			resp, _ := s.do(method, variables.Replace(path), "")
 			refused := resp.StatusCode == http.StatusMethodNotAllowed
 			if refused == slices.Contains(methods, method) {
-				t.Errorf("%s %s = %d, and the path has %s", method, path, resp.StatusCode, want)
+				t.Errorf("%s %s = %d, but the path has the methods %s", method, path, resp.StatusCode, want)
 			}
 			if got := resp.Header.Get("Allow"); refused && got != want {
 				t.Errorf("%s %s: Allow %q, want %q", method, path, got, want)
@@ -41,8 +40,8 @@ func TestAllowHeader(t *testing.T) {
 	}
 }
 
-// No reply can be taken for a page that runs something, whatever is in it: each
-// has a policy that allows no scripts, and is taken as what it says it is.
+// A browser never runs scripts in a reply: each has a policy without scripts and disables
+// content sniffing.
 func TestRepliesHaveSecurityPolicy(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "page.md", "# Page\n\n<script>alert(document.domain)</script>\n")
@@ -56,7 +55,7 @@ func TestRepliesHaveSecurityPolicy(t *testing.T) {
 			resp, _ := s.do(method, variables.Replace(path), "", "Authorization", "Bearer "+token)
 			policy := resp.Header.Get("Content-Security-Policy")
 			if !strings.HasPrefix(strings.TrimPrefix(policy, "sandbox; "), "default-src 'none'") || strings.Contains(policy, "script-src") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s = %d with the policy %q, X-Content-Type-Options %q", route, resp.StatusCode, policy, resp.Header.Get("X-Content-Type-Options"))
+				t.Errorf("%s = %d with policy %q, X-Content-Type-Options %q", route, resp.StatusCode, policy, resp.Header.Get("X-Content-Type-Options"))
 			}
 			if method != "GET" || !files.MatchString(path) || resp.StatusCode != 200 {
 				continue
@@ -67,6 +66,6 @@ func TestRepliesHaveSecurityPolicy(t *testing.T) {
 		}
 	}
 	if resp, _ := s.do("GET", "/vault/documents/"+id+"/markdown", ""); resp.StatusCode != 200 {
-		t.Errorf("the document is not there: %d", resp.StatusCode)
+		t.Errorf("GET markdown = %d, want 200", resp.StatusCode)
 	}
 }

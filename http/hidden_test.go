@@ -10,8 +10,8 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// Searches and answers do not depend, in any byte, on what others file and
-// delete where the caller may not read: not by scores, nor order, nor confidence.
+// Replies to searches and questions do not depend on documents that the caller may not
+// read, not even in scores, order and confidence.
 func TestHiddenDocumentsChangeNoReply(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { testHidden(t, startStack(t)) })
 	t.Run("meilisearch", func(t *testing.T) {
@@ -54,7 +54,7 @@ func testHidden(t *testing.T, s *service) {
 		hidden = append(hidden, s.file("Alice", fmt.Sprintf("hidden%d.md", i), strings.Repeat("The notice period of the supplier contract ends on Fridays. ", 3+i), "hr"))
 	}
 	if after := ask(); after != before {
-		t.Errorf("replies changed when others filed the same words:\n%s\nbefore\n%s", after, before)
+		t.Errorf("replies changed after hidden imports to\n%s\nfrom\n%s", after, before)
 	}
 	s.token = "alice"
 	for _, id := range hidden[:3] {
@@ -62,8 +62,8 @@ func testHidden(t *testing.T, s *service) {
 			t.Fatalf("delete: %d %s", resp.StatusCode, body)
 		}
 	}
-	s.file("Alice", "last.md", "Not of that.") // the index has passed what was deleted
+	s.file("Alice", "last.md", "Another text.") // waits until the index has applied the deletions
 	if after := ask(); after != before {
-		t.Errorf("replies changed when others deleted what they had filed:\n%s\nbefore\n%s", after, before)
+		t.Errorf("replies changed after hidden deletions to\n%s\nfrom\n%s", after, before)
 	}
 }

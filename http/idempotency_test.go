@@ -19,7 +19,7 @@ import (
 
 const keyFault = `{"type":"value_error","loc":["header","Idempotency-Key"],"msg":"Value error, `
 
-// two writes an upload of two files.
+// two writes an upload of two files, of which one is refused.
 func two(w *multipart.Writer) {
 	w.WriteField("file_metadata", `[{"folder_name":"A","tags":["x"]},{"folder_name":"A"}]`)
 	addFile(w, "a.md", "# A")
@@ -43,30 +43,30 @@ func TestIngestWithSameKey(t *testing.T) {
 	resp, body := s.upload("", two, key...)
 	job := jobOf(s, resp, body)
 	s.finish(job)
-	// Another process knows the key from the log alone.
+	// Another process finds the key in the log.
 	s.server.Commands = &commands.Handler{Log: s.log}
 	head := s.head()
 	_, before := s.stored()
 	for _, query := range []string{"", "?stream=true"} {
 		resp, body := s.upload(query, two, key...)
 		if got := jobOf(s, resp, body); got != job {
-			t.Errorf("repeated%s it is job %s, want %s", query, got, job)
+			t.Errorf("repeated%s: job %s, want %s", query, got, job)
 		}
 		if query == "" && s.finish(job).Failed != 1 || query != "" && !strings.Contains(body, `"event_type":"complete"`) {
-			t.Errorf("repeated%s it is %s", query, body)
+			t.Errorf("repeated%s = %s", query, body)
 		}
 	}
 	if staged, after := s.stored(); staged != 0 || after != before || s.head() != head {
-		t.Errorf("a repeated upload leaves %d staged, %d more originals and %d more events", staged, after-before, s.head()-head)
+		t.Errorf("a repeated upload left %d staged files, %d more originals and %d more events", staged, after-before, s.head()-head)
 	}
 	same := func(w *multipart.Writer) { addFile(w, "a.md", "# A") }
 	resp, body = s.upload("", same, append(by("bob"), key...)...)
 	if got := jobOf(s, resp, body); got == job {
-		t.Error("another user's upload with the same key is the same job")
+		t.Error("another user's upload with the same key has the same job")
 	}
 	resp, body = s.upload("", two)
 	if got := jobOf(s, resp, body); got == job {
-		t.Error("an upload without a key is the same job")
+		t.Error("an upload without a key has the same job")
 	}
 }
 
@@ -108,7 +108,7 @@ func TestIngestRejectsReusedKey(t *testing.T) {
 	}
 }
 
-func TestFaultyIdempotencyKeys(t *testing.T) {
+func TestInvalidIdempotencyKeys(t *testing.T) {
 	s := start(t, nil)
 	for _, keys := range [][]string{{""}, {strings.Repeat("k", 256)}, {"é"}, {"a\tb"}, {"a", "b"}} {
 		body, kind := form(two)
@@ -158,15 +158,14 @@ func TestConcurrentUploadsWithOneKey(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// The first request creates the job: one of seven equal ones, or the other one.
+	// The first request creates the job: one of seven equal uploads, or the different one.
 	if _, n := s.accepted(); n != 1 || len(jobs) != 3 || jobs["200"]+jobs["422"] != 8 || jobs["422"] != 1 && jobs["422"] != 7 {
 		t.Errorf("%d jobs, replies %v", n, jobs)
 	}
 }
 
-// A repeated upload takes nothing of what the first one has used up, and needs
-// nothing that is gone by now.
-func TestARepeatedUploadTakesNothing(t *testing.T) {
+// A repeated upload succeeds if the quota is used up or its folder was deleted.
+func TestRepeatedUploadNeedsNoQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Documents: 1}, quota.Limits{})
 	one := func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"A"}]`)
@@ -187,7 +186,7 @@ func TestARepeatedUploadTakesNothing(t *testing.T) {
 		if folder != "" {
 			s.do("DELETE", "/vault/folders/"+folder+"?recursive=true", "")
 			folder = ""
-			s.makeFolder("", "a") // which A looks like
+			s.makeFolder("", "a") // looks like A
 		}
 	}
 	if batch, _, err := s.log.Read(t.Context(), 0, 1000, "ImportRequested"); err != nil || len(batch) != 1 {
@@ -195,8 +194,8 @@ func TestARepeatedUploadTakesNothing(t *testing.T) {
 	}
 }
 
-// A request cut off before its job existed is completed by a repetition of the request.
-func TestRepeatedUploadAfterCut(t *testing.T) {
+// Repeating an upload completes it if the server crashed before the job existed.
+func TestRepeatedUploadAfterCrash(t *testing.T) {
 	s := start(t, nil)
 	s.server.Await = 1
 	resp, body := s.upload("", two, "Idempotency-Key", "k")
@@ -208,7 +207,7 @@ func TestRepeatedUploadAfterCut(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	cut := start(t, nil) // the log of a server that crashed behind the first file
+	cut := start(t, nil) // the log of a server that crashed after the first file
 	cut.server.Await = 1
 	if _, err := cut.log.Append(t.Context(), "job-"+job, events.NoStream, events.Cause{}, accepted[0]); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 	httpd "annals/http"
 )
 
-// form makes a multipart body; write fills it.
+// form returns a multipart body that write fills.
 func form(write func(*multipart.Writer)) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -110,7 +110,7 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// lastJob returns the stream of the log's last job.
+// lastJob returns the stream of the last job in the log.
 func lastJob(s *service) string {
 	batch, _, err := s.log.Read(context.Background(), 0, 1000, "ImportRequested")
 	if err != nil || len(batch) == 0 {
@@ -206,14 +206,15 @@ func TestIngestFaults(t *testing.T) {
 		s.want(resp, body, status, test.want[4:])
 	}
 	if _, jobs := s.accepted(); jobs != 0 {
-		t.Errorf("%d jobs were made of faulty uploads", jobs)
+		t.Errorf("invalid uploads started %d jobs", jobs)
 	}
 	if staged, committed := s.stored(); staged+committed != 0 {
-		t.Errorf("faulty uploads left %d staged and %d committed files", staged, committed)
+		t.Errorf("invalid uploads left %d staged and %d committed files", staged, committed)
 	}
 }
 
-// A user who names another's folder in the inbox gets the path of his own.
+// An upload to a folder in the inbox that is not the user's own is refused with the path of
+// the user's.
 func TestIngestNamesOwnInbox(t *testing.T) {
 	s := start(t, nil)
 	for _, folder := range []string{"Inbox", "Inbox/foo"} {
@@ -257,7 +258,7 @@ func TestIngestLimits(t *testing.T) {
 		s.want(resp, body, 413, `{"detail":"`+test.want+`"}`)
 	}
 	if _, jobs := s.accepted(); jobs != 1 {
-		t.Errorf("%d jobs, want the first alone", jobs)
+		t.Errorf("%d jobs, want 1", jobs)
 	}
 	if staged, committed := s.stored(); staged != 0 || committed != 2 {
 		t.Errorf("%d staged and %d committed files, want 0 and 2", staged, committed)
@@ -286,7 +287,7 @@ func TestIngestForbidden(t *testing.T) {
 			t.Errorf("%d %s, want 403", resp.StatusCode, body)
 		}
 		if first && stored.n != 0 {
-			t.Error("a file was stored before the folder was judged")
+			t.Error("a file was stored before write access was checked")
 		}
 	}
 	if staged, committed := s.stored(); staged+committed != 0 {
@@ -299,7 +300,7 @@ type counter struct {
 	n int
 }
 
-// countingStore counts what is staged.
+// countingStore counts staged files.
 type countingStore struct {
 	originals.Store
 	staged *counter
@@ -312,9 +313,8 @@ func (c *countingStore) Stage(ctx context.Context, r io.Reader, limit int64) (or
 	return c.Store.Stage(ctx, r, limit)
 }
 
-// An upload that is in the log is not reported as a failure, however slow the read
-// model is.
-func TestIngestWithoutItsReadModel(t *testing.T) {
+// If the read models take too long, the reply to an accepted upload is 202.
+func TestIngestDespiteLag(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.lag = true
 	resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
@@ -322,8 +322,8 @@ func TestIngestWithoutItsReadModel(t *testing.T) {
 	s.want(resp, body, 202, `{"job_id":"`+id+`","status":"processing","message":"1 file accepted, waiting to be read","progress_percent":0,"total_files":1,"successful":0,"failed":0,"error":null,"done":false,"results":null}`)
 }
 
-// A client that leaves in the middle of a file leaves nothing behind.
-func TestHangUp(t *testing.T) {
+// If a client disconnects in the middle of a file, nothing of the upload remains.
+func TestClientDisconnects(t *testing.T) {
 	begun, left := make(chan struct{}), make(chan struct{})
 	s := start(t, func(h *httpd.Server) { h.Originals = &leavingStore{Store: h.Originals, begun: begun, failed: left} })
 	body, out := io.Pipe()
@@ -361,7 +361,7 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// leavingStore signals when the staging of a second file begins, and fails.
+// leavingStore signals when staging of the second file begins, and when it fails.
 type leavingStore struct {
 	originals.Store
 	files         int
@@ -379,7 +379,7 @@ func (l *leavingStore) Stage(ctx context.Context, r io.Reader, limit int64) (ori
 	return staged, err
 }
 
-// Whatever a body holds, it is accepted whole or refused whole.
+// Any body is either accepted as a whole, or refused without a trace.
 func FuzzIngest(f *testing.F) {
 	for _, write := range []func(*multipart.Writer){
 		func(w *multipart.Writer) { addFile(w, "a.md", "# A") },
@@ -415,7 +415,7 @@ func FuzzIngest(f *testing.F) {
 			t.Fatal(err)
 		}
 		if accepted := w.Code == 200; accepted != (after > before) || !accepted && w.Code != 400 && w.Code != 413 && w.Code != 422 {
-			t.Fatalf("%q = %d %s, and the log went from %d to %d", body, w.Code, w.Body, before, after)
+			t.Fatalf("%q = %d %s, and the head of the log moved from %d to %d", body, w.Code, w.Body, before, after)
 		}
 		if left, err := os.ReadDir(filepath.Join(root, "staging")); err != nil || len(left) > 0 {
 			t.Fatalf("%q left %v, %v", body, left, err)

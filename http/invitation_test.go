@@ -15,10 +15,10 @@ import (
 
 type invitationReply struct{ FolderID, FolderName, InvitedBy, Access, InvitedAt string }
 
-// by returns headers that make a request somebody's.
+// by returns the Authorization header of a user.
 func by(name string) []string { return []string{"Authorization", "Bearer " + name} }
 
-// invitationsOf returns what waits for a user's answer: "Name by inviter to access".
+// invitationsOf returns a user's pending invitations as "folder by inviter to access".
 func (s *service) invitationsOf(name string) (all []string) {
 	s.Helper()
 	resp, body := s.do("GET", "/vault/invitations", "", by(name)...)
@@ -38,8 +38,7 @@ func (s *service) wantInvitations(name string, want ...string) {
 	}
 }
 
-// answer answers the invitation to a folder as somebody, and fails unless the
-// status is as wanted.
+// answer accepts or declines the invitation to a folder as a user, and checks the status.
 func (s *service) answer(name, folder, how string, want int) {
 	s.Helper()
 	if resp, body := s.do("POST", "/vault/invitations/"+folder+"/"+how, "", by(name)...); resp.StatusCode != want || want == 204 && body != "" {
@@ -47,8 +46,8 @@ func (s *service) answer(name, folder, how string, want int) {
 	}
 }
 
-// everything returns all that a user is shown by every way of reading: what a
-// document that they may read would be in.
+// everything returns the user's replies of all routes that could reveal a document or its
+// folder.
 func (s *service) everything(name, folder, document string) string {
 	s.Helper()
 	var all strings.Builder
@@ -73,8 +72,7 @@ func (s *service) everything(name, folder, document string) string {
 	return all.String()
 }
 
-// Folders shared by an unknown user have no effect before acceptance: nothing that is
-// read differs by a byte from what it was, but the list of invitations.
+// An invitation changes no reply before it is accepted, except the list of invitations.
 func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "Top")
@@ -83,20 +81,20 @@ func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	folder := s.folderOf(document)
 	before := s.everything("bob", folder, document)
 	if strings.Contains(before, "6666") || strings.Contains(before, "= 500") {
-		t.Fatalf("bob reads before it was shared:\n%s", before)
+		t.Fatalf("bob reads the document before it is shared:\n%s", before)
 	}
 
 	if got := s.offer(folder, "user:bob", "own"); !slices.Equal(got, []string{"user:bob"}) {
-		t.Fatalf("the reply has %q pending", got)
+		t.Fatalf("PUT permissions replies with pending %q, want user:bob", got)
 	}
 	s.wantInvitations("bob", "Accounts by user:alice to own")
 	s.wantInvitations("carol")
 	if after := s.everything("bob", folder, document); after != before {
-		t.Errorf("an invitation shows in\n%s\nbefore:\n%s", after, before)
+		t.Errorf("an invitation changed the replies to\n%s\nfrom:\n%s", after, before)
 	}
 	s.answer("bob", folder, "decline", 204)
 	if after := s.everything("bob", folder, document); after != before {
-		t.Errorf("a declined invitation shows in\n%s", after)
+		t.Errorf("a declined invitation changed the replies to\n%s", after)
 	}
 	resp, body := s.do("DELETE", "/vault/invitations/blocked?principal=user:alice", "", by("bob")...)
 	s.want(resp, body, 204, "")
@@ -107,7 +105,7 @@ func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s.answer("bob", folder, "accept", 204)
 	s.wantInvitations("bob")
 	if after := s.everything("bob", folder, document); !strings.Contains(after, "6666") || !strings.Contains(after, `"tags":["money"]`) {
-		t.Errorf("bob, who accepted, reads\n%s", after)
+		t.Errorf("bob has accepted, but the replies lack the document:\n%s", after)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":"account number"}`, by("bob")...)
 	if resp.StatusCode != 200 || !strings.Contains(body, "XX99") {
@@ -118,9 +116,8 @@ func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// The owner sees the same whether an invitation was declined, is hidden since its
-// inviter is blocked, or was not looked at; and a list that was read can be
-// written back.
+// Owners cannot see whether an invitation is pending, was declined, or is hidden because
+// they are blocked. A permission list that was read can be written back.
 func TestOwnersDoNotSeeDeclines(t *testing.T) {
 	s := startStack(t)
 	folders := []string{s.makeFolder("", "Unread"), s.makeFolder("", "Declined")}
@@ -129,7 +126,7 @@ func TestOwnersDoNotSeeDeclines(t *testing.T) {
 	}
 	s.wantInvitations("bob", "Declined by user:alice to read", "Unread by user:alice to read")
 	s.answer("bob", folders[1], "decline", 204)
-	s.wantInvitations("bob") // nor what else waits by who was declined
+	s.wantInvitations("bob") // declining hides all invitations by the same inviter
 	s.answer("bob", folders[0], "accept", 404)
 	folders = append(folders, s.makeFolder("", "Blocked"))
 	s.offer(folders[2], "group:staff", "read", "user:bob", "read")
@@ -145,7 +142,7 @@ func TestOwnersDoNotSeeDeclines(t *testing.T) {
 		resp, body := s.do("PUT", path, list, "If-Match", etag)
 		s.want(resp, body, 200, list)
 		if got := resp.Header.Get("ETag"); got != etag {
-			t.Errorf("a list that was written back changes the version from %s to %s", etag, got)
+			t.Errorf("writing a list back changes the version from %s to %s", etag, got)
 		}
 		resp, body = s.do("PUT", path, list, append(by("admin"), "If-Match", etag)...)
 		s.want(resp, body, 200, list)
@@ -197,7 +194,7 @@ func TestInvitationOutcomes(t *testing.T) {
 	s.wantInvitations("bob")
 	s.answer("bob", folder, "accept", 404)
 
-	// An owner who was invited invites others, as long as they own.
+	// An invited owner can invite others while being an owner.
 	s.share(folder, "user:bob", "own")
 	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", `{"permissions":[{"principal":"user:bob","access":"own"},{"principal":"user:carol","access":"read"}]}`, by("bob")...); resp.StatusCode != 200 {
 		t.Fatal(resp.StatusCode, body)
@@ -219,14 +216,14 @@ func TestInvitationOutcomes(t *testing.T) {
 			t.Errorf("%s = %d %s", path, resp.StatusCode, body)
 		}
 	}
-	// What administrators share counts at once.
+	// Shares by administrators need no acceptance.
 	s.token = "admin"
 	other := s.makeFolder("", "By an administrator")
 	if waiting := s.offer(other, "user:bob", "read"); len(waiting) > 0 {
-		t.Errorf("an administrator's share waits for %q", waiting)
+		t.Errorf("a share by an administrator is pending for %q", waiting)
 	}
 	if resp, body := s.do("GET", "/vault/folders/"+other, "", by("bob")...); resp.StatusCode != 200 {
-		t.Errorf("bob reads what an administrator shared: %d %s", resp.StatusCode, body)
+		t.Errorf("GET a folder shared by an administrator = %d %s, want 200", resp.StatusCode, body)
 	}
 }
 
@@ -259,12 +256,12 @@ func TestRulesOverREST(t *testing.T) {
 	folder := s.folderOf(document)
 	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", `{"permissions":[{"principal":"group:board","access":"read"}]}`); resp.StatusCode != 403 ||
 		!strings.Contains(body, "you are not in group:board") {
-		t.Errorf("a share with others' group = %d %s", resp.StatusCode, body)
+		t.Errorf("a share with a group of others = %d %s, want 403", resp.StatusCode, body)
 	}
 	if waiting := s.offer(folder, "user:bob", "read"); len(waiting) > 0 {
-		t.Errorf("an open share waits for %q", waiting)
+		t.Errorf("an open share is pending for %q", waiting)
 	}
 	if resp, body := s.do("GET", "/vault/documents/"+document, "", by("bob")...); resp.StatusCode != 200 {
-		t.Errorf("bob reads what was shared openly: %d %s", resp.StatusCode, body)
+		t.Errorf("GET a document of an open share = %d %s, want 200", resp.StatusCode, body)
 	}
 }

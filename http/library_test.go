@@ -17,27 +17,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// library answers reads from what a test puts into it, and jobs from the log.
+// library is a fake read side: a test sets its content, and it reads jobs from the log.
 type library struct {
-	httpd.Queries // what a test does not expect panics
+	httpd.Queries // methods that a test does not expect panic
 
-	log      *events.Log
-	folders  map[uuid.UUID]vault.Folder // all of them alice's
-	docs     []vault.Document
-	sources  []search.Source
-	answer   search.Answer
-	summary  vault.FolderSummary
-	asked    search.Query
-	filter   vault.DocumentFilter
-	markdown string
-	models   []queries.Model
-	fail     error         // of every read
-	late     error         // of Ready alone
-	unheard  error         // of Status alone
-	lag      bool          // the jobs read model never catches up
-	held     chan struct{} // the jobs read model catches up once it is closed; nil for at once
-	passed   atomic.Int64  // what was waited for
-	follow   func(ctx context.Context, each func(jobs.Update) error) error
+	log       *events.Log
+	folders   map[uuid.UUID]vault.Folder // all of them alice's
+	docs      []vault.Document
+	sources   []search.Source
+	answer    search.Answer
+	summary   vault.FolderSummary
+	lastQuery search.Query
+	filter    vault.DocumentFilter
+	markdown  string
+	models    []queries.Model
+	fail      error         // returned by every read
+	notReady  error         // returned by Ready only
+	noStatus  error         // returned by Status only
+	lag       bool          // AwaitWrite never succeeds
+	held      chan struct{} // AwaitWrite waits until it is closed, if it is not nil
+	passed    atomic.Int64  // the position that AwaitWrite last waited for
+	follow    func(ctx context.Context, each func(jobs.Update) error) error
 }
 
 func (l *library) check(u events.User) error {
@@ -47,10 +47,10 @@ func (l *library) check(u events.User) error {
 	return l.fail
 }
 
-func (l *library) Ready(context.Context) error { return cmp.Or(l.late, l.fail) }
+func (l *library) Ready(context.Context) error { return cmp.Or(l.notReady, l.fail) }
 
 func (l *library) Status(context.Context) ([]queries.Model, error) {
-	return l.models, cmp.Or(l.unheard, l.fail)
+	return l.models, cmp.Or(l.noStatus, l.fail)
 }
 
 func (l *library) AwaitWrite(ctx context.Context, after events.Position) error {
@@ -94,7 +94,7 @@ func (l *library) Job(ctx context.Context, u events.User, id string) (jobs.Job, 
 func (l *library) FollowJob(ctx context.Context, _ events.User, _ string, each func(jobs.Update) error) error {
 	head, err := l.log.Head(ctx)
 	if err == nil {
-		err = l.AwaitWrite(ctx, head) // as the real one, it waits until it knows the job
+		err = l.AwaitWrite(ctx, head) // like the real method, it waits for the job
 	}
 	if err != nil {
 		return err
@@ -103,17 +103,17 @@ func (l *library) FollowJob(ctx context.Context, _ events.User, _ string, each f
 }
 
 func (l *library) SearchPage(_ context.Context, _ events.User, q search.Query) ([]search.Source, string, error) {
-	l.asked = q
+	l.lastQuery = q
 	return l.sources, "", l.fail
 }
 
 func (l *library) Ask(_ context.Context, _ events.User, q search.Query) (search.Answer, error) {
-	l.asked = q
+	l.lastQuery = q
 	return l.answer, l.fail
 }
 
 func (l *library) FolderSummary(_ context.Context, _ events.User, path string) (vault.FolderSummary, error) {
-	l.asked.Folder = path
+	l.lastQuery.Folder = path
 	return l.summary, l.fail
 }
 
@@ -161,7 +161,7 @@ func (l *library) Documents(_ context.Context, u events.User, f vault.DocumentFi
 		}
 	}
 	if f.Cursor == "bad" {
-		return nil, "", fault.Errorf(fault.Invalid, "cursor %q is none of ours", f.Cursor)
+		return nil, "", fault.Errorf(fault.Invalid, "invalid cursor %q", f.Cursor)
 	}
 	if f.Limit > 0 && f.Limit < len(l.docs) {
 		return l.docs[:f.Limit], "next & more", l.check(u)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A user cannot pass off folders or documents as another's by similar names: if an
-// answer rests on them, sources and reasoning name their owner.
-func TestAnswersNameTheirOwner(t *testing.T) {
+// Users cannot imitate another user's folder by a similar name, and sources and the reasoning
+// of answers name the owner of each folder.
+func TestAnswersNameOwner(t *testing.T) {
 	s := startStack(t)
 	s.file("Finance", "accounts.md", "# Payments\n\nThe bank account number for payments to us is NL02 ABNA 0123.\n")
 	const lie = "# Payments\n\nThe bank account number for payments to us is XX66 EVIL 0666.\n"
@@ -22,7 +22,7 @@ func TestAnswersNameTheirOwner(t *testing.T) {
 		in, _ := json.Marshal(map[string]any{"name": name})
 		resp, body := s.do("POST", "/vault/folders", string(in))
 		if resp.StatusCode != 422 && resp.StatusCode != 409 || !strings.Contains(body, says) {
-			t.Errorf("make folder %q = %d %s, want %s", name, resp.StatusCode, body, says)
+			t.Errorf("create folder %q = %d %s, want %s", name, resp.StatusCode, body, says)
 		}
 		resp, body = s.upload("", func(w *multipart.Writer) {
 			metadata, _ := json.Marshal([]map[string]any{{"folder_name": name}, {"folder_name": "Bob's"}})
@@ -35,11 +35,11 @@ func TestAnswersNameTheirOwner(t *testing.T) {
 		}
 		j := s.finish(decode[jobReply](t, body).JobID)
 		if j.Successful != 1 || j.Failed != 1 || !strings.Contains(j.Results[0].Error, says) {
-			t.Errorf("import into %q: %+v, want the first file alone to fail by %s", name, j, says)
+			t.Errorf("import into %q = %+v, want only the first file to fail with %s", name, j, says)
 		}
 	}
 
-	// Under his own name his folder is searched, if an administrator shares it.
+	// Bob's own folder is searched after an administrator has shared it.
 	bobs := s.folderOf(s.file("Bob's", "accounts.md", lie))
 	s.token = "admin"
 	s.share(bobs, "user:alice", "write")
@@ -64,11 +64,11 @@ func TestAnswersNameTheirOwner(t *testing.T) {
 	}
 }
 
-// Names of documents in one folder do not look alike, however they come there.
+// Documents in one folder never have names that look alike.
 func TestDocumentsDoNotLookAlike(t *testing.T) {
 	s := startStack(t)
 	report := s.file("Reports", "report1.md", "The first report.\n")
-	other := s.file("Plans", "rероrt1.md", "The other report.\n") // alone there
+	other := s.file("Plans", "rероrt1.md", "The other report.\n") // the only document there
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Reports"},{"folder_name":"Reports"},{"folder_name":"Reports"},{"folder_name":"Reports"},{"folder_name":"Reports"}]`)
 		addFile(w, "rероrt1.md", "Cyrillic letters.\n")

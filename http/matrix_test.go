@@ -21,9 +21,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// roles are those for whom every route is tried: users with their rights in
-// the folder that the matrix is about, two that are nobody, and programs with a
-// token of the owner's account, whose scope is read or write.
+// roles are the callers with whom every route is tried: users with different rights in a
+// folder, an expired token, no token, and API tokens of the owner with the scopes read and
+// write.
 var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody", readToken, writeToken}
 
 const (
@@ -31,9 +31,8 @@ const (
 	writeToken = "write token"
 )
 
-// status returns what a route answers to a role. A token of the owner's is answered
-// like the owner, but that none with the scope read changes anything, whether there is
-// anything or not.
+// status returns the status that a role receives from a route. API tokens receive the
+// owner's, except that a read token may change nothing.
 func (r row) status(route string, role int) int {
 	switch {
 	case role < len(r.want):
@@ -44,40 +43,38 @@ func (r row) status(route string, role int) int {
 	return r.want[0]
 }
 
-// changes reports whether a route is to change anything for those who may. Routes that
-// read say so by GET, or here.
+// changes reports whether a route changes anything: all but GET and the listed ones do.
 func changes(route string) bool {
 	method, path, _ := strings.Cut(route, " ")
 	return method != "GET" && !slices.Contains([]string{"/core/search", "/core/ask", "/vault/documents/batch"}, path)
 }
 
-// row is what a route answers to each role. path and body may name {folder},
-// {name}, {document}, {job} and {role}. A write that is to succeed has a thing
-// of its own; everything else is about one thing, which stays as it is.
+// row is the request to a route and the status for each role. path and body may contain
+// {folder}, {name}, {document}, {job} and {role}. Each write that succeeds uses up a thing
+// of its own. All other requests use the first thing, which they must not change.
 type row struct {
 	path, body, match string
 	want              []int // by role
-	// shows is a text that the replies to those who may read have, of a route that
-	// answers everybody, and those to an unknown user do not.
+	// shows is a text that only the replies to readers contain, if a route replies 200 to
+	// every user.
 	shows string
 }
 
-// What a route answers to each role, by who may.
+// The statuses for each role, by the access that a route requires.
 var (
 	all     = []int{200, 200, 200, 200, 200, 200, 200, 200}
 	known   = []int{200, 200, 200, 200, 200, 200, 401, 401}
 	readers = []int{200, 200, 200, 200, 404, 200, 401, 401}
 	writers = []int{200, 200, 403, 403, 404, 200, 401, 401}
 	owners  = []int{200, 403, 403, 403, 404, 200, 401, 401}
-	// A path is not found by name, so that who may not write there is told the
-	// same whatever there is.
+	// A folder is named by its path: the reply is 403 whether it exists or not.
 	importers = []int{200, 200, 403, 403, 403, 200, 401, 401}
 	uninvited = []int{404, 404, 404, 404, 404, 404, 401, 401}
-	// A job is its user's, and an administrator's.
+	// A job is visible to its user and to administrators.
 	own = []int{200, 404, 404, 404, 404, 200, 401, 401}
 )
 
-// instead returns the statuses with another in place of 200.
+// instead returns the statuses with status in place of 200.
 func instead(statuses []int, status int) []int {
 	out := slices.Clone(statuses)
 	for i, s := range out {
@@ -88,7 +85,7 @@ func instead(statuses []int, status int) []int {
 	return out
 }
 
-// matrix has a row for every route, and more than one where its query decides.
+// matrix has a row for every route, and more if a query parameter changes who may call it.
 var matrix = map[string]row{
 	"GET /healthz":                    {want: all},
 	"GET /readyz":                     {want: all},
@@ -126,7 +123,7 @@ var matrix = map[string]row{
 	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
 	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
 	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
-	// Nobody here is invited.
+	// None of the roles is invited.
 	"GET /vault/invitations":               {want: known},
 	"POST /vault/invitations/{id}/accept":  {path: "/vault/invitations/{folder}/accept", want: uninvited},
 	"POST /vault/invitations/{id}/decline": {path: "/vault/invitations/{folder}/decline", want: uninvited},
@@ -138,8 +135,8 @@ var matrix = map[string]row{
 	"GET /vault/audit?folder":              {path: "/vault/audit?folder={folder}", want: owners},
 }
 
-// Every route and method answers every role as the matrix has it, and every
-// row has a route.
+// Every route replies to every role with the status in the matrix, and every row of the
+// matrix has a route.
 func TestAuthorization(t *testing.T) {
 	c := newCells(t)
 	rows := slices.Sorted(maps.Keys(matrix))
@@ -165,20 +162,20 @@ func TestAuthorization(t *testing.T) {
 	}
 }
 
-// cells tries the matrix on a running service.
+// cells sends the requests of the matrix to a running service.
 type cells struct {
 	*service
 	tokens map[string]string // by role
 	job    string
-	things []thing // not changed yet; what is refused is tried on the first
+	things []thing // not changed yet; requests that are refused use the first
 
-	untouched string // state of the first
+	untouched string // state of the first thing
 }
 
-// thing is a document and the folder that it lies in, alone.
+// thing is a document that is alone in a folder.
 type thing struct{ folder, name, document string }
 
-// newCells signs the roles in and makes enough for all of them.
+// newCells signs the roles in and imports a thing for each write that succeeds.
 func newCells(t *testing.T) *cells {
 	c := &cells{tokens: map[string]string{}}
 	c.service = startStack(t, func(h *httpd.Server) { h.Verify = c.signIn(t) })
@@ -206,8 +203,7 @@ func newCells(t *testing.T) *cells {
 	return c
 }
 
-// signIn gives every role a token of the built-in issuer, and returns what
-// verifies them.
+// signIn creates a token for every role, and returns the function that verifies them.
 func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User, time.Time, error) {
 	store, err := accounts.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -250,7 +246,7 @@ func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User,
 	return verifier.Verify
 }
 
-// succeeding counts the writes that are to succeed.
+// succeeding counts the writes that the matrix expects to succeed.
 func succeeding() (n int) {
 	for route, r := range matrix {
 		for role := range roles {
@@ -262,21 +258,21 @@ func succeeding() (n int) {
 	return n
 }
 
-// without returns the elements of all that are not among others.
+// without returns the elements of all that are not in others.
 func without(all, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(others, s) })
 }
 
-// routesOf returns method and path of every route of a server but those of
-// HEAD, in order. A route that answers every method is the sign-in's.
+// routesOf returns the method and path of every route of a server except HEAD, in order.
+// Only the sign-in's routes may accept every method.
 func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
 	t.Helper()
 	pattern := regexp.MustCompile(`\{(\w+):[^}]*\}`)
 	err := server.Routes().Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, _ := route.GetPathTemplate()
 		methods, err := route.GetMethods()
-		if err != nil && route.GetHandler() != nil && !strings.HasPrefix(path+"/", "/signin/") { // without one it is a group of routes
-			t.Errorf("%s answers every method", path)
+		if err != nil && route.GetHandler() != nil && !strings.HasPrefix(path+"/", "/signin/") { // without a handler it is a group of routes
+			t.Errorf("%s accepts every method", path)
 		}
 		for _, method := range methods {
 			if method != http.MethodHead {
@@ -292,8 +288,8 @@ func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
 	return routes
 }
 
-// try sends a role's request and compares the answer; what is refused leaves
-// the thing as it was. HEAD is answered like GET, where there is it.
+// try sends a role's request and checks the reply. A request that is refused must change
+// nothing. HEAD must be like GET, if it is supported.
 func (c *cells) try(route string, r row, role int) {
 	c.Helper()
 	on := c.things[0]
@@ -324,11 +320,11 @@ func (c *cells) try(route string, r row, role int) {
 		c.Errorf("%s by %s = %d %s, want %d", route, roles[role], resp.StatusCode, reply, r.status(route, role))
 	}
 	if challenge := resp.Header.Get("WWW-Authenticate"); strings.Contains(challenge, "insufficient_scope") != (roles[role] == readToken && changes(route)) {
-		c.Errorf("%s by %s says in WWW-Authenticate: %q", route, roles[role], challenge)
+		c.Errorf("%s by %s = WWW-Authenticate %q", route, roles[role], challenge)
 	}
 	if refused {
 		if now := c.state(on); now != c.untouched {
-			c.Errorf("%s by %s, which is refused, makes of\n%s\nthis:\n%s", route, roles[role], c.untouched, now)
+			c.Errorf("%s by %s was refused but changed\n%s\nto\n%s", route, roles[role], c.untouched, now)
 			c.untouched = now
 		}
 	}
@@ -343,8 +339,8 @@ func (c *cells) try(route string, r row, role int) {
 	}
 }
 
-// state returns all that its owner can read of a thing, once everything that is in the
-// log can be read.
+// state returns everything that the owner can read about a thing after the read models
+// have applied the whole log.
 func (c *cells) state(on thing) string {
 	c.Helper()
 	head, err := c.log.Head(c.Context())

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A large file passes through in little memory.
-func TestLargeUploadInLittleMemory(t *testing.T) {
+// The heap that an upload needs does not depend on its size.
+func TestLargeUploadUsesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 300 MB")
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// tally counts a client's requests, and those that the server observed.
+// tally counts the requests of a client and those that the server observed.
 type tally struct {
 	http.RoundTripper
 	mu       sync.Mutex
@@ -90,8 +90,8 @@ func (s *service) scrape() (text string, all scraped) {
 	return string(b), all
 }
 
-// sum adds up the values of a metric whose labels are as given, by the values
-// of those that are named: the counts of a histogram.
+// sum adds up the values of a metric, or the counts of a histogram, by the values of some
+// labels.
 func (m scraped) sum(name string, labels ...string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, one := range m[name].GetMetric() {
@@ -110,7 +110,7 @@ func (m scraped) sum(name string, labels ...string) map[string]float64 {
 
 func (m scraped) value(name string) float64 { return m.sum(name)[""] }
 
-// Metrics match the requests made.
+// The metrics match the requests.
 func TestMetricsCountRequests(t *testing.T) {
 	s, client := startTallied(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -204,8 +204,8 @@ func TestMetricsRevealNoContent(t *testing.T) {
 	}
 }
 
-// settleModels waits until every read model has passed the log's end, and
-// returns it.
+// settleModels waits until every read model has applied the whole log, and returns its
+// head.
 func (s *service) settleModels() float64 {
 	s.Helper()
 	head, err := s.log.Head(s.Context())
@@ -235,7 +235,7 @@ func (s *service) events() (all []events.Event) {
 	}
 }
 
-// renamed returns the counts with a word of their keys replaced.
+// renamed returns the counts with a word in their keys replaced.
 func renamed(counts map[string]float64, word, by string) map[string]float64 {
 	out := map[string]float64{}
 	for key, n := range counts {
@@ -244,7 +244,7 @@ func renamed(counts map[string]float64, word, by string) map[string]float64 {
 	return out
 }
 
-// wantAll compares those values that are wanted.
+// wantAll checks the values in want; got may have more.
 func wantAll(t *testing.T, got, want map[string]float64) {
 	t.Helper()
 	for key, n := range want {

@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// stream uploads one file with stream=true and returns the reply's lines that
-// are not empty, as they come.
+// stream uploads one file with stream=true. It returns the reply and a channel of its lines
+// that are not empty.
 func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
 	s.Helper()
 	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
@@ -46,7 +46,7 @@ func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
 	return resp, lines
 }
 
-// wantEvent compares the next line with an event whose job_id is the job's.
+// wantEvent checks that the next line is an event of the last job.
 func (s *service) wantEvent(lines <-chan string, want string) {
 	s.Helper()
 	line := <-lines
@@ -59,8 +59,7 @@ func (s *service) wantEvent(lines <-chan string, want string) {
 
 const first = `{"event_type":"processing","message":"1 file accepted"}`
 
-// Each event arrives when it happens, on a line of its own; the last one
-// tells how the job ended.
+// Each event is sent when it happens, on one line. The last one is the end of the job.
 func TestProgress(t *testing.T) {
 	document := uuid.New()
 	for _, end := range []struct {
@@ -97,12 +96,12 @@ func TestProgress(t *testing.T) {
 		s.wantEvent(lines, end.want)
 		close(updates)
 		if line, more := <-lines; more {
-			t.Errorf("line %q behind the end", line)
+			t.Errorf("line %q after the last event", line)
 		}
 	}
 }
 
-// A client finds the job that the first event names.
+// The first event is sent when its job can be read.
 func TestProgressNamesReadableJob(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.KeepAlive = 5 * time.Millisecond })
 	s.library.follow, s.library.held = quiet, make(chan struct{})
@@ -110,7 +109,7 @@ func TestProgressNamesReadableJob(t *testing.T) {
 	_, lines := s.stream(ctx)
 	for range 3 {
 		if line := <-lines; line != ": keep-alive" {
-			t.Errorf("line %s before the read model has the job, want keep-alive comments alone", line)
+			t.Errorf("line %s before the job can be read, want only keep-alive comments", line)
 		}
 	}
 	close(s.library.held)
@@ -119,14 +118,14 @@ func TestProgressNamesReadableJob(t *testing.T) {
 		line = <-lines
 	}
 	if !strings.Contains(line, "1 file accepted") || s.library.passed.Load() == 0 {
-		t.Errorf("line %s, want the first event once the read model has the job", line)
+		t.Errorf("line %s, want the first event after the job can be read", line)
 	}
 	leave()
 	for range lines { // until the reader ends
 	}
 }
 
-// A job that takes too long to be readable is named all the same.
+// If the job cannot be read in time, the first event is sent all the same.
 func TestProgressNamesJobAfterAwait(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.follow, s.library.lag = quiet, true
@@ -138,7 +137,7 @@ func TestProgressNamesJobAfterAwait(t *testing.T) {
 	}
 }
 
-// quiet is a job on which nothing happens.
+// quiet follows a job without progress.
 func quiet(ctx context.Context, _ func(jobs.Update) error) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -178,7 +177,7 @@ func TestProgressThatCannotBeFollowed(t *testing.T) {
 	s.wantEvent(lines, `{"event_type":"error","message":"the progress cannot be followed now; the import goes on","error":"stream_stalled"}`)
 }
 
-// A client that leaves ends the following, and the job stays.
+// A client that disconnects ends FollowJob, but not the job.
 func TestProgressClientLeaves(t *testing.T) {
 	s := start(t, nil)
 	began, ended := make(chan struct{}), make(chan struct{})

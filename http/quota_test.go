@@ -25,7 +25,7 @@ import (
 	"annals/queries"
 )
 
-// limit serves the whole stack under limits of users and folders.
+// limit starts the stack with limits for users and for folders.
 func limit(t *testing.T, user, folder quota.Limits, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return startStack(t, append(change, func(h *httpd.Server) {
@@ -36,22 +36,22 @@ func limit(t *testing.T, user, folder quota.Limits, change ...func(*httpd.Server
 	})...)
 }
 
-// heldOriginals keep the importer waiting for a file until they are let go.
+// heldOriginals lets the importer read one file for each value from release.
 type heldOriginals struct {
 	originals.Store
-	letGo chan struct{}
+	release chan struct{}
 }
 
 func (h heldOriginals) Path(ctx context.Context, sha256 string) (string, func(), error) {
 	select {
-	case <-h.letGo:
+	case <-h.release:
 		return h.Store.Path(ctx, sha256)
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
 }
 
-// put uploads files of a size into a folder, and returns status, body and header.
+// put uploads files of given sizes into a folder. after is the header Retry-After.
 func (s *service) put(folder string, sizes []int, header ...string) (status int, body, after string) {
 	s.Helper()
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -65,11 +65,10 @@ func (s *service) put(folder string, sizes []int, header ...string) (status int,
 	return resp.StatusCode, body, resp.Header.Get("Retry-After")
 }
 
-// unique sets the contents of files apart.
+// unique makes the contents of files different.
 var unique atomic.Int64
 
-// refusedBy checks a refusal in the words of its service, and that it left
-// nothing.
+// refusedBy checks that a reply is 413 with certain words, and that nothing is staged.
 func (s *service) refusedBy(what string, status int, body string, wants ...string) {
 	s.Helper()
 	for _, want := range wants {
@@ -90,7 +89,7 @@ func (s *service) head() events.Position {
 	return head
 }
 
-func TestUploadsBeyondTheLimits(t *testing.T) {
+func TestUploadsBeyondLimits(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 250_000, quota.Documents: 4, quota.Folders: 2}, quota.Limits{quota.Bytes: 200_000})
 	if status, body, _ := s.put("A", []int{40_000}); status != 200 {
 		t.Fatalf("%d %s", status, body)
@@ -118,40 +117,40 @@ func TestUploadsBeyondTheLimits(t *testing.T) {
 		s.refusedBy(what, resp.StatusCode, body, `"statusCode":413`, "there is")
 	}
 	if after := s.head(); after != before {
-		t.Errorf("what is refused takes the log from %d to %d", before, after)
+		t.Errorf("refused requests moved the head of the log from %d to %d", before, after)
 	}
 	if _, now := s.stored(); now != kept {
-		t.Errorf("what is refused leaves %d originals, want %d", now, kept)
+		t.Errorf("refused requests left %d originals, want %d", now, kept)
 	}
-	// An admin has no limits, and another user his own.
+	// Administrators have no limits, and other users have their own.
 	for _, who := range []string{"admin", "bob"} {
 		if status, body, _ := s.put("of "+who, []int{45_000}, "Authorization", "Bearer "+who); status != 200 {
 			t.Errorf("%s is refused: %d %s", who, status, body)
 		}
 	}
-	// What is deleted counts until its original is swept: nobody fills the disk by
-	// uploads that he deletes.
+	// A deleted document counts until its original is swept. Otherwise a user could fill
+	// the disk by uploading and deleting.
 	resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", "")
 	if resp.StatusCode != 204 {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
 	s.passUsage()
 	status, body, _ := s.put("A", []int{95_000})
-	s.refusedBy("what takes the place of what was deleted", status, body, "Deleted documents and failed files count for up to 30 more hours")
+	s.refusedBy("an upload of the size of the deleted document", status, body, "Deleted documents and failed files count for up to 30 more hours")
 	if status, body, _ := s.put("A", []int{100}); status != 200 {
-		t.Errorf("what fits beside it: %d %s", status, body)
+		t.Errorf("an upload that fits beside it = %d %s", status, body)
 	}
 	_, text := s.do("GET", "/metrics", "")
 	for _, want := range []string{`{limit="documents"} 1`, `{limit="folders"} 1`, `{limit="bytes"} 5`} {
 		if !strings.Contains(text, "annals_quota_refusals_total"+want) {
-			t.Errorf("no %s in the metrics, which have %q", want, regexp.MustCompile(`annals_quota_refusals_total.*`).FindAllString(text, -1))
+			t.Errorf("the metrics have no %s: %q", want, regexp.MustCompile(`annals_quota_refusals_total.*`).FindAllString(text, -1))
 		}
 	}
 }
 
 func second[A, B any](_ A, b B) B { return b }
 
-// passUsage waits until the read model of usage has all that is in the log.
+// passUsage waits until the read model usage has applied the whole log.
 func (s *service) passUsage() {
 	s.Helper()
 	if err := s.server.Queries.(*queries.Queries).Models.Usage.Wait(s.Context(), s.head()); err != nil {
@@ -159,7 +158,7 @@ func (s *service) passUsage() {
 	}
 }
 
-// folderNamed returns a top-level folder.
+// folderNamed returns the id of a top-level folder.
 func (s *service) folderNamed(name string) string {
 	s.Helper()
 	all := decode[[]struct{ ID, Name string }](s.T, second(s.do("GET", "/vault/folders", "")))
@@ -172,9 +171,8 @@ func (s *service) folderNamed(name string) string {
 	return ""
 }
 
-// An upload that goes on and on is cut off where its user's room ends, long
-// before it would be stored whole.
-func TestAnEndlessUploadIsCutOff(t *testing.T) {
+// An upload is cut off when the user's quota is used up.
+func TestEndlessUploadIsCutOff(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 1 << 20}, quota.Limits{})
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		part, _ := w.CreateFormFile("files", "endless.txt")
@@ -190,12 +188,12 @@ func TestAnEndlessUploadIsCutOff(t *testing.T) {
 type unread struct{ *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
-	u.Error("content is read that is refused")
+	u.Error("the content of a refused file is read")
 	return 0, io.EOF
 }
 
-// Of files beyond the limits nothing is stored, to be refused later.
-func TestOversizedFilesAreNotStored(t *testing.T) {
+// Files beyond the limits are refused before they are stored.
+func TestFilesBeyondLimitsAreNotStored(t *testing.T) {
 	for _, kind := range []quota.Kind{quota.Imports, quota.Documents} {
 		var limits quota.Limits
 		limits[kind] = 2
@@ -207,11 +205,11 @@ func TestOversizedFilesAreNotStored(t *testing.T) {
 		in := ingest.Intake{Store: s.server.Originals, FileBytes: 1000, Hold: hold}
 		for i, text := range []string{"a", "", "b"} {
 			if err := in.Add(t.Context(), fmt.Sprint(i, ".txt"), strings.NewReader(text)); err != nil {
-				t.Fatalf("file %d, of which one is empty: %v", i, err)
+				t.Fatalf("file %d: %v", i, err)
 			}
 		}
 		if err := in.Add(t.Context(), "c.txt", unread{t}); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("a third file of two %s: %v", kind, err)
+			t.Errorf("a third file with a limit of two %s: %v", kind, err)
 		}
 		if err := in.Discard(); err != nil {
 			t.Error(err)
@@ -219,9 +217,9 @@ func TestOversizedFilesAreNotStored(t *testing.T) {
 	}
 }
 
-// What is kept of a file's text needs room, too. A file whose text has none fails,
-// and leaves nothing of it.
-func TestATextThatDoesNotFit(t *testing.T) {
+// The stored text of a file counts against the quota. If it does not fit, the file fails
+// and no text is stored.
+func TestTextBeyondQuota(t *testing.T) {
 	for what, limits := range map[string][2]quota.Limits{"user": {{quota.Bytes: 12_000}, {}}, "folder": {{}, {quota.Bytes: 12_000}}} {
 		s := limit(t, limits[0], limits[1])
 		_, body, _ := s.put("A", []int{2_000})
@@ -230,7 +228,7 @@ func TestATextThatDoesNotFit(t *testing.T) {
 		_, body, _ = s.put("A", []int{2_000})
 		j := s.finish(decode[jobReply](t, body).JobID)
 		if j.Failed != 1 || !strings.Contains(j.Results[0].Error, "there is no room for the file's text, which takes 6.") {
-			t.Errorf("a text beyond the limit of the %s: %+v", what, j)
+			t.Errorf("a text beyond the limit of the %s = %+v, want a failed file", what, j)
 		}
 		texts := 0
 		for _, e := range s.events() {
@@ -239,13 +237,13 @@ func TestATextThatDoesNotFit(t *testing.T) {
 			}
 		}
 		if texts != 1 {
-			t.Errorf("the log has %d sections, want that of the first file", texts)
+			t.Errorf("the log has %d sections, want 1 of the first file", texts)
 		}
 	}
 }
 
-// Who uploads and deletes in turn stores no more than who keeps it.
-func TestUploadsThatAreDeletedCount(t *testing.T) {
+// Uploading and deleting by turns stores no more than the limit.
+func TestDeletedUploadsCount(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 50_000}, quota.Limits{})
 	rounds := 0
 	for ; rounds < 20; rounds++ {
@@ -266,12 +264,12 @@ func TestUploadsThatAreDeletedCount(t *testing.T) {
 		t.Errorf("%d uploads of 5,000 bytes, which take 21,000 with their text, were stored under a limit of 50,000", rounds)
 	}
 	if _, body := s.do("GET", "/vault/usage", ""); !strings.Contains(body, `"deleted":4`) {
-		t.Errorf("what was deleted is not shown: %s", body)
+		t.Errorf("the usage has no deleted bytes: %s", body)
 	}
 }
 
-// A file that is refused for where it is to go leaves no original.
-func TestARefusedFileLeavesNoOriginal(t *testing.T) {
+// A file that is refused because of its folder leaves no original.
+func TestRefusedFileLeavesNoOriginal(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 1000}, quota.Limits{})
 	s.makeFolder("", "Contracts")
 	status, body, _ := s.put("Contract\u0455", []int{100}) // with a Cyrillic letter
@@ -279,11 +277,11 @@ func TestARefusedFileLeavesNoOriginal(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	if staged, kept := s.stored(); staged+kept > 0 {
-		t.Errorf("%d uploads and %d originals are kept", staged, kept)
+		t.Errorf("%d staged files and %d originals are left, want none", staged, kept)
 	}
 }
 
-// Twenty at once pass no further than one after another.
+// Twenty concurrent uploads store no more than sequential ones.
 func TestConcurrentUploadsRespectQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 1000}, quota.Limits{})
 	var all sync.WaitGroup
@@ -310,12 +308,12 @@ func TestConcurrentUploadsRespectQuota(t *testing.T) {
 	}
 }
 
-// Files in work are bounded, and the reply says when to try again.
-func TestImportsAtOnceAreBounded(t *testing.T) {
-	letGo := make(chan struct{})
-	s := limit(t, quota.Limits{quota.Imports: 3}, quota.Limits{}, func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, letGo} })
+// Files in progress are limited, and the reply says when to try again.
+func TestImportsInProgressAreLimited(t *testing.T) {
+	release := make(chan struct{})
+	s := limit(t, quota.Limits{quota.Imports: 3}, quota.Limits{}, func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, release} })
 	if status, body, _ := s.put("A", []int{10, 10, 10, 10}); status != 413 || !strings.Contains(body, "files in progress") {
-		t.Errorf("more than can ever be at once = %d %s", status, body)
+		t.Errorf("more files than the limit = %d %s, want 413", status, body)
 	}
 	status, body, _ := s.put("A", []int{60_000, 60_000})
 	if status != 200 {
@@ -326,11 +324,11 @@ func TestImportsAtOnceAreBounded(t *testing.T) {
 	if status != 429 || after != "15" || !strings.Contains(body, "the limit is 3") {
 		t.Errorf("two more files = %d %s, Retry-After %q", status, body, after)
 	}
-	close(letGo)
+	close(release)
 	if j := s.finish(first); j.Failed > 0 {
 		t.Errorf("an accepted file failed: %+v", j)
 	}
-	for status = 429; status == 429; { // until usage has followed
+	for status = 429; status == 429; { // until the read model usage has caught up
 		status, body, _ = s.put("A", []int{60_000, 60_000})
 	}
 	if status != 200 || s.finish(decode[jobReply](t, body).JobID).Failed > 0 {
@@ -338,7 +336,7 @@ func TestImportsAtOnceAreBounded(t *testing.T) {
 	}
 }
 
-func TestFoldersAndSharesBeyondTheLimits(t *testing.T) {
+func TestFoldersAndSharesBeyondLimits(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Folders: 2, quota.Shares: 3}, quota.Limits{quota.Bytes: 1000})
 	folder := s.makeFolder("", "A")
 	below := s.makeFolder(folder, "B")
@@ -354,24 +352,24 @@ func TestFoldersAndSharesBeyondTheLimits(t *testing.T) {
 	s.share(folder, "user:bob", "read", "user:carol", "read")
 	resp, body = s.do("PUT", "/vault/folders/"+below+"/permissions", entries("bob", "carol"))
 	s.refusedBy("a fourth entry", resp.StatusCode, body, "you have 2 entries in permission lists")
-	s.share(folder, "user:bob", "write", "user:carol", "read") // none more
+	s.share(folder, "user:bob", "write", "user:carol", "read") // the same number of entries
 	s.share(folder, "user:bob", "read")
 	s.share(below, "user:bob", "read", "user:carol", "read")
 	if resp, body := s.do("DELETE", "/vault/folders/"+below+"?recursive=true", ""); resp.StatusCode != 204 {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
-	other := s.makeFolder("", "C") // room again
+	other := s.makeFolder("", "C") // there is quota again
 	s.share(other, "user:bob", "read", "user:carol", "read")
 }
 
-// keeps returns what is kept of the one document that there is, whose original has
-// a size: that, and its text three times.
+// keeps returns the bytes that the only document counts for: its original, of a given size,
+// and three times its text.
 func (s *service) keeps(size int64) int64 {
 	s.Helper()
 	for _, e := range s.events() {
 		if d, ok := e.Data.(events.DocumentImported); ok {
 			if d.Size != size || d.TextBytes < size || d.TextBytes > size+400 {
-				s.Errorf("a document has %d bytes and %d of text, want %d and a little more", d.Size, d.TextBytes, size)
+				s.Errorf("a document has %d bytes and %d bytes of text, want %d and slightly more", d.Size, d.TextBytes, size)
 			}
 			return d.Size + 3*d.TextBytes
 		}
@@ -380,8 +378,8 @@ func (s *service) keeps(size int64) int64 {
 	return 0
 }
 
-// Users see what they take and may take.
-func TestUsersSeeWhatTheyUse(t *testing.T) {
+// Users see their usage and limits.
+func TestUsageReply(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}, quota.Limits{})
 	policy := &quota.Policy{User: quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}}
 	s.server.Quotas = policy.Of
@@ -393,16 +391,16 @@ func TestUsersSeeWhatTheyUse(t *testing.T) {
 		"shares":{"used":1,"limit":null},"imports":{"used":0,"limit":null},"searchSeconds":{"used":0,"limit":30},"changeBytes":{"used":0,"limit":null}}`)
 	resp, body = s.do("GET", "/vault/usage", "", "Authorization", "Bearer bob")
 	if resp.StatusCode != 200 || !strings.Contains(body, `"bytes":{"used":0`) {
-		t.Errorf("bob, to whom it is shared, uses %d %s", resp.StatusCode, body)
+		t.Errorf("GET /vault/usage by bob, with whom it is shared = %d %s, want nothing used", resp.StatusCode, body)
 	}
 	if resp, body := s.do("GET", "/vault/usage", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || strings.Count(body, `"limit":null`) != 7 {
-		t.Errorf("an admin uses %d %s", resp.StatusCode, body)
+		t.Errorf("GET /vault/usage by an administrator = %d %s, want no limits", resp.StatusCode, body)
 	}
 }
 
-// What is moved into a folder needs room there, unless its own limits held for it
-// before.
-func TestMovesBeyondAFoldersLimit(t *testing.T) {
+// A document or folder that is moved into another top-level folder counts against its
+// limits.
+func TestMovesBeyondFolderLimit(t *testing.T) {
 	s := limit(t, quota.Limits{}, quota.Limits{quota.Bytes: 2000, quota.Documents: 10})
 	first := s.file("A/In", "a.txt", strings.Repeat("a", 80))
 	second := s.file("B/Out", "b.txt", strings.Repeat("b", 80))
@@ -424,7 +422,7 @@ func TestMovesBeyondAFoldersLimit(t *testing.T) {
 	}
 }
 
-// Files that fail count until their originals are swept; duplicates do not.
+// Failed files count until their originals are swept. Duplicates do not count.
 func TestFailedFilesCount(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 10_000}, quota.Limits{})
 	upload := func(name, text string) jobReply {
@@ -447,5 +445,5 @@ func TestFailedFilesCount(t *testing.T) {
 		t.Errorf("usage %+v (%v), want %+v", u, err, want)
 	}
 	status, body, _ := s.put("A", []int{3000})
-	s.refusedBy("beyond what failed", status, body, "failed files count for up to 30 more hours")
+	s.refusedBy("an upload beside failed files", status, body, "failed files count for up to 30 more hours")
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Of many who change the same version at once one wins, and the others get which
-// version is current.
-func TestRacingWriters(t *testing.T) {
+// One of several concurrent changes of a version succeeds. The others receive 409 with the
+// current version.
+func TestConcurrentWriters(t *testing.T) {
 	const writers = 16
 	s := startStack(t)
 	folder := s.makeFolder("", "Folder")
@@ -21,7 +21,7 @@ func TestRacingWriters(t *testing.T) {
 	folderTag := resp.Header.Get("ETag")
 	for _, test := range []struct {
 		name string
-		// change returns a writer's request on a document of the test's own.
+		// change returns a writer's request to change a document.
 		change func(document string, writer int) (method, path, body, match string)
 	}{
 		{"rename", func(d string, w int) (string, string, string, string) {
@@ -43,7 +43,7 @@ func TestRacingWriters(t *testing.T) {
 			if test.name == "rename the folder" {
 				read = versionIn(folderTag)
 			}
-			// The ETags of the winners, and the replies to the others.
+			// The ETags of successful changes, and the bodies of conflicts.
 			won, lost := make(chan string, writers), make(chan string, writers)
 			var all sync.WaitGroup
 			for w := range writers {
@@ -63,27 +63,27 @@ func TestRacingWriters(t *testing.T) {
 			all.Wait()
 			close(lost)
 			if len(won) != 1 || len(lost) != writers-1 {
-				t.Fatalf("%d won and %d got the conflict, want 1 and %d", len(won), len(lost), writers-1)
+				t.Fatalf("%d changes succeeded and %d conflicted, want 1 and %d", len(won), len(lost), writers-1)
 			}
 			want := fmt.Sprintf("is at version %s, not %s\"", versionIn(<-won), read)
 			for reply := range lost {
 				if !strings.Contains(reply, want) {
-					t.Errorf("the loser got %s, want that it %s", reply, want)
+					t.Errorf("conflict %s, want %s", reply, want)
 				}
 			}
 		})
 	}
 }
 
-// versionIn returns the version that an ETag names.
+// versionIn returns the version in an ETag.
 func versionIn(etag string) string {
 	version, _, _ := strings.Cut(strings.Trim(etag, `"`), ".")
 	return version
 }
 
-// The same bytes that come into a new folder path at once are one document,
-// and every folder is made once.
-func TestRacingImportsIntoANewFolder(t *testing.T) {
+// Concurrent imports of the same bytes into a new path create one document, and each folder
+// one time.
+func TestConcurrentImportsIntoNewFolder(t *testing.T) {
 	const imports = 8
 	s := startStack(t)
 	jobs := make(chan string, imports)
@@ -127,13 +127,13 @@ func TestRacingImportsIntoANewFolder(t *testing.T) {
 		_, body := s.do("GET", "/vault/folders"+parent, "")
 		list := decode[[]struct{ ID, Name string }](t, body)
 		if len(list) != 1 || list[0].Name != name {
-			t.Fatalf("folders %s, want %s alone", body, name)
+			t.Fatalf("folders %s, want only %s", body, name)
 		}
 		parent = "?parentFolderId=" + list[0].ID
 	}
 }
 
-// searchReply is what a search shows.
+// searchReply is the reply to a search.
 type searchReply struct {
 	Sources []struct {
 		DocID string `json:"doc_id"`
@@ -141,8 +141,8 @@ type searchReply struct {
 	}
 }
 
-// No reply to a request that began after the withdrawal was answered shows what
-// was withdrawn, and what is granted again is found again.
+// After the reply to a withdrawal no request shows the folder, and after the reply to a
+// grant every request does.
 func TestWithdrawalDuringSearches(t *testing.T) {
 	const readers, rounds = 4, 5
 	s := startStack(t)
@@ -158,8 +158,8 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 		{"GET", "/core/folders/summary?folder_name=A", "", `"ok"`},
 		{"GET", "/vault/documents/" + id + "/markdown", "", "ninety days"},
 	}
-	// round is even while bob may read. It is raised before a grant is asked for,
-	// and after a withdrawal was answered.
+	// round is even while bob may read. It is incremented before the request of a grant
+	// and after the reply to a withdrawal.
 	var round atomic.Int32
 	round.Store(1)
 	ctx, stop := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 				before := round.Load()
 				_, body := s.do(r.method, r.path, r.body, "Authorization", "Bearer bob")
 				if after := round.Load(); before == after && before%2 == 1 && strings.Contains(body, r.shows) {
-					t.Errorf("%s %s shows what was withdrawn: %s", r.method, r.path, body)
+					t.Errorf("%s %s after the withdrawal = %s", r.method, r.path, body)
 				}
 			}
 		})
@@ -181,14 +181,14 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 		s.share(folder, "user:bob", "read")
 		for _, r := range requests {
 			if _, body := s.do(r.method, r.path, r.body, "Authorization", "Bearer bob"); !strings.Contains(body, r.shows) {
-				t.Errorf("%s %s shows %s, want what was granted", r.method, r.path, body)
+				t.Errorf("%s %s after the grant = %s, want the document", r.method, r.path, body)
 			}
 		}
 		s.share(folder)
 		round.Add(1)
 		for _, r := range requests {
 			if _, body := s.do(r.method, r.path, r.body, "Authorization", "Bearer bob"); strings.Contains(body, r.shows) {
-				t.Errorf("%s %s shows %s, which was withdrawn", r.method, r.path, body)
+				t.Errorf("%s %s right after the withdrawal = %s", r.method, r.path, body)
 			}
 		}
 	}
@@ -196,8 +196,8 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 	all.Wait()
 }
 
-// While content is revised every search finds one version of the document, the
-// old or the new.
+// While new content is imported, a search finds either the old or the new version, never
+// both.
 func TestRevisionDuringSearches(t *testing.T) {
 	const readers, revisions = 4, 8
 	text := func(version int) string {
@@ -212,12 +212,12 @@ func TestRevisionDuringSearches(t *testing.T) {
 	id := s.file("A", "a.md", text(1))
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	var asked atomic.Int32
+	var searches atomic.Int32
 	for range readers {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				_, body := s.do("POST", "/core/search", `{"query":"notice period of contract"}`)
-				asked.Add(1)
+				searches.Add(1)
 				var found searchReply
 				if err := json.Unmarshal([]byte(body), &found); err != nil {
 					t.Error(err)
@@ -247,5 +247,5 @@ func TestRevisionDuringSearches(t *testing.T) {
 	}
 	stop()
 	all.Wait()
-	t.Logf("%d searches during %d revisions", asked.Load(), revisions)
+	t.Logf("%d searches during %d revisions", searches.Load(), revisions)
 }

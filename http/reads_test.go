@@ -16,7 +16,7 @@ import (
 	"annals/http/ratelimit"
 )
 
-// spent lets a user read once, and then no more for a while.
+// spent returns a limiter that admits one read of a user and refuses the next ones.
 func spent(refuse func(string)) *ratelimit.Limiter {
 	return &ratelimit.Limiter{Refuse: refuse, Limits: func(_ context.Context, u events.User) (quota.Limits, error) {
 		if u.Admin {
@@ -26,9 +26,9 @@ func spent(refuse func(string)) *ratelimit.Limiter {
 	}}
 }
 
-// A user who used up his time gets 429 from every read that is charged, in the words of
-// its service; what is not charged is answered.
-func TestReadsBeyondTheLimit(t *testing.T) {
+// Users who have used up their time receive 429 from every charged read, in the service's
+// dialect. Free reads are still possible.
+func TestReadsBeyondLimit(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Reads = spent(h.Metrics.(*metrics.Metrics).Refuse) })
 	folder := s.makeFolder("", "F")
 	const none = "7d9bb1f8-9c2f-4c3a-9d5e-0c9c8b7a6d5e"
@@ -63,10 +63,10 @@ func TestReadsBeyondTheLimit(t *testing.T) {
 			t.Errorf("%s = %d %s, Retry-After %q", route, resp.StatusCode, body, resp.Header.Get("Retry-After"))
 		}
 		if vault := strings.Contains(path, "/vault/"); vault != strings.Contains(body, `"statusCode":429`) || vault == strings.Contains(body, `{"detail":"`) {
-			t.Errorf("%s answers %s", route, body)
+			t.Errorf("%s = %s, which is not in the service's dialect", route, body)
 		}
 		if resp, _ := s.do(method, path, `{"query":"notice","ids":["`+none+`"]}`, "Authorization", "Bearer admin"); resp.StatusCode == 429 {
-			t.Errorf("%s refuses an admin", route)
+			t.Errorf("%s by an administrator = 429", route)
 		}
 	}
 	for path, want := range map[string]int{"/core/jobs/" + none: 404, "/vault/documents/" + none + "/content": 404, "/readyz": 200} {
@@ -76,23 +76,23 @@ func TestReadsBeyondTheLimit(t *testing.T) {
 	}
 	_, body := s.do("GET", "/metrics", "")
 	if want := "annals_quota_refusals_total{limit=\"search\"} " + strconv.Itoa(len(charged)); !slices.Contains(strings.Split(body, "\n"), want) {
-		t.Errorf("no %s in the metrics", want)
+		t.Errorf("the metrics have no %s", want)
 	}
 }
 
-// A question is bounded, whatever the time that is left.
-func TestAQuestionIsBounded(t *testing.T) {
+// The length of a question is limited.
+func TestQuestionLengthIsLimited(t *testing.T) {
 	s := startStack(t)
 	for _, n := range []int{100_001, 1_000_000} {
 		for _, path := range []string{"/core/search", "/core/ask"} {
 			if resp, body := s.do("POST", path, `{"query":"`+strings.Repeat("a", n)+`"}`); resp.StatusCode != 422 || !strings.Contains(body, "at most 100000 characters") {
-				t.Errorf("a question of %d characters at %s = %d %.300s", n, path, resp.StatusCode, body)
+				t.Errorf("question of %d characters to %s = %d %.300s", n, path, resp.StatusCode, body)
 			}
 		}
 	}
 }
 
-func TestRefusalsAreSlowedDown(t *testing.T) {
+func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Reads, h.Brake = spent(nil), new(ratelimit.Brake) })
 	began := time.Now()
 	refused := 0
@@ -101,14 +101,14 @@ func TestRefusalsAreSlowedDown(t *testing.T) {
 			refused++
 		}
 		if refused < 20 && time.Since(began) > 20*time.Second {
-			t.Skip("this machine is too slow to be slowed down")
+			t.Skip("this machine is too slow to measure the delay")
 		}
 	}
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("22 refusals one after another take %s", took)
+		t.Errorf("22 refusals took %s, want at least 1 s", took)
 	}
 	began = time.Now()
 	if resp, _ := s.do("GET", "/vault/tags", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || time.Since(began) > 900*time.Millisecond {
-		t.Errorf("another user is answered %d after %s", resp.StatusCode, time.Since(began))
+		t.Errorf("GET by another user = %d after %s, want no delay", resp.StatusCode, time.Since(began))
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"annals/queries/jobs"
 )
 
-// Whose fault it was that new content was not taken decides the answer.
+// The kind of a failed file's error decides the status.
 func TestRefusal(t *testing.T) {
 	for kind, want := range map[fault.Kind]int{
 		fault.Invalid: 422, fault.Conflict: 409, fault.Forbidden: 403, fault.Unavailable: 503, fault.Internal: 503,
 	} {
 		status, text := problem.Describe(refusal(jobs.Result{Kind: kind, Error: "because"}))
 		if status != want || text != "because" {
-			t.Errorf("%s is answered %d %q, want %d", kind, status, text, want)
+			t.Errorf("refusal of kind %s = %d %q, want %d", kind, status, text, want)
 		}
 	}
 }

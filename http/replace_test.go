@@ -14,7 +14,7 @@ import (
 	httpd "annals/http"
 )
 
-// replaced is what a result says of a file that was uploaded with replace.
+// replaced is the result of a file that was uploaded with replace.
 type replaced struct {
 	Success    bool
 	DocumentID string `json:"document_id"`
@@ -25,8 +25,7 @@ type replaced struct {
 	Error      string
 }
 
-// replace uploads a text with replace, and returns its result once the job is
-// done.
+// replace uploads a text with replace, waits for the job and returns its result.
 func (s *service) replace(folder, name, text string, tags ...string) replaced {
 	s.Helper()
 	id := s.startReplacing(folder, name, text, tags...)
@@ -48,7 +47,7 @@ func (s *service) startReplacing(folder, name, text string, tags ...string) (job
 	return decode[jobReply](s.T, body).JobID
 }
 
-// inFolder returns the ids of documents in a folder, by name.
+// inFolder returns the ids of the documents in a folder, by name.
 func (s *service) inFolder(folder string) map[string][]string {
 	s.Helper()
 	_, body := s.do("GET", "/vault/documents?folderId="+folder, "")
@@ -105,9 +104,9 @@ func TestReplaceMakesVersions(t *testing.T) {
 
 func TestReplaceFindsRenamedDocument(t *testing.T) {
 	s := startStack(t)
-	old, newer := s.file("A", "a.md", "old"), s.file("A", "a.md", "newer") // no replace: as it was
+	old, newer := s.file("A", "a.md", "old"), s.file("A", "a.md", "newer") // without replace
 	if old == newer {
-		t.Fatal("without replace a file of the same name is no document of its own")
+		t.Fatal("without replace a file of the same name is not a new document")
 	}
 	got := s.replace("A", "a.md", "new", "x")
 	if got.DocumentID != newer || got.Outcome != "updated" || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], old) || !slices.Equal(got.Tags, []string{"x"}) {
@@ -132,7 +131,7 @@ func TestReplaceFindsRenamedDocument(t *testing.T) {
 	if got := s.replace("B", "a.md", "new"); got.DocumentID == newer || got.Outcome != "created" {
 		t.Errorf("imported as %+v, want the document of another folder left alone", got)
 	}
-	// Names that look alike are refused, but for one that is there.
+	// Names that look like another document's are refused.
 	if got := s.replace("A", "а.md", "new"); got.Success || !strings.Contains(got.Error, "looks like") {
 		t.Errorf("a name with a Cyrillic letter: %+v", got)
 	}
@@ -162,7 +161,7 @@ func TestConcurrentReplace(t *testing.T) {
 	if names := s.inFolder(s.folderOf(id)); len(ids) != 1 || len(names["a.md"]) != 1 {
 		t.Errorf("%d uploads became %v; the folder holds %v", racers, ids, names)
 	}
-	// The texts of those that met are whole.
+	// The text is that of one upload.
 	_, content := s.do("GET", "/vault/documents/"+id+"/content", "")
 	if _, text := s.do("GET", "/vault/documents/"+id+"/markdown", ""); !strings.Contains(text, strings.TrimSpace(strings.TrimPrefix(content, "# Text"))) {
 		t.Errorf("the document's file is %q and its text %q", content, text)
@@ -194,7 +193,7 @@ func TestProgressReportsOutcome(t *testing.T) {
 	}
 }
 
-// A version that is sent along keeps what others changed meanwhile.
+// With a version, replace does not overwrite another user's change.
 func TestReplaceOfVersion(t *testing.T) {
 	s := startStack(t)
 	folder := "A"
@@ -253,14 +252,14 @@ func TestListingsHaveFileHash(t *testing.T) {
 	}
 }
 
-// Who has as many documents as he may have can still replace them, and no more.
+// A user at the document limit can replace documents but not add any.
 func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Documents: 2, quota.Bytes: 1 << 20}, quota.Limits{})
 	a, b := s.replace("A", "a.md", "one").DocumentID, s.replace("A", "b.md", "one").DocumentID
 	s.passUsage()
 	for n := range 2 {
 		if got := s.replace("A", "a.md", fmt.Sprint("two ", n)); got.DocumentID != a || got.Outcome != "updated" {
-			t.Errorf("a full user's replacement became %+v", got)
+			t.Errorf("a replacement by a user at the limit became %+v", got)
 		}
 		s.passUsage()
 	}
@@ -292,8 +291,7 @@ func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	}
 }
 
-// orders writes the fields of an upload of one file with file_metadata first or
-// last.
+// orders writes an upload of one file with file_metadata first or last.
 func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
 	return func(w *multipart.Writer) {
 		if first {
@@ -306,18 +304,18 @@ func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
 	}
 }
 
-// Files that were let in to replace documents do not exceed a limit when those have
-// other names by the time that the files are filed.
+// Files that were admitted as replacements do not exceed a limit if their documents are
+// renamed or deleted before the files are imported.
 func TestReplacingCannotExceedLimits(t *testing.T) {
 	for what, limits := range map[string][2]quota.Limits{
 		"of a user":   {{quota.Documents: 3}, {}},
 		"of a folder": {{}, {quota.Documents: 3}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			letGo := make(chan struct{}, 100)
-			s := limit(t, limits[0], limits[1], func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, letGo} })
+			release := make(chan struct{}, 100)
+			s := limit(t, limits[0], limits[1], func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, release} })
 			for range 3 {
-				letGo <- struct{}{}
+				release <- struct{}{}
 			}
 			ids := make(map[string]string)
 			for _, name := range []string{"a.md", "b.md", "c.md"} {
@@ -343,13 +341,13 @@ func TestReplacingCannotExceedLimits(t *testing.T) {
 				t.Fatal(body)
 			}
 			s.passUsage()
-			close(letGo)
+			close(release)
 			j := s.finish(decode[jobReply](t, body).JobID)
 			if j.Successful != 1 {
-				t.Errorf("of three files that become new documents, with room for one, %d were filed: %+v", j.Successful, j)
+				t.Errorf("%d of three new documents were imported, with room for one: %+v", j.Successful, j)
 			}
 			if !strings.Contains(fmt.Sprintf("%+v", j), "no longer exists, and there is no room for a new one") {
-				t.Errorf("the job says %+v", j)
+				t.Errorf("job %+v, want an error for the missing documents", j)
 			}
 			if names := s.inFolder(s.folderNamed("A")); len(names) != 3 {
 				t.Errorf("the folder holds %v", names)

@@ -18,7 +18,7 @@ import (
 	"annals/queries/jobs"
 )
 
-// revise puts new content and returns the reply.
+// revise sends PUT content and returns the reply.
 func (s *service) revise(id, match, content string, header ...string) (*http.Response, string) {
 	s.Helper()
 	return s.do("PUT", "/vault/documents/"+id+"/content", content, append([]string{"If-Match", match, "Content-Type", "application/octet-stream"}, header...)...)
@@ -26,8 +26,8 @@ func (s *service) revise(id, match, content string, header ...string) (*http.Res
 
 const leaflet = "# Leaflet\n\nThe notice period of the supplier contract is forty days.\n"
 
-// New content is read, found and answered from once the reply is there; the
-// content before it stays the version's.
+// After the reply, new content is in reads, searches and answers. The old content remains
+// readable as a version.
 func TestRevise(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
@@ -56,8 +56,8 @@ func TestRevise(t *testing.T) {
 	}
 }
 
-// Content that will not do is refused with a sentence, and leaves the
-// document and the originals as they were.
+// Invalid content is refused with a reason, and changes neither the document nor the
+// originals.
 func TestReviseRefuses(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Limits.FileBytes = 1000 })
 	id := s.file("A", "a.md", handbook)
@@ -99,17 +99,17 @@ func TestReviseRefuses(t *testing.T) {
 	}
 	resp, body := s.revise(id, `"1"`, "\x00\x01\x02 no text")
 	if resp.StatusCode != 422 || !strings.HasPrefix(body, `{"statusCode":422,"message":["`) {
-		t.Errorf("what cannot be read = %d %s", resp.StatusCode, body)
+		t.Errorf("unreadable content = %d %s, want 422", resp.StatusCode, body)
 	}
 	if resp, body = s.do("GET", "/vault/documents/"+id+"/content", ""); body != handbook {
 		t.Errorf("content = %d %s", resp.StatusCode, body)
 	}
-	if staged, committed := s.stored(); staged != 0 || committed != before+1 { // that which could not be read
+	if staged, committed := s.stored(); staged != 0 || committed != before+1 { // the unreadable content
 		t.Errorf("%d staged, %d committed, %d before", staged, committed, before)
 	}
 }
 
-// slowJob lets no job end before it is released, or before its caller is gone.
+// slowJob delays FollowJob until proceed is closed.
 type slowJob struct {
 	httpd.Queries
 	followed chan string
@@ -126,7 +126,7 @@ func (s *slowJob) FollowJob(ctx context.Context, u events.User, id string, each 
 	}
 }
 
-// Who waits too long is shown the job, which goes on.
+// If the import takes longer than Revise, the reply is 202 with the job.
 func TestReviseTakesLong(t *testing.T) {
 	slow := &slowJob{followed: make(chan string, 1), proceed: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) {
@@ -143,11 +143,11 @@ func TestReviseTakesLong(t *testing.T) {
 		t.Errorf("job %+v", j)
 	}
 	if resp, _ = s.do("GET", "/vault/documents/"+id+"/tags", ""); resp.Header.Get("ETag") != `"2"` {
-		t.Errorf("document at %s", resp.Header.Get("ETag"))
+		t.Errorf("the document has version %s, want 2", resp.Header.Get("ETag"))
 	}
 }
 
-// A stopping server does not wait for new content to be read.
+// A stopping server does not wait for the import of new content.
 func TestReviseWhileStopping(t *testing.T) {
 	slow := &slowJob{followed: make(chan string, 1), proceed: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) {
@@ -177,9 +177,9 @@ func TestReviseWhileStopping(t *testing.T) {
 	}
 }
 
-// A change that comes while the new content is sent, or while it is read, wins,
-// and the other is told so.
-func TestReviseIsOvertaken(t *testing.T) {
+// New content is refused with 409 if the document is changed while the content is uploaded
+// or imported.
+func TestReviseConflicts(t *testing.T) {
 	for _, at := range []string{"stage", "read"} {
 		t.Run(at, func(t *testing.T) {
 			held := &heldStore{at: at, reached: make(chan struct{}), release: make(chan struct{})}
@@ -204,8 +204,8 @@ func TestReviseIsOvertaken(t *testing.T) {
 	}
 }
 
-// A user who loses write access while new content is read gets 403.
-func TestReviseIsWithdrawn(t *testing.T) {
+// Users who lose write access while new content is imported receive 403.
+func TestReviseLosesAccess(t *testing.T) {
 	held := &heldStore{at: "read", reached: make(chan struct{}), release: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) { held.Store, h.Originals = h.Originals, held })
 	id := s.file("A", "a.md", handbook)
@@ -223,9 +223,8 @@ func TestReviseIsWithdrawn(t *testing.T) {
 	<-done
 }
 
-// The ETag of the stored file names the version that has it: new content
-// replaces what was read, and nothing else.
-func TestReviseByFile(t *testing.T) {
+// If-Match may be the ETag of the original. Then new content replaces only that original.
+func TestReviseByDigest(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook)
 	s.share(s.folderOf(id), "user:bob", "read")
@@ -254,8 +253,7 @@ func TestReviseByFile(t *testing.T) {
 	s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read: a number in quotes`))
 }
 
-// heldStore holds the leaflet back, once all of it is staged or when it is to
-// be read.
+// heldStore blocks after the leaflet is staged (at "stage") or when it is read (at "read").
 type heldStore struct {
 	originals.Store
 	at               string
@@ -279,8 +277,8 @@ func (h *heldStore) Path(ctx context.Context, sum string) (string, func(), error
 	return h.Store.Path(ctx, sum)
 }
 
-// New content passes through in little memory.
-func TestLargeRevisionInLittleMemory(t *testing.T) {
+// The heap that new content needs does not depend on its size.
+func TestLargeRevisionUsesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100 MB")
 	}

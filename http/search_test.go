@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestSearchPassesTheQuestionOn(t *testing.T) {
+func TestSearchPassesQuery(t *testing.T) {
 	s := start(t, nil)
 	id := uuid.New()
 	s.library.sources = []search.Source{
@@ -26,8 +26,8 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 	s.want(resp, body, 200, `{"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
 		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}],"next_cursor":null}`)
-	if got := s.library.asked; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
-		t.Errorf("asked %+v", got)
+	if got := s.library.lastQuery; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
+		t.Errorf("last query %+v", got)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":" \n"}`)
 	s.want(resp, body, 200, `{"sources":[],"next_cursor":null}`)
@@ -38,7 +38,7 @@ func TestSearchPassesTheQuestionOn(t *testing.T) {
 	resp, body = s.do("POST", "/core/search", "{\"query\":\"\xff\"}")
 	s.want(resp, body, 400, `{"detail":"There was an error parsing the body"}`)
 	if _, body = s.do("POST", "/core/search", `{"query":"a","tags":[`+strings.Repeat("1,", 60)+`{}]}`); strings.Count(body, "string_type") != 61 {
-		t.Errorf("61 faults are reported as %s", body)
+		t.Errorf("a search with 61 errors = %s, want all of them", body)
 	}
 	if resp, body = s.do("POST", "/core/search", strings.Repeat("[", 1<<20)); resp.StatusCode != 422 {
 		t.Errorf("deep JSON = %d %.100s", resp.StatusCode, body)
@@ -55,8 +55,8 @@ func TestAsk(t *testing.T) {
 	resp, body = s.do("POST", "/core/ask", `{"query":"who?","document_id":"`+id.String()+`"}`)
 	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"}]}`)
-	if s.library.asked.Document != id {
-		t.Errorf("asked %+v", s.library.asked)
+	if s.library.lastQuery.Document != id {
+		t.Errorf("last query %+v", s.library.lastQuery)
 	}
 }
 
@@ -72,8 +72,8 @@ func TestSearchRejectsLimitAndDocument(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]int{`"limit":null`: 0, `"limit":100`: 100, `"limit":1.0`: 1} {
-		if resp, body := s.do("POST", "/core/search", `{"query":"a",`+field+`}`); resp.StatusCode != 200 || s.library.asked.Limit != want {
-			t.Errorf("%s = %d %s, asked %+v", field, resp.StatusCode, body, s.library.asked)
+		if resp, body := s.do("POST", "/core/search", `{"query":"a",`+field+`}`); resp.StatusCode != 200 || s.library.lastQuery.Limit != want {
+			t.Errorf("%s = %d %s, last query %+v", field, resp.StatusCode, body, s.library.lastQuery)
 		}
 	}
 }
@@ -83,8 +83,8 @@ func TestFolderSummary(t *testing.T) {
 	s.library.summary = vault.FolderSummary{Status: "none"}
 	resp, body := s.do("GET", "/core/folders/summary?folder_name=A%2FB", "")
 	s.want(resp, body, 200, `{"status":"none","folder_summary":null}`)
-	if s.library.asked.Folder != "A/B" {
-		t.Errorf("asked for folder %q", s.library.asked.Folder)
+	if s.library.lastQuery.Folder != "A/B" {
+		t.Errorf("summary of folder %q, want A/B", s.library.lastQuery.Folder)
 	}
 	id := uuid.New()
 	s.library.summary = vault.FolderSummary{Status: "ok", Folder: "A", Document: id, Title: "t", Description: "d", Content: "- c", Truncated: true}
@@ -94,7 +94,7 @@ func TestFolderSummary(t *testing.T) {
 	s.want(resp, body, 422, `{"detail":[{"type":"missing","loc":["query","folder_name"],"msg":"Field required","input":null}]}`)
 }
 
-// Half of a character is no text, wherever it stands; both halves are one.
+// A lone surrogate is refused anywhere in a body, and a surrogate pair is one character.
 func TestLoneSurrogatesAreRefused(t *testing.T) {
 	s := start(t, nil)
 	for _, test := range []struct {
@@ -117,15 +117,15 @@ func TestLoneSurrogatesAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{`\ud83d\ude00\u0041`: "😀A", `\\ud800`: `\ud800`, `\u0041\ud83d\ude00\\`: "A😀\\", "\ufffd": "\ufffd"} {
-		if resp, reply := s.do("POST", "/core/search", `{"query":"`+text+`"}`); resp.StatusCode != 200 || s.library.asked.Query != want {
-			t.Errorf("%s = %d %s, asked %q, want %q", text, resp.StatusCode, reply, s.library.asked.Query, want)
+		if resp, reply := s.do("POST", "/core/search", `{"query":"`+text+`"}`); resp.StatusCode != 200 || s.library.lastQuery.Query != want {
+			t.Errorf("%s = %d %s, query %q, want %q", text, resp.StatusCode, reply, s.library.lastQuery.Query, want)
 		}
 	}
 }
 
-// Tags are found however they were typed; what cannot be a tag is passed on as
-// it is, since dropping it would widen the question.
-func TestAskedTagsAreNormalized(t *testing.T) {
+// Tags in queries are normalized. An invalid tag is passed on unchanged, because dropping
+// it would widen the query.
+func TestQueriedTagsAreNormalized(t *testing.T) {
 	s := start(t, nil)
 	given := []string{"e\u0301t", " sp ", "plain", " ", "a\nb"}
 	want := []string{"\u00e9t", "sp", "plain", " ", "a\nb"}
@@ -134,9 +134,9 @@ func TestAskedTagsAreNormalized(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/core/search", "/core/ask"} {
-		s.library.asked.Tags = nil
-		if resp, reply := s.do("POST", path, string(body)); resp.StatusCode != 200 || !slices.Equal(s.library.asked.Tags, want) {
-			t.Errorf("%s = %d %s, asked for %q, want %q", path, resp.StatusCode, reply, s.library.asked.Tags, want)
+		s.library.lastQuery.Tags = nil
+		if resp, reply := s.do("POST", path, string(body)); resp.StatusCode != 200 || !slices.Equal(s.library.lastQuery.Tags, want) {
+			t.Errorf("%s = %d %s, asked for %q, want %q", path, resp.StatusCode, reply, s.library.lastQuery.Tags, want)
 		}
 	}
 	for i, tag := range given {
@@ -147,9 +147,8 @@ func TestAskedTagsAreNormalized(t *testing.T) {
 	}
 }
 
-// A source is cited by an address that opens in a browser, beside the path that the
-// interface promises.
-func TestSourcesHaveAnAddress(t *testing.T) {
+// Sources have a URL for browsers in addition to the deep link.
+func TestSourcesHaveURL(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.LinkURL = &url.URL{Scheme: "https", Host: "annals.example", Path: "/signin"} })
 	id := s.file("A", "a.md", handbook)
 	type sources struct {
@@ -166,6 +165,6 @@ func TestSourcesHaveAnAddress(t *testing.T) {
 		}
 	}
 	if got := httpd.Link(nil, "/documents/x.md"); got != "" {
-		t.Errorf("without a root the link is %q", got)
+		t.Errorf("Link without a root = %q, want none", got)
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestUnreachableSearchEngine starts with a search engine that does not answer.
-// Files come in and are read all the same, searches and jobs say what they wait
-// for, and all is found once it answers.
+// While the search engine is unreachable, files are imported, and searches and jobs report
+// the outage. After it, all documents are found.
 func TestUnreachableSearchEngine(t *testing.T) {
 	server := meilisearchtest.New(t)
 	server.Vanish()
@@ -24,21 +23,21 @@ func TestUnreachableSearchEngine(t *testing.T) {
 	}
 	t.Cleanup(func() { engines.Close() })
 	s := startStackOver(t, func(o *generation.Options) { o.Search = engines })
-	for i := range 2 { // away at the start, and while it serves
-		job := s.importAway(fmt.Sprintf("parrot%d", i))
+	for i := range 2 { // unreachable at startup, and later
+		job := s.importDuringOutage(fmt.Sprintf("parrot%d", i))
 		server.Answer()
 		s.finish(job)
 		resp, body := s.do("POST", "/core/search", fmt.Sprintf(`{"query":"parrot%d"}`, i))
 		if resp.StatusCode != 200 || !strings.Contains(body, fmt.Sprintf("parrot%d is", i)) {
-			t.Errorf("once it answers a search is %d %s", resp.StatusCode, body)
+			t.Errorf("search after the outage = %d %s", resp.StatusCode, body)
 		}
 		server.Vanish()
 	}
 }
 
-// importAway files a text with a word while the search engine is away, and
-// returns the job, whose files are read by then.
-func (s *service) importAway(word string) (job string) {
+// importDuringOutage imports a text with a word while the search engine is unreachable, and
+// returns the job after its document can be read.
+func (s *service) importDuringOutage(word string) (job string) {
 	s.Helper()
 	const sentence = "the search engine does not respond at the moment"
 	resp, body := s.upload("", func(w *multipart.Writer) { addFile(w, word+".md", "# Birds\n\nThe "+word+" is a bird.\n") })
@@ -54,13 +53,13 @@ func (s *service) importAway(word string) (job string) {
 		}
 	}
 	if resp, body := s.do("GET", "/vault/documents/"+document+"/markdown", ""); resp.StatusCode != 200 || !strings.Contains(body, word) {
-		s.Errorf("the text is %d %s", resp.StatusCode, body)
+		s.Errorf("GET markdown during the outage = %d %s", resp.StatusCode, body)
 	}
 	if resp, body := s.do("GET", "/readyz", ""); resp.StatusCode != 200 {
-		s.Errorf("readyz is %d %s", resp.StatusCode, body)
+		s.Errorf("GET /readyz during the outage = %d %s", resp.StatusCode, body)
 	}
 	if resp, body := s.do("POST", "/core/search", `{"query":"`+word+`"}`); resp.StatusCode != 503 || !strings.Contains(body, sentence) {
-		s.Errorf("a search is %d %s", resp.StatusCode, body)
+		s.Errorf("search during the outage = %d %s", resp.StatusCode, body)
 	}
 	return job
 }

@@ -20,8 +20,8 @@ import (
 	"annals/queries/search"
 )
 
-// A stopping server lets requests finish, ends progress streams with an event that says
-// so, and takes no new requests.
+// A stopping server finishes requests in flight, ends progress streams with an event, and
+// accepts no new requests.
 func TestServeStopsGracefully(t *testing.T) {
 	s := start(t, nil)
 	s.library.follow = quiet
@@ -57,7 +57,7 @@ func TestServeStopsGracefully(t *testing.T) {
 	stop()
 	s.wantEvent(lines, `{"event_type":"error","error":"stream_stalled","message":"the server is stopping; the import goes on when it is back"}`)
 	if line, more := <-lines; more {
-		t.Errorf("stream goes on with %q", line)
+		t.Errorf("the stream goes on with %q", line)
 	}
 	select {
 	case err := <-served:
@@ -76,8 +76,7 @@ func TestServeStopsGracefully(t *testing.T) {
 	}
 }
 
-// A server that lingers serves all that comes meanwhile, and whoever asks
-// whether it is ready sends nothing more.
+// A lingering server still handles requests, but is not ready.
 func TestServeLingers(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Linger = 2 * time.Second })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +99,7 @@ func TestServeLingers(t *testing.T) {
 		t.Errorf("readyz of a running server = %d, closes %v", resp.StatusCode, resp.Close)
 	}
 	stop()
-	for get("/readyz").StatusCode == http.StatusOK { // until Serve has noticed
+	for get("/readyz").StatusCode == http.StatusOK { // until Serve lingers
 	}
 	if resp := get("/healthz"); resp.StatusCode != http.StatusOK || !resp.Close {
 		t.Errorf("another request while the server lingers = %d, closes %v", resp.StatusCode, resp.Close)
@@ -122,8 +121,8 @@ func (s *slowAsk) Ask(context.Context, events.User, search.Query) (search.Answer
 	return search.Answer{Text: "late"}, nil
 }
 
-// A request that does not end in time is cut off.
-func TestServeCutsOff(t *testing.T) {
+// A request that takes longer than Drain is cut off.
+func TestServeEndsSlowRequests(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Drain = 10 * time.Millisecond })
 	asked, slow := make(chan struct{}), make(chan struct{})
 	defer close(slow)
@@ -153,8 +152,8 @@ func TestServeCutsOff(t *testing.T) {
 	}
 }
 
-// A client that sends nothing more is cut off, and the progress stream of one
-// that sent everything is not.
+// A client that stops sending is disconnected, but not one that only receives a progress
+// stream.
 func TestSilence(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.Silence, h.Stall, h.KeepAlive = 50*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond
@@ -242,8 +241,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// A URL with a host of its own answers under that host, and its paths do not
-// get in the way of the others'.
+// A part whose URL has its own host is served only at that host, and its paths do not
+// collide with those of other parts.
 func TestHosts(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://core.example"), mustURL(t, "http://vault.example:9000/")
@@ -293,11 +292,11 @@ func TestOrigins(t *testing.T) {
 	}
 	resp, _ = s.do("GET", "/vault/tags", "", "Origin", "https://other.example")
 	if got := resp.Header.Get("Access-Control-Allow-Origin"); got != "" {
-		t.Errorf("another page may call: %q", got)
+		t.Errorf("Access-Control-Allow-Origin for another origin = %q, want none", got)
 	}
 }
 
-// A panic is answered as an internal fault, in the service's dialect, and logged.
+// A panic is logged, and the reply is 500 in the service's dialect.
 func TestPanic(t *testing.T) {
 	var logged bytes.Buffer
 	s := start(t, func(h *httpd.Server) { h.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
@@ -321,9 +320,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// A client that reads no reply before it has sent all of a refused upload
-// still gets the reply.
-func TestRefusedUploadIsReadOut(t *testing.T) {
+// A client that sends a whole refused upload before it reads the reply receives the reply.
+func TestRefusedUploadIsDrained(t *testing.T) {
 	s := start(t, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -344,8 +342,8 @@ func TestRefusedUploadIsReadOut(t *testing.T) {
 	}
 }
 
-// A connection that idled for longer than silence is allowed is as good as
-// new, to a client that waits for "100 Continue" as well.
+// A connection that was idle for longer than Silence can still be used, also by a client
+// that waits for "100 Continue".
 func TestIdleConnection(t *testing.T) {
 	const silence = 30 * time.Millisecond
 	s := start(t, func(h *httpd.Server) { h.Silence = silence })
@@ -361,7 +359,7 @@ func TestIdleConnection(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	io.Copy(io.Discard, resp.Body)
-	<-time.After(2 * silence) // it is the idling that is tested
+	<-time.After(2 * silence) // idle
 	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
 	fmt.Fprintf(conn, "POST /core/ingest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nContent-Type: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", contentType, len(body))
 	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -375,7 +373,7 @@ func TestIdleConnection(t *testing.T) {
 	}
 }
 
-// URLs may lie below each other, but not be the same.
+// The URL of one part may be below that of another, but they must be different.
 func TestNestedURLs(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL, h.IssuerURL = mustURL(t, "http://x.example/"), mustURL(t, "http://x.example/files"), mustURL(t, "http://x.example/files/id")

@@ -30,23 +30,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// service is a running server over a log in memory, originals in a folder, the
-// real commands, and a library in place of the read models.
+// service is a running server with a log in memory, originals in a temporary folder, the
+// real commands, and a fake library in place of the queries.
 type service struct {
 	*testing.T
 	server    *httpd.Server
 	url       string
 	client    *http.Client
-	token     string            // of whom do sends requests
-	tokens    map[string]string // of users; nil: their names
+	token     string            // of the user who sends requests
+	tokens    map[string]string // by user; if nil, the users' names are their tokens
 	log       *events.Log
 	library   *library
 	stack     *stacktest.Stack // if it was started by startStack
 	originals string           // folder
 }
 
-// start serves on a port of its own until the test ends. change may set
-// options first.
+// start serves on a free port until the test ends. change may set options first.
 func start(t *testing.T, change func(*httpd.Server)) *service {
 	t.Helper()
 	measures := metrics.New("test", slog.New(slog.DiscardHandler))
@@ -71,8 +70,8 @@ func start(t *testing.T, change func(*httpd.Server)) *service {
 	return s
 }
 
-// verify knows a user by the token that is the name: "alice" is user:alice,
-// "admin" may do everything, "outage" cannot be looked up.
+// verify accepts names of users as their tokens. "admin" is an administrator. For "outage"
+// it reports that the issuer is unreachable.
 func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	switch token {
 	case "outage":
@@ -83,8 +82,8 @@ func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "the token is not valid")
 }
 
-// do sends a request as alice, or whose the token is; header is names and values in turn, and an
-// empty value removes one.
+// do sends a request with s.token. header has pairs of names and values; an empty value
+// removes a header.
 func (s *service) do(method, path, body string, header ...string) (*http.Response, string) {
 	s.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -115,7 +114,7 @@ func (s *service) send(r *http.Request) (*http.Response, string) {
 	return resp, string(b)
 }
 
-// want compares a reply with a status and a body as JSON.
+// want checks a reply's status and its body, as JSON.
 func (s *service) want(resp *http.Response, got string, status int, want string) {
 	s.Helper()
 	if resp.StatusCode != status || !sameJSON(got, want) {
@@ -131,8 +130,7 @@ func sameJSON(a, b string) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// stored returns how many files lie below the originals: staged ones and
-// committed ones.
+// stored returns the numbers of staged and of committed originals.
 func (s *service) stored() (staged, committed int) {
 	s.Helper()
 	err := filepath.WalkDir(s.originals, func(path string, d fs.DirEntry, err error) error {
@@ -154,7 +152,7 @@ func (s *service) stored() (staged, committed int) {
 	return staged, committed
 }
 
-// accepted returns the files of all jobs in the log.
+// accepted returns the files of all jobs in the log, and the number of jobs.
 func (s *service) accepted() (files []events.FileAccepted, jobs int) {
 	s.Helper()
 	var after events.Position
@@ -178,7 +176,7 @@ func (s *service) accepted() (files []events.FileAccepted, jobs int) {
 	}
 }
 
-// readFile fails the test where a file cannot be read.
+// readFile returns a file, or fails the test.
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)

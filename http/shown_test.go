@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The folder that a source names can be searched, asked and summed up by that name, and
-// names above it are hidden from users who may not read them.
+// The folder path in a source can be used in searches, questions and summaries. It does not
+// contain the names of folders that the user may not read.
 func TestFolderByShownPath(t *testing.T) {
 	s := startStack(t)
 	const text = "# Wicks\n\nThe wick of the harbour lamp is trimmed every evening by the keeper.\n"
@@ -31,7 +31,7 @@ func TestFolderByShownPath(t *testing.T) {
 		seen[src.Folder] = true
 	}
 	if len(seen) != 2 || !seen["Notes"] || !seen["Notes/Old"] {
-		t.Fatalf("bob is shown the folders %v", seen)
+		t.Fatalf("sources for bob are in the folders %v", seen)
 	}
 	for folder := range seen {
 		for _, name := range []string{folder, "Merger/Target/" + folder} {
@@ -39,11 +39,11 @@ func TestFolderByShownPath(t *testing.T) {
 			found := decode[struct{ Sources []source }](t, ask("search", string(in))).Sources
 			for _, src := range found {
 				if !strings.HasPrefix(src.Folder, folder) {
-					t.Errorf("a search in %s finds a passage in %s", name, src.Folder)
+					t.Errorf("search in %s found a passage in %s", name, src.Folder)
 				}
 			}
 			if answer := decode[struct{ Answer string }](t, ask("ask", string(in))).Answer; len(found) == 0 || !strings.Contains(answer, "keeper") {
-				t.Errorf("in %s there are %d passages, and the answer is %q", name, len(found), answer)
+				t.Errorf("search in %s found %d passages, and the answer is %q", name, len(found), answer)
 			}
 			resp, body := s.do("GET", "/core/folders/summary?folder_name="+url.QueryEscape(name), "", by("bob")...)
 			if sum := decode[struct {
@@ -57,7 +57,7 @@ func TestFolderByShownPath(t *testing.T) {
 	for _, name := range []string{"Notes/Old/x", "Target/Notes", "Old"} {
 		in, _ := json.Marshal(map[string]any{"query": "wick", "folder_name": name})
 		if _, body := s.do("POST", "/core/search", string(in), by("bob")...); len(decode[struct{ Sources []source }](t, body).Sources) > 0 {
-			t.Errorf("a search in %s, which is no folder, finds %s", name, body)
+			t.Errorf("search in %s, which does not exist = %s", name, body)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func startStackOver(t *testing.T, engines func(*generation.Options), change ...f
 	return s
 }
 
-// decode reads a reply's JSON.
+// decode decodes JSON.
 func decode[T any](t *testing.T, body string) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
@@ -82,7 +82,7 @@ func (s *service) finish(id string) jobReply {
 	}
 }
 
-// file imports a text as alice and returns its document.
+// file imports a text with s.token and returns its document.
 func (s *service) file(folder, name, text string, tags ...string) (id string) {
 	s.Helper()
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -100,20 +100,20 @@ func (s *service) file(folder, name, text string, tags ...string) (id string) {
 	return j.Results[0].DocumentID
 }
 
-// folderOf returns the folder that a document lies in.
+// folderOf returns the folder of a document.
 func (s *service) folderOf(document string) string {
 	s.Helper()
 	_, body := s.do("GET", "/vault/documents/"+document, "")
 	return decode[struct{ FolderID string }](s.T, body).FolderID
 }
 
-// makeFolder makes a folder as alice, at the top level where parent is "".
+// makeFolder creates a folder, at the top level if parent is "".
 func (s *service) makeFolder(parent, name string) (id string) {
 	s.Helper()
 	in, _ := json.Marshal(map[string]any{"name": name, "parentFolderId": orNil(parent)})
 	resp, body := s.do("POST", "/vault/folders", string(in))
 	if resp.StatusCode != 201 {
-		s.Fatalf("make folder %s: %d %s", name, resp.StatusCode, body)
+		s.Fatalf("create folder %s: %d %s", name, resp.StatusCode, body)
 	}
 	return decode[struct{ ID string }](s.T, body).ID
 }
@@ -125,8 +125,8 @@ func orNil(text string) any {
 	return text
 }
 
-// share gives a folder a permission list as alice: principals and access in
-// turn. Users who are invited by it accept.
+// share sets a folder's permission list to pairs of principal and access. Users who are
+// invited accept.
 func (s *service) share(folder string, list ...string) {
 	s.Helper()
 	for _, who := range s.offer(folder, list...) {
@@ -140,7 +140,7 @@ func (s *service) share(folder string, list ...string) {
 	}
 }
 
-// offer is share whose users do not answer yet; it returns them.
+// offer is like share, but invited users do not accept. It returns them.
 func (s *service) offer(folder string, list ...string) (invited []string) {
 	s.Helper()
 	permissions := []map[string]string{}
@@ -169,8 +169,8 @@ type permissionList struct {
 
 const handbook = "# Handbook\n\n## Notice\n\nThe notice period of the supplier contract is ninety days.\n\n## Holidays\n\nEverybody has thirty days of holidays.\n"
 
-// What a client uploads is listed, read, found and answered from as soon as
-// its job is done, and by nobody else.
+// When its job is done, an uploaded document is in the owner's listings, searches and
+// answers, and in nobody else's.
 func TestImportThenAsk(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -262,13 +262,13 @@ func TestImportThenAsk(t *testing.T) {
 		addFile(w, "a.md", "# A")
 	}, bob...)
 	if resp.StatusCode != 403 {
-		t.Errorf("bob files into alice's folder: %d %s", resp.StatusCode, body)
+		t.Errorf("POST /core/ingest by bob into alice's folder = %d %s, want 403", resp.StatusCode, body)
 	}
 }
 
-// The stream's last event comes when the documents can be read; the same bytes
-// again are a duplicate with the same id.
-func TestStreamOfARealImport(t *testing.T) {
+// The last event of a progress stream comes when the documents can be read. Uploading the
+// same bytes again is reported as a duplicate.
+func TestStreamOfImport(t *testing.T) {
 	s := startStack(t)
 	var ids []string
 	for round := range 2 {

@@ -13,8 +13,8 @@ import (
 	"annals/queries"
 )
 
-// Probes of a server whose read models catch up are no news; a fault is.
-func TestProbesAreLoggedByTheirCause(t *testing.T) {
+// A failed probe is logged at debug while read models catch up, and otherwise as an error.
+func TestFailedProbesAreLogged(t *testing.T) {
 	for level, cause := range map[slog.Level]error{
 		slog.LevelDebug: fault.Errorf(fault.Unavailable, "the read model vault is at position 3 of 9"),
 		slog.LevelError: errors.New("disk failed"),
@@ -36,24 +36,24 @@ func TestProbesAreLoggedByTheirCause(t *testing.T) {
 	}
 }
 
-// Readiness reports the state of every read model and what waits for it.
+// Readiness reports the state of every read model and its waiting documents.
 func TestReadinessNamesReadModels(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, Head: 9}, {Name: "passages", Position: 9, Head: 9, Waiting: 20_000}}
 	const models = `"read_models":[{"name":"vault","position":7,"head":9,"waiting":0},{"name":"passages","position":9,"head":9,"waiting":20000}]`
 	resp, body := s.do("GET", "/readyz", "")
 	s.want(resp, body, 200, `{"status":"ready",`+models+`}`)
-	s.library.late = fault.Errorf(fault.Unavailable, "the read model vault is at position 7 of 9")
+	s.library.notReady = fault.Errorf(fault.Unavailable, "the read model vault is at position 7 of 9")
 	resp, body = s.do("GET", "/readyz", "")
 	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
 }
 
-// A log that is away keeps nobody from reading: readiness says so, and leaves out what
-// only the log knows.
+// If the log is unreachable, the server is still ready for reads. It reports the outage, and
+// omits the head of the log.
 func TestReadinessReportsUnreachableLog(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, HeadUnknown: true}}
-	s.library.unheard = fault.Errorf(fault.Unavailable, "the log does not respond at the moment")
+	s.library.noStatus = fault.Errorf(fault.Unavailable, "the log does not respond at the moment")
 	resp, body := s.do("GET", "/readyz", "")
 	s.want(resp, body, 200, `{"status":"ready","away":"the log does not respond at the moment","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A field that means nothing is refused with the one that was probably meant:
-// what it was to do would be left undone, unnoticed.
+// An unknown field is refused with the name that was probably meant. Otherwise a misspelled
+// field would be ignored without notice.
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	s := start(t, nil)
 	const core = `{"detail":[{"type":"extra_forbidden","loc":["body","%s"],"msg":"Extra inputs are not permitted: %s","input":%s}]}`
@@ -37,7 +37,7 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 	}
 	for _, path := range []string{"/core/search", "/vault/folders"} {
 		if resp, body := s.do("POST", path, `{"query":"a","name":"a"`+many.String()+`}`); resp.StatusCode != 422 || len(body) > 64<<10 {
-			t.Errorf("5,000 unknown fields at %s = %d, %d bytes, want 422 and few", path, resp.StatusCode, len(body))
+			t.Errorf("5,000 unknown fields at %s = %d with %d bytes, want 422 with few", path, resp.StatusCode, len(body))
 		}
 	}
 }
@@ -66,8 +66,7 @@ func TestUnknownFieldsOfUploadsAreRefused(t *testing.T) {
 	}
 }
 
-// A parameter that means nothing is refused by every route; what a link to a
-// document carries besides is left to whoever made the link.
+// Every route refuses unknown query parameters, except deep links.
 func TestUnknownParametersAreRefused(t *testing.T) {
 	s := start(t, nil)
 	const vault = `{"statusCode":422,"message":["property %s should not exist: %s"],"error":"Unprocessable Entity"}`
@@ -91,10 +90,10 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 			t.Errorf("%s?nonsense=1 = %d %s", route, resp.StatusCode, body)
 		}
 		if resp, _ := s.do(method, path+"?nonsense=1", "", "Authorization", ""); resp.StatusCode != 401 {
-			t.Errorf("%s?nonsense=1 by nobody = %d, want 401", route, resp.StatusCode)
+			t.Errorf("%s?nonsense=1 without a token = %d, want 401", route, resp.StatusCode)
 		}
 	}
 	if resp, body := s.do("GET", "/documents/"+uuid.NewString()+".md?utm_source=mail", ""); resp.StatusCode != 404 {
-		t.Errorf("a link = %d %s", resp.StatusCode, body)
+		t.Errorf("a deep link with a parameter = %d %s, want 404", resp.StatusCode, body)
 	}
 }

@@ -26,8 +26,8 @@ type usage struct {
 	Changes   used `json:"changeBytes"`
 }
 
-// usage handles GET /usage with the caller's use and limits. It is not charged: a user
-// who has used up the limit can still see why.
+// usage handles GET /usage. It replies with the caller's usage and limits, and is not
+// charged, so that users who have used up a limit can see it.
 func (s *Server) usage(c *call) (any, error) {
 	u, err := s.Queries.Usage(c.Context(), c.user.Principal)
 	if err != nil {

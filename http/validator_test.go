@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// validator holds every reply of a test to the documents of the services.
+// validator checks every reply in a test against the OpenAPI documents.
 type validator struct {
 	t    *testing.T
 	docs map[string]*openapi3.T // by prefix of the path
@@ -61,8 +61,8 @@ func init() {
 	}
 }
 
-// RoundTrip checks a reply once its body was read: progress streams have no
-// end to wait for.
+// RoundTrip checks a reply after its body was read, and does not read it first, because a
+// progress stream may not end.
 func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
@@ -79,12 +79,12 @@ func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 		route, params, err := router.FindRoute(r)
 		if err != nil {
 			if resp.StatusCode != 404 && resp.StatusCode != 405 && r.Method != http.MethodHead && r.Method != http.MethodOptions {
-				v.t.Errorf("%s %s answers %d and is not described: %v", r.Method, r.URL.Path, resp.StatusCode, err)
+				v.t.Errorf("%s %s = %d, but the route is not described: %v", r.Method, r.URL.Path, resp.StatusCode, err)
 			}
 			continue
 		}
 		if id, _, linked := strings.Cut(params["id"], "."); linked && route.Path == "/documents/{id}" && uuid.Validate(id) == nil {
-			// A deep link answers like the content that it leads to.
+			// A deep link replies like GET content.
 			item := doc.Paths.Value("/documents/{id}/content")
 			route = &routers.Route{Spec: doc, Path: "/documents/{id}/content", PathItem: item, Method: r.Method, Operation: item.Get}
 			if r.Method != http.MethodGet {
@@ -131,12 +131,12 @@ func (b *validated) check() {
 	}
 	in.SetBodyBytes(b.read.Bytes())
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
-		b.t.Errorf("%s %s answers %d %.300s, which is not as described: %v", r.Method, r.URL, b.resp.StatusCode, b.read.String(), err)
+		b.t.Errorf("%s %s = %d %.300s, which differs from the OpenAPI document: %v", r.Method, r.URL, b.resp.StatusCode, b.read.String(), err)
 	}
 }
 
-// checkEvents holds every event of a progress stream to its schema, which a
-// validator of whole bodies cannot.
+// checkEvents checks every event of a progress stream against its schema, because the
+// library can only check whole bodies.
 func (b *validated) checkEvents() {
 	event := b.route.Spec.Components.Schemas["ProgressEvent"].Value
 	for line := range strings.Lines(b.read.String()) {
@@ -151,7 +151,7 @@ func (b *validated) checkEvents() {
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			b.t.Errorf("the event %q: %v", text, err)
 		} else if err := event.VisitJSON(value); err != nil {
-			b.t.Errorf("the event %q is not as described: %v", text, err)
+			b.t.Errorf("the event %q differs from the OpenAPI document: %v", text, err)
 		}
 	}
 }

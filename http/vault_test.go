@@ -85,8 +85,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Pages of a listing, put together, are the listing, even where a folder that
-// ended one is gone by the time of the next.
+// The pages of a listing have each folder one time, even if the last folder of a page is
+// deleted before the next page is read.
 func TestFolderPages(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://files.example/core"), mustURL(t, "https://files.example/vault")
@@ -112,12 +112,12 @@ func TestFolderPages(t *testing.T) {
 			path = address
 		}
 		if pages == 0 {
-			delete(s.library.folders, ids[1]) // the one at the end of the page
+			delete(s.library.folders, ids[1]) // the last folder of the page
 		}
 	}
 	for _, id := range ids {
 		if strings.Count(seen, `"id":"`+id.String()) != 1 {
-			t.Errorf("folder %s is not listed once in %s", id, seen)
+			t.Errorf("folder %s is not listed exactly one time: %s", id, seen)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("markdown = %d %s %v", resp.StatusCode, body, resp.Header)
 	}
 	resp, body = s.do("GET", "/vault/documents?cursor=bad", "")
-	s.want(resp, body, 422, `{"statusCode":422,"message":["cursor \"bad\" is none of ours"],"error":"Unprocessable Entity"}`)
+	s.want(resp, body, 422, `{"statusCode":422,"message":["invalid cursor \"bad\""],"error":"Unprocessable Entity"}`)
 	for _, path := range []string{"", "/content", "/markdown", "/tags", ".pdf"} {
 		for _, id := range []string{"x", uuid.NewString(), strings.ReplaceAll(a.ID.String(), "-", "")} {
 			resp, body := s.do("GET", "/vault/documents/"+id+path, "")
@@ -208,12 +208,12 @@ func TestContent(t *testing.T) {
 		}
 		resp, body = s.do("GET", path, "", "Range", "bytes=5-7")
 		if resp.StatusCode != 206 || body != "1.7" || resp.Header.Get("Content-Range") != "bytes 5-7/14" {
-			t.Errorf("%s in part = %d %s %v", path, resp.StatusCode, body, resp.Header)
+			t.Errorf("%s with Range = %d %s %v", path, resp.StatusCode, body, resp.Header)
 		}
 		resp, body = s.do("GET", path, "", "Range", "bytes=99-")
 		s.want(resp, body, 416, `{"statusCode":416,"message":"Range Not Satisfiable","error":"Range Not Satisfiable"}`)
 		if h := resp.Header; h.Get("Content-Range") != "bytes */14" || h.Get("ETag") != "" || h.Get("Content-Disposition") != "" || h.Get("X-Request-Id") == "" {
-			t.Errorf("%s behind its end has headers %v", path, h)
+			t.Errorf("%s with a Range after the end has headers %v", path, h)
 		}
 		for _, junk := range []string{"junk", "pages=1-2", "bytes=", "bytes=x-", "bytes=7-5", "bytes"} {
 			resp, body = s.do("GET", path, "", "Range", junk)
@@ -242,8 +242,8 @@ func TestContent(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// A folder's summary has no original: its text is its content.
-func TestContentOfASummary(t *testing.T) {
+// A folder's summary has no original. Its content is its text.
+func TestContentOfSummary(t *testing.T) {
 	s := start(t, nil)
 	text := "---\ntype: folder-summary\n---\n- one\n"
 	d := vault.Document{ID: uuid.New(), Name: "Summary of F", MediaType: "text/markdown; charset=utf-8", Content: &text, CreatedAt: at, UpdatedAt: at}
@@ -256,7 +256,7 @@ func TestContentOfASummary(t *testing.T) {
 	}
 }
 
-// The link that sources carry leads to the original, whatever its name.
+// The deep link of a source leads to the original, for any file name.
 func TestDeepLinksOfEveryName(t *testing.T) {
 	s := start(t, nil)
 	for name, media := range map[string]string{"README": "text/plain", "notes.v2": "text/markdown", "A.PDF": "application/pdf", "data": "application/zip"} {
@@ -274,7 +274,7 @@ func TestDeepLinksOfEveryName(t *testing.T) {
 func TestInternalFaultsAreHidden(t *testing.T) {
 	s := start(t, nil)
 	d := s.addDocument("a.pdf", "application/pdf", "x", nil)
-	s.library.docs[0].SHA256 = strings.Repeat("0", 64) // an original that is gone
+	s.library.docs[0].SHA256 = strings.Repeat("0", 64) // a missing original
 	resp, body := s.do("GET", "/vault/documents/"+d.ID.String()+"/content", "")
 	s.want(resp, body, 503, `{"statusCode":503,"message":"the original of document `+d.ID.String()+` cannot be read at the moment","error":"Service Unavailable"}`)
 	s.library.fail = errors.New("disk /dev/secret failed")

@@ -298,9 +298,8 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// BodyReader reads a request's body. It keeps its read errors, so that they can be told
-// apart from errors of the store, and fills each buffer completely, so that the store's
-// writes are large.
+// BodyReader reads a request's body. It keeps read errors, to distinguish them from errors
+// of the store, and fills each buffer completely, so that the store's writes are large.
 type BodyReader struct {
 	R   io.Reader
 	err error

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// What agents read and what they are refused is recorded with the tool's name;
-// a first call without a token is no refusal.
+// Reads by agents and denied calls are recorded with the tool's name. A request without a
+// token is not recorded.
 func TestAccessesByToolsAreRecorded(t *testing.T) {
 	var log *accesslog.Log
 	s := start(t, func(o *mcp.Options) {
@@ -28,7 +28,7 @@ func TestAccessesByToolsAreRecorded(t *testing.T) {
 		t.Cleanup(func() { log.Close() })
 		o.Accessed, o.AllowDelete = log.Record, true
 	})
-	// A search finds two passages of it, and is one reading.
+	// A search that finds two passages of a document is recorded as one read.
 	id := uuid.MustParse(s.file("alice", paper{folder: "Staff", name: "l.md", text: handbook + "\n# Notice\n\nThe notice period is a month.\n"})[0])
 	of := map[string]any{"document_id": id.String()}
 	agents := map[string]*agent{"alice": s.connect("alice"), "bob": s.connect("bob"), "admin": s.connect("admin")}

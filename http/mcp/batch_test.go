@@ -12,7 +12,7 @@ import (
 	"annals/http/mcp"
 )
 
-// counted notes how many listings of folders are made, and how many at once.
+// counted counts calls of FolderPage, and how many run concurrently.
 type counted struct {
 	mcp.Queries
 	running, most, all *atomic.Int32
@@ -27,9 +27,9 @@ func (c counted) FolderPage(ctx context.Context, user events.User, after string,
 	return c.Queries.FolderPage(ctx, user, after, limit)
 }
 
-// Up to 50 calls of one request are answered, one at a time. More are answered
-// with one error, and none of them is carried out.
-func TestBatchesAreBounded(t *testing.T) {
+// Up to 50 calls in one request are handled, one at a time. A larger batch has one error,
+// and none of its calls is handled.
+func TestBatchesAreLimited(t *testing.T) {
 	c := counted{running: new(atomic.Int32), most: new(atomic.Int32), all: new(atomic.Int32)}
 	s := start(t, func(o *mcp.Options) { c.Queries = o.Queries; o.Queries = c })
 	batch := func(n int, call string) string {
@@ -46,7 +46,7 @@ func TestBatchesAreBounded(t *testing.T) {
 		t.Fatalf("50 calls = %d with %d replies, %v: %.200s", resp.StatusCode, len(replies), err, body)
 	}
 	if c.all.Load() != 50 || c.most.Load() != 1 {
-		t.Errorf("%d listings, %d at once, want 50, one at a time", c.all.Load(), c.most.Load())
+		t.Errorf("%d calls, up to %d concurrent; want 50, one at a time", c.all.Load(), c.most.Load())
 	}
 	const ping, notified = `{"jsonrpc":"2.0","id":%d,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/%d"}`
 	for name, sent := range map[string]string{
@@ -68,6 +68,6 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 	}
 	if c.all.Load() != 50 {
-		t.Errorf("%d listings, want none of those refused", c.all.Load()-50)
+		t.Errorf("%d calls of refused batches were handled, want none", c.all.Load()-50)
 	}
 }

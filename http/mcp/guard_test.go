@@ -24,7 +24,7 @@ const (
 	alice      = "Bearer alice"
 )
 
-// A client without a token learns only where to sign in.
+// A client without a valid token receives only the URL of the resource metadata.
 func TestUnauthorizedNamesMetadata(t *testing.T) {
 	s := start(t)
 	metadata := `resource_metadata="` + strings.Replace(s.url, "/mcp", "/.well-known/oauth-protected-resource/mcp", 1) + `"`
@@ -47,8 +47,8 @@ func TestUnauthorizedNamesMetadata(t *testing.T) {
 	}
 }
 
-// A session is its user's: with another's token its id is unknown. Its user
-// goes on with it at any node, and after a restart.
+// A session id is valid only with a token of its user, but on every node and after a
+// restart.
 func TestSessionsAreBoundToTheirUser(t *testing.T) {
 	s, other := start(t), start(t)
 	resp, body := s.send("POST", initialize, "Authorization", alice)
@@ -74,7 +74,7 @@ func TestSessionsAreBoundToTheirUser(t *testing.T) {
 	}
 }
 
-// A token that has expired ends its session.
+// A session is of no use after its token has expired.
 func TestSessionsEndWithTheirToken(t *testing.T) {
 	expired := false
 	s := start(t, func(o *mcp.Options) {
@@ -93,8 +93,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// Web pages from elsewhere, and names that were made to mean this machine, are
-// kept out.
+// Requests from foreign web pages and by DNS rebinding are refused.
 func TestForeignPagesAreRefused(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Origins = []string{"https://app.example"} })
 	own := strings.TrimSuffix(s.url, "/mcp")
@@ -113,8 +112,8 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-// Requests that are none of the protocol's are refused without harm.
-func TestRequestsAreBounded(t *testing.T) {
+// Malformed and oversized requests are refused.
+func TestMalformedRequestsAreRefused(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Limits = httpd.Limits{JSONBytes: 2000} })
 	for body, want := range map[string]int{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: 400, `{"jsonrpc":"2.0","id":1,"method":"resources/read"}`: 400,
@@ -133,9 +132,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// Agents of every version of the protocol are answered; those of the newest
-// have no sessions, and no stream stays open.
-func TestVersionsOfTheProtocol(t *testing.T) {
+// Every version of the protocol is supported. The newest has no sessions.
+func TestProtocolVersions(t *testing.T) {
 	s := start(t)
 	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
 		resp, body := s.send("POST", strings.Replace(initialize, "2025-11-25", version, 1), "Authorization", alice)
@@ -167,9 +165,8 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 	}
 }
 
-// What is done by tools stands in the log with the request's id, and with the
-// part that it came through.
-func TestEventsCarryTheirRequest(t *testing.T) {
+// Events that tools cause have the request's id and via "tools".
+func TestEventsHaveRequestID(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
 	id := s.file("alice", paper{"A", "a.md", "# A", nil})[0]
@@ -200,7 +197,7 @@ func TestEventsCarryTheirRequest(t *testing.T) {
 	}
 }
 
-// broken panics where it searches, and fails where it asks.
+// broken is a read side whose methods panic or fail.
 type broken struct{ mcp.Queries }
 
 func (broken) SearchPage(context.Context, events.User, search.Query) ([]search.Source, string, error) {
@@ -219,12 +216,12 @@ func (broken) FolderPage(context.Context, events.User, string, int) ([]string, e
 	return nil, &json.SyntaxError{}
 }
 
-// An internal fault is reported without its cause, and ends only its call.
-func TestFaultsOfOurOwnAreHidden(t *testing.T) {
+// An internal error is reported without its cause and ends only its call.
+func TestInternalErrorsAreHidden(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Queries = broken{o.Queries} })
 	a := s.connect("alice")
 	if r, err := a.CallTool(t.Context(), &sdk.CallToolParams{Name: "service_search", Arguments: args{"query": "x"}}); err == nil || strings.Contains(err.Error(), "luck") {
-		t.Errorf("a panic = %+v, %v", r, err)
+		t.Errorf("search that panics = %+v, %v", r, err)
 	}
 	a.refused("list_folders", nil, "the service failed", "request id")
 	a.refused("list_tags", nil, "call again")

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ingestTool returns the tool, whose description names the folders that files may be
-// imported from.
+// ingestTool returns the tool that imports files. Its description lists the folders that
+// files may be imported from.
 func (h *Handler) ingestTool() tool {
 	var roots []string
 	for _, r := range h.roots {
@@ -172,7 +172,7 @@ func badPaths(bad []string) error {
 	if len(bad) > maxBadPaths {
 		rest = fmt.Sprintf("\n- and %d more", len(bad)-maxBadPaths)
 	}
-	return fault.Errorf(fault.Invalid, "no file was imported, because these paths cannot be:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
+	return fault.Errorf(fault.Invalid, "no file was imported, because these paths were refused:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
 }
 
 // copyFiles copies every file. It opens each file again, so that only one is open at a

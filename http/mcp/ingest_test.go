@@ -13,7 +13,7 @@ import (
 	"annals/http/mcp"
 )
 
-// write makes a file, and the folders above it.
+// write creates a file and the folders above it.
 func write(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -25,9 +25,8 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// Files are taken from below the roots alone, and by no link, "..", device,
-// pipe, socket or folder; with one that cannot be taken none is, and each of
-// those is named.
+// Only regular files below the roots are imported, without following links or "..". If one
+// path is refused, no file is imported, and the error lists every refused path.
 func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "root")
@@ -96,10 +95,10 @@ func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	}
 	text, _, failed := a.try("ingest", args{"file_paths": append(paths, good)})
 	if n := strings.Count(text, "\n- "); !failed || n != len(paths) {
-		t.Errorf("%d paths are named of %d: %s", n, len(paths), text)
+		t.Errorf("the error lists %d paths, want %d: %s", n, len(paths), text)
 	}
 	if after, err := s.log.Head(t.Context()); after != before || err != nil {
-		t.Errorf("the log went from %d to %d, %v", before, after, err)
+		t.Errorf("refused calls moved the head of the log from %d to %d, %v", before, after, err)
 	}
 	var job struct {
 		JobID string `json:"job_id"`
@@ -110,7 +109,7 @@ func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	}
 }
 
-// The error for a path outside of the roots is the same whatever is there.
+// The error for a path outside the roots does not depend on what exists there.
 func TestIngestRevealsNothingOutside(t *testing.T) {
 	root, set := everything(t)
 	a := start(t, set).connect("alice")
@@ -121,13 +120,12 @@ func TestIngestRevealsNothingOutside(t *testing.T) {
 	}
 	for _, text := range errors {
 		if text != errors[0] {
-			t.Errorf("%q beside %q", text, errors[0])
+			t.Errorf("error %q, want %q", text, errors[0])
 		}
 	}
 }
 
-// Files have the limits that uploads have, each its own failure, and the
-// caller's rights.
+// The limits and rights of uploads also hold for the tool, and each file fails on its own.
 func TestIngestHasUploadLimits(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Limits = httpd.Limits{FileBytes: 100, UploadBytes: 250, Files: 5} })
@@ -164,8 +162,7 @@ func TestIngestHasUploadLimits(t *testing.T) {
 	b.refused("job_status", args{"job_id": job.JobID}, "no job")
 }
 
-// With replace a file becomes a version of the document of its name, also in a
-// folder that is named as its reader is shown it.
+// With replace, a file becomes a new version of the document of its name.
 func TestIngestReplaces(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -182,7 +179,7 @@ func TestIngestReplaces(t *testing.T) {
 		var status struct{ Results []struct{ Outcome string } }
 		a.ok("job_status", args{"job_id": job.JobID}, &status)
 		if len(ids) != n+1 || ids[n] != ids[0] || status.Results[0].Outcome != want {
-			t.Errorf("import %d became %q, %+v; want it %s", n, ids, status, want)
+			t.Errorf("import %d: documents %q, %+v; want outcome %s", n, ids, status, want)
 		}
 	}
 }

@@ -19,8 +19,8 @@ type invitations struct {
 	}
 }
 
-// An agent of somebody who was invited finds nothing of the folder, neither by
-// tools nor by resources and completions, until it is accepted.
+// Tools, resources and completions reveal nothing of a folder before its invitation is
+// accepted.
 func TestAgentsAnswerInvitations(t *testing.T) {
 	s := start(t)
 	ids := s.file("alice",
@@ -40,7 +40,7 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	}
 	walrus, seal := s.offer("Top/Walrus", "bob", "read"), s.offer("Seal", "bob", "write")
 	if all := everything(); strings.Contains(all, "attic") || strings.Contains(all, "Zanzibar") || strings.Contains(all, "cellar") || strings.Contains(all, "walrus.md") {
-		t.Errorf("an agent of bob's is shown\n%s", all)
+		t.Errorf("before bob accepts, his agent receives\n%s", all)
 	}
 	var got invitations
 	text := b.ok("list_invitations", nil, &got)
@@ -55,7 +55,7 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	b.ok("accept_invitation", args{"folder_id": walrus.String()}, nil)
 	b.ok("decline_invitation", args{"folder_id": seal.String()}, nil)
 	if all := everything(); !strings.Contains(all, "attic") || strings.Contains(all, "cellar") {
-		t.Errorf("an agent of bob's, who accepted one of two, is shown\n%s", all)
+		t.Errorf("after bob accepts one of two invitations, his agent receives\n%s", all)
 	}
 	if text := b.ok("list_invitations", nil, &got); len(got.Invitations) != 0 || !strings.Contains(text, "No invitations") {
 		t.Errorf("invitations %+v\n%s", got, text)
@@ -70,8 +70,8 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	}
 }
 
-// Agents make folders at the top level where their users may.
-func TestAgentsKeepTopLevelRules(t *testing.T) {
+// Agents may create top-level folders only if their users may.
+func TestIngestRespectsTopLevelRules(t *testing.T) {
 	root, set := everything(t)
 	s := prepare(t)
 	s.handler.Rules = foldertree.Rules{TopLevel: foldertree.TopLevel{Restricted: true}}

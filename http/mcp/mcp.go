@@ -136,7 +136,7 @@ func New(o Options) (*Handler, error) {
 		return nil, fmt.Errorf("the tool prefix %q must consist of 1 to 64 letters, digits, dots, hyphens or underscores", h.Prefix)
 	}
 	if !uriScheme.MatchString(h.Scheme) {
-		return nil, fmt.Errorf("%q is not a valid URI scheme", h.Scheme)
+		return nil, fmt.Errorf("the resource scheme %q is not a valid URI scheme: use lower-case letters, digits, dots, hyphens or plus signs, and begin with a letter", h.Scheme)
 	}
 	for _, dir := range h.IngestRoots {
 		r, err := newRoot(dir)

@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pages calls a tool until there is no next page, and returns how many there
-// were. each takes what one page holds.
+// pages calls a tool until there is no next page, passes each page to each, and returns
+// their number.
 func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 	a.Helper()
 	for {
@@ -24,12 +24,12 @@ func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 			NextCursor string `json:"next_cursor"`
 		}
 		var data json.RawMessage
-		var holds T
+		var content T
 		text := a.ok(tool, in, &data)
-		if err := errors.Join(json.Unmarshal(data, &page), json.Unmarshal(data, &holds)); err != nil {
+		if err := errors.Join(json.Unmarshal(data, &page), json.Unmarshal(data, &content)); err != nil {
 			a.Fatal(err)
 		}
-		each(holds)
+		each(content)
 		n++
 		if more := "the cursor `" + page.NextCursor + "`"; (page.NextCursor != "") != strings.Contains(text, more) {
 			a.Errorf("%s has the next cursor %q, text %q", tool, page.NextCursor, text)
@@ -41,9 +41,9 @@ func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 	}
 }
 
-// shelve puts so many documents of alice's into a new folder, each with five
-// tags of its own, and returns their ids in order of name.
-func (s *service) shelve(folder string, n int) (ids []string) {
+// addDocuments appends n documents of alice's in a new folder to the log, each with five
+// tags of its own. It returns their ids in the order of their names.
+func (s *service) addDocuments(folder string, n int) (ids []string) {
 	s.Helper()
 	at := uuid.New()
 	s.append(events.Folders, events.FolderCreated{Folder: at, Name: folder, Owner: "user:alice"})
@@ -61,7 +61,7 @@ func (s *service) shelve(folder string, n int) (ids []string) {
 	return ids
 }
 
-// addFolders makes so many folders of alice's, at the top or in another.
+// addFolders appends n folders of alice's to the log, in parent or at the top level.
 func (s *service) addFolders(parent uuid.UUID, n int) {
 	s.Helper()
 	folders := make([]events.Data, n)
@@ -83,7 +83,7 @@ func (s *service) append(stream string, data ...events.Data) {
 	}
 }
 
-// refusedJob is a job of alice's whose files, so many, are all refused.
+// refusedJob starts a job of alice's, all of whose files are refused.
 func (s *service) refusedJob(files int) string {
 	s.Helper()
 	uploads := make([]commands.Upload, files)
@@ -100,12 +100,11 @@ func (s *service) refusedJob(files int) string {
 	return started.Job.String()
 }
 
-// Listings of any length come in pages that hold everything once, in order; so
-// do the resources.
-func TestListingsComeInPages(t *testing.T) {
+// The pages of a listing or resource contain each entry one time, in order.
+func TestListingPages(t *testing.T) {
 	const many = 110
 	s := prepare(t)
-	ids := s.shelve("Top", many)
+	ids := s.addDocuments("Top", many)
 	s.addFolders(uuid.Nil, 505)
 	s.serve()
 	s.wait(s.last, nil)
@@ -158,9 +157,8 @@ func TestListingsComeInPages(t *testing.T) {
 	}
 }
 
-// A folder with more folders below it than fit an answer says how many are left
-// out.
-func TestSubfoldersAreBounded(t *testing.T) {
+// A reply lists up to 500 subfolders, and says how many more there are.
+func TestSubfoldersAreLimited(t *testing.T) {
 	s := prepare(t)
 	top := uuid.New()
 	s.append(events.Folders, events.FolderCreated{Folder: top, Name: "Top", Owner: "user:alice"})
@@ -177,7 +175,7 @@ func TestSubfoldersAreBounded(t *testing.T) {
 	}
 }
 
-// readAll reads a resource and those that its pages name, until the last.
+// readAll reads all pages of a resource.
 func (a *agent) readAll(uri string) (all string) {
 	a.Helper()
 	for {
@@ -194,9 +192,8 @@ func (a *agent) readAll(uri string) (all string) {
 	}
 }
 
-// A long text comes in pages that end at line ends, together are all of it, and
-// belong to one version.
-func TestLongMarkdownComesInPages(t *testing.T) {
+// The pages of a long text end at line ends and are together the whole text of one version.
+func TestMarkdownPages(t *testing.T) {
 	s := start(t)
 	var b strings.Builder
 	b.WriteString("# Long\n\n")
@@ -214,20 +211,20 @@ func TestLongMarkdownComesInPages(t *testing.T) {
 	var got []string
 	n := pages(a, "get_document_markdown", args{"document_id": ids[0]}, func(p page) { got = append(got, p.Markdown) })
 	if want := "---\ntype: document\ntitle: \"Long\"\n---\n\n" + strings.TrimSpace(b.String()); n < 4 || strings.TrimSpace(strings.Join(got, "")) != want {
-		t.Errorf("%d pages hold %d bytes, want %d", n, len(strings.Join(got, "")), len(want))
+		t.Errorf("%d pages with %d bytes, want %d bytes", n, len(strings.Join(got, "")), len(want))
 	}
 	for _, p := range got[:len(got)-1] {
 		if len(p) > 40_000 || len(p) < 39_000 || !strings.HasSuffix(p, "\n") {
-			t.Errorf("a page of %d bytes ends with %q", len(p), p[len(p)-10:])
+			t.Errorf("a page has %d bytes and ends with %q", len(p), p[len(p)-10:])
 		}
 	}
 	if text := a.readAll("service://documents/" + ids[0] + "/content"); !strings.Contains(text, "Line 2499 says") || strings.Count(text, "Line ") != 2500 {
-		t.Errorf("the resource holds %d lines", strings.Count(text, "Line "))
+		t.Errorf("the resource has %d lines, want 2500", strings.Count(text, "Line "))
 	}
 	var whole string
 	pages(a, "get_document_markdown", args{"document_id": ids[1]}, func(p page) { whole += p.Markdown })
 	if strings.Count(whole, "ü") != 50_000 || strings.Contains(whole, "\uFFFD") {
-		t.Errorf("a text without line ends has %d of its characters", strings.Count(whole, "ü"))
+		t.Errorf("the pages of a text without line ends have %d characters, want 50,000", strings.Count(whole, "ü"))
 	}
 
 	var first page
@@ -239,8 +236,8 @@ func TestLongMarkdownComesInPages(t *testing.T) {
 	a.refused("get_document_markdown", args{"document_id": ids[1], "cursor": first.NextCursor}, "cursor", "leave it out")
 }
 
-// Resources are read by their paths, escaped or not, and by nothing else.
-func TestResourcesAreReadByTheirNames(t *testing.T) {
+// Resources are found by their paths, escaped or not. Other URIs are errors.
+func TestResourceURIs(t *testing.T) {
 	s := start(t)
 	ids := s.file("alice", paper{"Nord & Süd/50%", "a.md", handbook, []string{"a/b?"}})
 	a := s.connect("alice")

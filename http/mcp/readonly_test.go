@@ -15,8 +15,8 @@ import (
 	"annals/http/mcp"
 )
 
-// A token whose scope is read is offered what reads alone, and no tool that it calls
-// all the same changes anything.
+// A read-only token is offered only tools that read, and cannot change anything by calling
+// others.
 func TestReadTokenChangesNothing(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
@@ -43,10 +43,10 @@ func TestReadTokenChangesNothing(t *testing.T) {
 	offered := slices.Collect(maps.Keys(reader.schemas))
 	for name := range all.schemas {
 		if slices.Contains(offered, name) == slices.Contains(changing, name) {
-			t.Errorf("%s is offered to a token that reads: %t", name, slices.Contains(offered, name))
+			t.Errorf("%s is offered to a read-only token: %t, want %t; tools that write are listed in http/mcp/readonly_test.go", name, slices.Contains(offered, name), !slices.Contains(changing, name))
 		}
 	}
-	reader.schemas = all.schemas // to call them all the same
+	reader.schemas = all.schemas // so that it can call the others, too
 	to := target{"Open", folder.ID.String(), "seen", ids[0], job}
 	before, err := s.log.Head(t.Context())
 	if err != nil {
@@ -64,10 +64,10 @@ func TestReadTokenChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text, _, failed := reader.try(strings.TrimPrefix(name, "service_"), in); failed != slices.Contains(changing, name) || failed && !strings.Contains(text, "the token may only read") {
-			t.Errorf("%s by a token that reads = %q, failed: %t", name, text, failed)
+			t.Errorf("%s by a read-only token = %q, failed: %t", name, text, failed)
 		}
 	}
 	if after, err := s.log.Head(t.Context()); err != nil || after != before {
-		t.Errorf("the log went on from %d to %d, %v", before, after, err)
+		t.Errorf("a read-only token moved the head of the log from %d to %d, %v", before, after, err)
 	}
 }

@@ -18,9 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Tools and resources are charged for their time like routes, and those that
-// tell of what was begun are not.
-func TestToolsBeyondTheLimit(t *testing.T) {
+// The time of tools and resources is charged like that of routes, except for free tools.
+func TestToolsBeyondLimit(t *testing.T) {
 	s := start(t, func(o *mcp.Options) {
 		o.Reads = &ratelimit.Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
 			return quota.Limits{quota.Search: int64(10 * time.Millisecond)}, nil
@@ -35,21 +34,21 @@ func TestToolsBeyondTheLimit(t *testing.T) {
 		a.refused(tool, in, "10ms of time", "Call again in", "Call again in ")
 	}
 	if _, err := a.read("service://folders"); err == nil || !strings.Contains(err.Error(), "Call again in") {
-		t.Errorf("a resource returns %v", err)
+		t.Errorf("read of a resource beyond the limit: %v", err)
 	}
 	for uri, argument := range map[string]string{"service://folders/{folder_name}": "folder_name", "service://tags/{tag_name}": "tag_name"} {
 		_, err := a.Complete(t.Context(), &sdk.CompleteParams{
 			Ref: &sdk.CompleteReference{Type: "ref/resource", URI: uri}, Argument: sdk.CompleteParamsArgument{Name: argument, Value: "a"},
 		})
 		if err == nil || !strings.Contains(err.Error(), "10ms of time") {
-			t.Errorf("the completion of %s returns %v", argument, err)
+			t.Errorf("completion of %s beyond the limit: %v", argument, err)
 		}
 	}
 	a.ok("health", nil, nil)
 }
 
-// Refusals of resources are slowed down like those of tools.
-func TestRefusedResourcesAreSlowedDown(t *testing.T) {
+// Repeated refusals of resources are delayed like those of tools.
+func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	s := start(t, func(o *mcp.Options) {
 		o.Brake = new(ratelimit.Brake)
 		o.Reads = &ratelimit.Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
@@ -58,16 +57,16 @@ func TestRefusedResourcesAreSlowedDown(t *testing.T) {
 	})
 	a := s.connect("alice")
 	began := time.Now()
-	for range 23 { // the first of which may be answered
+	for range 23 { // the first may succeed
 		_, _ = a.read("service://folders")
 	}
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("22 refusals one after another take %s", took)
+		t.Errorf("22 refusals took %s, want at least 1 s", took)
 	}
 }
 
-// The import tool is under the same limits as uploads, and leaves as little.
-func TestIngestBeyondTheLimit(t *testing.T) {
+// The import tool has the quota of uploads. A refused call leaves nothing.
+func TestIngestBeyondQuota(t *testing.T) {
 	root := t.TempDir()
 	path := write(t, filepath.Join(root, "a.txt"), strings.Repeat("lamp oil ", 200))
 	s := start(t, func(o *mcp.Options) {
@@ -81,7 +80,7 @@ func TestIngestBeyondTheLimit(t *testing.T) {
 	}
 	s.connect("alice").refused("ingest", args{"file_paths": []string{path}}, "you have 0 B stored and in progress, and the limit is 1000 B", "annals user quota")
 	if after, err := s.log.Head(t.Context()); err != nil || after != before {
-		t.Errorf("what is refused takes the log from %d to %d (%v)", before, after, err)
+		t.Errorf("a refused call moved the head of the log from %d to %d (%v)", before, after, err)
 	}
 	s.connect("admin").ok("ingest", args{"file_paths": []string{path}}, nil)
 }

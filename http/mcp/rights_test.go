@@ -13,16 +13,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// target is what a tool or resource is aimed at.
+// target is the set of things that arguments can name.
 type target struct{ folder, id, tag, document, job string }
 
-// fill puts a target into a text.
+// fill replaces the placeholders in a text by a target.
 func (g target) fill(text string) string {
 	return strings.NewReplacer("{folder}", g.folder, "{id}", g.id, "{tag}", g.tag, "{document}", g.document, "{job}", g.job).Replace(text)
 }
 
-// aims has, for every tool and resource, all the ways to aim it at something:
-// arguments of a tool, or the URI of a resource.
+// aims has, for every tool and resource, all ways to name a thing: arguments of the tool, or
+// the URI of the resource.
 var aims = map[string][]string{
 	"service_list_folders":             {`{}`},
 	"service_list_tags":                {`{}`},
@@ -49,8 +49,8 @@ var aims = map[string][]string{
 	"service://documents/{document_id}/content": {"service://documents/{document}/content"},
 }
 
-// No tool or resource reveals what the user may not read: what is hidden from him is
-// answered like what does not exist, and remains as it was.
+// For a thing that the user may not read, tools and resources reply as for one that does
+// not exist, and leave it unchanged.
 func TestToolsRevealOnlyReadable(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
@@ -67,17 +67,17 @@ func TestToolsRevealOnlyReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	hidden := target{"Vault", secret.ID.String(), "hush", ids[1], job}
-	absent := target{"Open/None", newID(), "nonesuch", nobody, newID()} // bob may not make a folder there either
+	absent := target{"Open/None", newID(), "nonesuch", nobody, newID()} // bob may not create a folder there either
 	a, b := s.connect("alice"), s.connect("bob")
 	if want, got := s.offered(a), slices.Sorted(maps.Keys(aims)); !slices.Equal(got, want) {
-		t.Fatalf("rows for %q\nthere are %q", got, want)
+		t.Fatalf("aims has %q, want every tool and resource %q: add it to aims in http/mcp/rights_test.go", got, want)
 	}
 	for name, ways := range aims {
 		for _, way := range ways {
 			way = strings.ReplaceAll(way, "{file}", file)
 			to, none := b.reply(name, hidden.fill(way)), b.reply(name, absent.fill(way))
-			if anew := strings.NewReplacer(absent.folder, hidden.folder, absent.id, hidden.id, absent.tag, hidden.tag, absent.document, hidden.document, absent.job, hidden.job).Replace(none); to != anew {
-				t.Errorf("%s %s for bob, of what is hidden:\n%s\nof what does not exist:\n%s", name, way, to, anew)
+			if expected := strings.NewReplacer(absent.folder, hidden.folder, absent.id, hidden.id, absent.tag, hidden.tag, absent.document, hidden.document, absent.job, hidden.job).Replace(none); to != expected {
+				t.Errorf("%s %s by bob, for a hidden thing:\n%s\nfor a missing one:\n%s", name, way, to, expected)
 			}
 			for _, word := range []string{"Zanzibar", "attic", "hidden.md"} {
 				if strings.Contains(to, word) {
@@ -85,24 +85,24 @@ func TestToolsRevealOnlyReadable(t *testing.T) {
 				}
 			}
 			if !strings.Contains(way, "{") && (strings.Contains(to, "Vault") || strings.Contains(to, "hush")) {
-				t.Errorf("%s reveals to bob: %s", name, to)
+				t.Errorf("%s reveals names to bob: %s", name, to)
 			}
 		}
 	}
 	for _, argument := range []string{"folder_name", "tag_name"} {
 		if got := b.completions(argument, ""); slices.Contains(got, "Vault") || slices.Contains(got, "hush") || len(got) != 1 {
-			t.Errorf("completions of %s for bob: %q", argument, got)
+			t.Errorf("completions of %s by bob = %q", argument, got)
 		}
 	}
 	b.refused("delete_documents", args{"doc_ids": []string{}}, "minItems")
 	if text := b.ok("delete_documents", args{"doc_ids": []string{ids[0]}}, nil); !strings.Contains(text, "not deleted") || !strings.Contains(text, "you have read access") {
-		t.Errorf("bob deletes what he may read: %s", text)
+		t.Errorf("delete_documents by a reader = %s", text)
 	}
 	for _, id := range ids {
 		a.ok("get_document_metadata", args{"document_id": id}, nil)
 	}
 	if got := b.reply("service_list_folders", "{}"); !strings.Contains(got, "Open") {
-		t.Errorf("folders for bob: %s", got)
+		t.Errorf("list_folders by bob = %s", got)
 	}
 }
 
@@ -122,8 +122,7 @@ func (s *service) offered(a *agent) (names []string) {
 	return names
 }
 
-// reply returns everything that a tool replies, called with arguments in JSON, or by a
-// resource.
+// reply calls a tool with JSON arguments, or reads a resource, and returns the whole reply.
 func (a *agent) reply(name, aim string) string {
 	a.Helper()
 	if strings.HasPrefix(name, "service://") {
@@ -138,7 +137,7 @@ func (a *agent) reply(name, aim string) string {
 	return fmt.Sprint(text, data, failed)
 }
 
-// completions returns what is offered for a value of a resource's name.
+// completions returns the completions of an argument of a resource template.
 func (a *agent) completions(argument, typed string) []string {
 	a.Helper()
 	uri := map[string]string{"folder_name": "service://folders/{folder_name}", "tag_name": "service://tags/{tag_name}"}[argument]

@@ -22,7 +22,7 @@ var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
 	errLinked  = fault.Errorf(fault.Forbidden, "it has several hard links, and links are not followed")
-	errUnclean = fault.Errorf(fault.Invalid, "a file's path ends with its name, not with a slash or a dot")
+	errUnclean = fault.Errorf(fault.Invalid, "the path of a file must not end with a slash or a dot")
 	errMissing = fault.Errorf(fault.NotFound, "there is no such file")
 	errNoFile  = fault.Errorf(fault.Invalid, "it is not a regular file")
 	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")

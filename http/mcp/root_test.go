@@ -11,9 +11,9 @@ import (
 	"annals/events"
 )
 
-// However files and folders are replaced by links while they are opened, what
-// is read lies below the root.
-func TestOpenBelowStaysBelow(t *testing.T) {
+// Even if files and folders are replaced by links meanwhile, openBelow opens only files
+// below the root.
+func TestOpenBelowFollowsNoLinks(t *testing.T) {
 	top := t.TempDir()
 	inside, outside := filepath.Join(top, "in"), filepath.Join(top, "out")
 	for dir, text := range map[string]string{filepath.Join(inside, "dir"): "inside", outside: "outside"} {
@@ -38,7 +38,7 @@ func TestOpenBelowStaysBelow(t *testing.T) {
 			for _, step := range []func() error{
 				func() error { return os.Rename(file, file+"1") },
 				func() error { return os.Symlink(filepath.Join(outside, "f"), file) },
-				func() error { return os.Rename(file+"1", file) }, // in one step
+				func() error { return os.Rename(file+"1", file) }, // atomically
 				func() error { return os.Rename(dir, dir+"1") },
 				func() error { return os.Symlink(outside, dir) },
 				func() error { return os.Remove(dir) },
@@ -67,13 +67,12 @@ func TestOpenBelowStaysBelow(t *testing.T) {
 	}
 	close(stop)
 	if err := <-swapped; err != nil || opened == 0 {
-		t.Errorf("%d of 3000 were opened, %v", opened, err)
+		t.Errorf("%d of 3000 attempts succeeded, %v", opened, err)
 	}
 }
 
-// A file's path ends with its name, and no other way of writing one leads out of
-// the root or makes a file of what is asked for as a folder.
-func TestOpenBelowTakesPathsOfFiles(t *testing.T) {
+// A path must end with the name of a file, and no way to write a path leads out of the root.
+func TestOpenBelowPaths(t *testing.T) {
 	top := t.TempDir()
 	inside := filepath.Join(top, "in")
 	if err := os.MkdirAll(filepath.Join(inside, "dir"), 0o700); err != nil {

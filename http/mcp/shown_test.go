@@ -15,9 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A user with whom a folder was shared sees nothing of the names above it, by any tool,
-// resource, cursor or completion; and every path that he is shown leads back to its
-// folder, as does the one from the top level.
+// No tool, resource or completion reveals the names of folders above a shared folder. The
+// paths that a user sees can be used as arguments, as can paths from the top level.
 func TestHiddenNamesAreNotShown(t *testing.T) {
 	root := t.TempDir()
 	s := start(t, func(o *mcp.Options) { o.IngestRoots, o.AllowDelete = []string{root}, true })
@@ -65,7 +64,7 @@ func TestHiddenNamesAreNotShown(t *testing.T) {
 	if err != nil || !slices.Equal(completed.Completion.Values, []string{"Notes", "Notes/Sub"}) {
 		t.Errorf("completions %+v, %v", completed, err)
 	}
-	// What is imported to a path as it is shown lies there, and is reported there.
+	// A file that is imported to a path as it is shown is filed and reported there.
 	path := filepath.Join(root, "d.md")
 	if err := os.WriteFile(path, []byte("# D\n\nA new one.\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -78,39 +77,39 @@ func TestHiddenNamesAreNotShown(t *testing.T) {
 	text, data, _ := bob.try("job_status", args{"job_id": job.JobID})
 	note(text, data)
 	if _, found, err := s.queries.FolderAt(t.Context(), user("alice"), "Merger/Target-Corp/Notes/New"); !found || err != nil {
-		t.Errorf("the folder was not made where it is shown: %v", err)
+		t.Errorf("the folder was not created at the shown path: %v", err)
 	}
 	text, data, _ = bob.try("get_document_metadata", args{"document_id": added[0]})
 	note(text, data)
 	if !strings.Contains(text, "“Notes/New”") {
-		t.Errorf("it lies in %s", text)
+		t.Errorf("the new document is in %s, want Notes/New", text)
 	}
 	s.share("Merger/Target-Corp/Notes", "bob", "read")
 	text, data, failed := bob.try("ingest", args{"file_paths": []string{path}, "file_metadata": []args{{"folder_name": "Notes/New"}}})
 	note(text, data)
 	if !failed || !strings.Contains(text, `"Notes/New"`) {
-		t.Errorf("a reader imports: %s", text)
+		t.Errorf("ingest by a reader = %s, want an error", text)
 	}
 	for _, name := range []string{"Merger", "Target-Corp", "Secret"} {
 		if strings.Contains(all, name) {
-			t.Errorf("%s gets: %s", name, all)
+			t.Errorf("bob's replies reveal %s: %s", name, all)
 		}
 	}
 	var found struct{ Sources []struct{ Folder string } }
 	for _, scope := range []string{"Notes/Sub", "Merger/Target-Corp/Notes/Sub", "Notes"} {
 		bob.ok("search", args{"query": "zebra crossing", "folder_name": scope}, &found)
 		if len(found.Sources) != 1 || found.Sources[0].Folder != "Notes/Sub" {
-			t.Errorf("in %q found %+v", scope, found)
+			t.Errorf("search in %q = %+v", scope, found)
 		}
 	}
 	var listed struct{ Folders []string }
 	s.connect("alice").ok("list_folders", args{}, &listed)
 	if !slices.Contains(listed.Folders, "Merger/Target-Corp/Notes/Sub") {
-		t.Errorf("an owner is shown %q", listed.Folders)
+		t.Errorf("folders of the owner = %q", listed.Folders)
 	}
 }
 
-// Folders with equal shown names get different paths, and each path leads to its own.
+// Shared folders with equal names have different paths, and each path leads to its folder.
 func TestSharedFoldersOfOneName(t *testing.T) {
 	s := start(t)
 	papers := []paper{
@@ -138,7 +137,7 @@ func TestSharedFoldersOfOneName(t *testing.T) {
 		}
 		bob.ok("list_documents_by_folder", args{"folder_name": folder}, &in)
 		if len(in.Documents) != 1 || in.Documents[0].FolderName != folder || seen[in.Documents[0].Name] != "" {
-			t.Errorf("%q holds %+v", folder, in.Documents)
+			t.Errorf("documents in %q = %+v", folder, in.Documents)
 			continue
 		}
 		seen[in.Documents[0].Name] = folder
@@ -146,7 +145,7 @@ func TestSharedFoldersOfOneName(t *testing.T) {
 	if seen["3.md"] != "Notes" || seen["5.md"] != "D" || !strings.HasPrefix(seen["1.md"], "Notes (") || !strings.HasPrefix(seen["4.md"], "Plain (") || seen["6.md"] == "F (0123abcd)" {
 		t.Errorf("shown as %v", seen)
 	}
-	// The path from the top level goes before.
+	// A path from the top level has precedence over a shown path.
 	if p, err := s.options.Queries.PlaceOf(t.Context(), user("bob"), "Plain/x/D"); err != nil || p.Shown || p.Rest != "" {
 		t.Errorf("Plain/x/D leads to %+v, %v", p, err)
 	}

@@ -29,7 +29,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// service is a running server over the whole stack, whose log is in memory.
+// service is a running server with the whole stack and a log in memory.
 type service struct {
 	testing.TB
 	url     string // of the tools
@@ -38,11 +38,10 @@ type service struct {
 	options mcp.Options
 	queries *queries.Queries
 	stack   *stacktest.Stack
-	last    events.Position // of what was written to the log itself
+	last    events.Position // of the last event that the test appended itself
 }
 
-// start serves on a port of its own until the test ends. change may set options
-// first.
+// start serves on a free port until the test ends. change may set options first.
 func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	t.Helper()
 	s := prepare(t)
@@ -50,8 +49,7 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	return s
 }
 
-// prepare makes a service that does not run yet, so that its log can be
-// filled.
+// prepare returns a service that does not run yet, so that a test can fill its log.
 func prepare(t testing.TB) *service {
 	s := &service{TB: t, log: events.NewLog(memory.New())}
 	t.Cleanup(func() { s.log.Close() })
@@ -91,8 +89,8 @@ func (s *service) serve(change ...func(*mcp.Options)) {
 	s.Cleanup(live.Close)
 }
 
-// verify knows a user by the token that is the name: "alice" is user:alice,
-// "admin" may do everything, "outage" cannot be looked up.
+// verify accepts names of users as their tokens. "admin" is an administrator. For "outage"
+// it reports that the issuer is unreachable.
 func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	switch token {
 	case "outage":
@@ -165,8 +163,8 @@ func resolve(t testing.TB, got any) *jsonschema.Resolved {
 // args are a tool's arguments.
 type args = map[string]any
 
-// try calls a tool, and returns its text and whether that is an error. What it
-// returns as data must fit its schema.
+// try calls a tool, and returns its text, its structured content, and whether it failed. It
+// checks the content against the tool's schema.
 func (a *agent) try(tool string, in args) (text string, data any, failed bool) {
 	a.Helper()
 	result, err := a.CallTool(a.Context(), &sdk.CallToolParams{Name: "service_" + tool, Arguments: in})
@@ -178,13 +176,13 @@ func (a *agent) try(tool string, in args) (text string, data any, failed bool) {
 	}
 	if !result.IsError {
 		if err := a.schemas["service_"+tool].Validate(result.StructuredContent); err != nil {
-			a.Errorf("%s %v returns %v, which its schema does not allow: %v", tool, in, result.StructuredContent, err)
+			a.Errorf("%s %v = %v, which does not fit its schema: %v", tool, in, result.StructuredContent, err)
 		}
 	}
 	return text, result.StructuredContent, result.IsError
 }
 
-// ok calls a tool that must succeed, and reads its data into out.
+// ok calls a tool that must succeed, and decodes its structured content into out.
 func (a *agent) ok(tool string, in args, out any) (text string) {
 	a.Helper()
 	text, data, failed := a.try(tool, in)
@@ -201,12 +199,12 @@ func (a *agent) ok(tool string, in args, out any) (text string) {
 	return text
 }
 
-// refused calls a tool that must fail, with words of why.
+// refused calls a tool that must fail with an error that contains words.
 func (a *agent) refused(tool string, in args, words ...string) {
 	a.Helper()
 	text, _, failed := a.try(tool, in)
 	if len(text) > 1000 {
-		a.Errorf("%s is refused with %d bytes", tool, len(text))
+		a.Errorf("the error of %s has %d bytes, want at most 1000", tool, len(text))
 	}
 	for _, w := range words {
 		if !failed || !strings.Contains(text, w) {
@@ -234,7 +232,7 @@ type paper struct {
 	tags               []string
 }
 
-// file imports papers as a user, and returns their documents.
+// file imports papers as a user, and returns the ids of their documents.
 func (s *service) file(who string, papers ...paper) (ids []string) {
 	s.Helper()
 	_, ids = s.importJob(who, papers...)
@@ -262,7 +260,7 @@ func (s *service) importJob(who string, papers ...paper) (job string, ids []stri
 	return started.Job.String(), s.finish(who, started.Job.String())
 }
 
-// finish waits until a job is done, and returns its documents.
+// finish waits until a job is done, and returns the ids of its documents.
 func (s *service) finish(who, job string) (ids []string) {
 	s.Helper()
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
@@ -286,7 +284,7 @@ func (s *service) finish(who, job string) (ids []string) {
 	}
 }
 
-// share lets a user, who accepts, read the folder at a path of alice's.
+// share gives a user access to a folder of alice's. The user accepts the invitation.
 func (s *service) share(path, who, access string) {
 	s.Helper()
 	id := s.offer(path, who, access)
@@ -294,7 +292,7 @@ func (s *service) share(path, who, access string) {
 	s.wait(at, err)
 }
 
-// offer is share whose user does not answer yet.
+// offer is like share, but the user does not accept.
 func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	s.Helper()
 	folder, found, err := s.queries.FolderAt(s.Context(), user("alice"), path)
@@ -308,7 +306,7 @@ func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	return folder.ID
 }
 
-// wait returns once what was done can be read.
+// wait waits until a write can be read.
 func (s *service) wait(at events.Position, err error) {
 	s.Helper()
 	if err == nil {
@@ -319,8 +317,8 @@ func (s *service) wait(at events.Position, err error) {
 	}
 }
 
-// send makes a request of the protocol by hand; header is names and values in
-// turn.
+// send sends a request without the protocol's library. header has pairs of names and
+// values.
 func (s *service) send(method, body string, header ...string) (*http.Response, string) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url, strings.NewReader(body))

@@ -15,13 +15,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// everything offers the tools that are off by default, too.
+// everything also offers the tools that are off by default.
 func everything(t testing.TB) (root string, set func(*mcp.Options)) {
 	root = t.TempDir()
 	return root, func(o *mcp.Options) { o.IngestRoots, o.AllowDelete = []string{root}, true }
 }
 
-// An agent that follows the instructions finds, reads, asks and imports.
+// An agent can find, read, ask, import and delete as the instructions say.
 func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -47,7 +47,7 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	var in, tagged listing
 	a.ok("list_documents_by_folder", args{"folder_name": " /Staff/ "}, &in)
 	if len(in.Documents) != 1 || in.Documents[0].ID != ids[1] || !slices.Equal(in.Subfolders, []string{"Staff/2026"}) {
-		t.Errorf("Staff holds %+v", in)
+		t.Errorf("folder Staff = %+v", in)
 	}
 	text := a.ok("list_documents_by_tag", args{"tag_name": " hr"}, &tagged)
 	if len(tagged.Documents) != 1 || tagged.Documents[0].Title != "Handbook" || tagged.Documents[0].FolderName != "Staff/2026" || !strings.Contains(text, "**Handbook** `"+ids[0]+"`") {
@@ -145,26 +145,25 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	a.refused("get_document_metadata", args{"document_id": id}, "no document "+id, "service_search")
 }
 
-// Every tool and its fields are described, within their limits, and say what
-// they do to what is kept.
+// Every tool and each of its fields has a description, and the hints say whether it writes.
 func TestToolsAreDescribed(t *testing.T) {
 	_, set := everything(t)
 	s := start(t, set)
 	session := s.connect("alice")
-	writes := map[string]bool{"service_ingest": false, "service_accept_invitation": false, "service_decline_invitation": false, "service_delete_documents": true} // whether they destroy
+	writes := map[string]bool{"service_ingest": false, "service_accept_invitation": false, "service_decline_invitation": false, "service_delete_documents": true} // whether they delete
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, tool.Name)
-		destroys, written := writes[tool.Name]
+		deletes, written := writes[tool.Name]
 		hints := tool.Annotations
-		if hints.ReadOnlyHint == written || *hints.DestructiveHint != destroys || *hints.OpenWorldHint || hints.IdempotentHint == (tool.Name == "service_ingest") {
+		if hints.ReadOnlyHint == written || *hints.DestructiveHint != deletes || *hints.OpenWorldHint || hints.IdempotentHint == (tool.Name == "service_ingest") {
 			t.Errorf("%s has the hints %+v", tool.Name, hints)
 		}
 		if tool.Title == "" || len(tool.Description) < 50 {
-			t.Errorf("%s is titled %q and described as %q", tool.Name, tool.Title, tool.Description)
+			t.Errorf("%s has the title %q and the description %q", tool.Name, tool.Title, tool.Description)
 		}
 		described(t, tool.Name, tool.InputSchema)
 		described(t, tool.Name, tool.OutputSchema)
@@ -199,11 +198,11 @@ func described(t *testing.T, tool string, schema any) {
 		}
 	}
 	if s.AdditionalProperties == nil {
-		t.Errorf("%s: fields that are not described are allowed", tool)
+		t.Errorf("%s: the schema allows unknown fields", tool)
 	}
 }
 
-// Without being allowed to, nobody imports from the disk or deletes.
+// By default nobody can import from the disk or delete documents.
 func TestWritingToolsAreOffByDefault(t *testing.T) {
 	s := start(t)
 	a := s.connect("admin")
@@ -217,15 +216,14 @@ func TestWritingToolsAreOffByDefault(t *testing.T) {
 	}
 }
 
-// The configured names are those of the tools, the resources and all that
-// speaks of them.
+// The configured prefix and scheme are used in all names and descriptions.
 func TestNamesAreConfigured(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Prefix, o.Scheme = "kb.", "kb" })
 	for _, bad := range []mcp.Options{{Prefix: "a b"}, {Scheme: "1x"}, {IngestRoots: []string{filepath.Join(root, "none")}}} {
 		bad.URL = s.options.URL
 		if _, err := mcp.New(bad); err == nil {
-			t.Errorf("New(%+v) accepts it", bad)
+			t.Errorf("New(%+v) succeeded, want an error", bad)
 		}
 	}
 	a := s.connect("alice")
@@ -240,15 +238,15 @@ func TestNamesAreConfigured(t *testing.T) {
 		all += r.URI + r.Description
 	}
 	if strings.Contains(all, "service_") || strings.Contains(all, "service://") || !strings.Contains(all, "kb.search") || !strings.Contains(all, "kb://folders") {
-		t.Errorf("the old names are in %s", all)
+		t.Errorf("the descriptions contain default names: %s", all)
 	}
 	if text, err := a.read("kb://folders"); err != nil || !strings.Contains(text, "no folders") {
 		t.Errorf("kb://folders = %q, %v", text, err)
 	}
 }
 
-// What a client gives as null is what it does not give, wherever it stands.
-func TestNullsAreNotGiven(t *testing.T) {
+// Arguments that are null count as missing, at any depth.
+func TestNullsCountAsMissing(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
 	path := write(t, filepath.Join(root, "a.md"), "# A")
@@ -273,7 +271,7 @@ func callOf(tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_%s","arguments":%s}}`, tool, arguments)
 }
 
-// Errors for invalid arguments say how to correct them.
+// Errors for invalid arguments say what to correct.
 func TestArgumentsAreChecked(t *testing.T) {
 	_, set := everything(t)
 	a := start(t, set).connect("alice")
@@ -314,15 +312,15 @@ func TestArgumentsAreChecked(t *testing.T) {
 		a.refused(c.tool, c.in, c.want)
 	}
 	if text := a.ok("search", args{"query": "  ", "tags": nil}, nil); !strings.Contains(text, "service_list_tags") {
-		t.Errorf("a blank question: %q", text)
+		t.Errorf("search for blanks = %q, want advice", text)
 	}
 	if text := a.ok("list_documents_by_tag", args{"tag_name": "nothing"}, nil); !strings.Contains(text, "service_list_tags") {
-		t.Errorf("an unknown tag: %q", text)
+		t.Errorf("list_documents_by_tag with an unknown tag = %q, want advice", text)
 	}
 }
 
-// Agents get an address to cite, which a person can open, and the instruction to do so.
-func TestAgentsCiteAnAddress(t *testing.T) {
+// Tools return a URL that people can open, and the instructions say to cite it.
+func TestAgentsCiteURLs(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.LinkURL = &url.URL{Scheme: "https", Host: "annals.example"} })
 	ids := s.file("alice", paper{"Staff", "handbook.md", handbook, nil})
 	a := s.connect("alice")
@@ -336,7 +334,7 @@ func TestAgentsCiteAnAddress(t *testing.T) {
 		}
 		text := a.ok(tool, in, &out)
 		if !strings.Contains(text, want) || out.URL != want && (len(out.Sources) == 0 || out.Sources[0].URL != want) {
-			t.Errorf("%s = %s, %+v; want the address %s", tool, text, out, want)
+			t.Errorf("%s = %s, %+v; want the URL %s", tool, text, out, want)
 		}
 	}
 	if got := a.InitializeResult().Instructions; !strings.Contains(got, "page and url") {
