@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// watchEvery is how often a server looks for generations that other processes
-	// have prepared.
+	// watchEvery is how often a server polls for generations that other processes have
+	// rebuilt.
 	watchEvery = 250 * time.Millisecond
-	// watchPause is the longest pause between two looks while a generation cannot be
+	// watchPause is the longest pause between two polls while a generation cannot be
 	// activated.
 	watchPause = 16 * time.Second
 )
@@ -23,11 +23,11 @@ const (
 // watch activates generations as they become ready, until ctx ends.
 func (s *Set) watch(ctx context.Context) {
 	pause := watchEvery
-	look := time.NewTicker(pause)
-	defer look.Stop()
+	poll := time.NewTicker(pause)
+	defer poll.Stop()
 	for {
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-ctx.Done():
 			return
 		}
@@ -46,7 +46,7 @@ func (s *Set) watch(ctx context.Context) {
 		if pause = min(2*pause, watchPause); !waits {
 			pause = watchEvery
 		}
-		look.Reset(pause)
+		poll.Reset(pause)
 	}
 }
 
@@ -59,10 +59,10 @@ func readyGenerations(ctx context.Context, o generation.Options) (found []contro
 	return found, err
 }
 
-// activate makes a ready generation active. It deletes a corrupt one, and the active
-// one stays. It returns true if the error is transient and it should be called
-// again. Nodes that share a read model leave this to the leader, or to any node if
-// there is no leader.
+// activate makes a ready generation active. A ready generation that is corrupt is deleted
+// instead. waits reports whether the error is transient and activate should be called
+// again. If nodes share a read model, only the leader does this, or any node if the read
+// model has stopped and there is no leader.
 func activate(ctx context.Context, o generation.Options, r *Runner, s control.Generation) (waits bool) {
 	if may, err := r.mayReplace(ctx); err != nil || !may {
 		return false
@@ -115,15 +115,15 @@ func (s *Set) check(ctx context.Context, r *Runner) {
 // does so once for each generation, because reads find the same corruption until the
 // next one is active.
 func (s *Set) repair(ctx context.Context, r *Runner) {
-	for mended := 0; ; {
+	for rebuilt := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case h := <-r.corrupt:
-			if h.generation == mended {
+			if h.generation == rebuilt {
 				continue
 			}
-			mended = h.generation
+			rebuilt = h.generation
 			s.options.Logger.Error("read model is corrupt and is rebuilt", "projection", r.Name(), "generation", h.generation, "error", h.err)
 			s.rebuild(ctx, r.Projection)
 		}

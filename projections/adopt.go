@@ -36,14 +36,14 @@ func (s *Set) confirm(ctx context.Context) {
 	if !s.options.Control.Shared() {
 		return
 	}
-	again := time.NewTicker(confirmEvery)
-	defer again.Stop()
+	tick := time.NewTicker(confirmEvery)
+	defer tick.Stop()
 	for {
 		if err := s.confirmAll(ctx); err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("active generations cannot be reconfirmed", "error", err)
 		}
 		select {
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
@@ -51,7 +51,7 @@ func (s *Set) confirm(ctx context.Context) {
 }
 
 func (s *Set) confirmAll(ctx context.Context) error {
-	asked := time.Now()
+	begun := time.Now()
 	all, err := s.options.Control.AllActive(ctx)
 	if err != nil {
 		return err
@@ -59,13 +59,13 @@ func (s *Set) confirmAll(ctx context.Context) error {
 	var errs []error
 	for _, r := range s.All() {
 		if r.member.Shared() {
-			errs = append(errs, confirm(ctx, s.options, r, all[r.Name()], asked))
+			errs = append(errs, confirm(ctx, s.options, r, all[r.Name()], begun))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func confirm(ctx context.Context, o generation.Options, r *Runner, p control.Active, asked time.Time) error {
+func confirm(ctx context.Context, o generation.Options, r *Runner, p control.Active, at time.Time) error {
 	if p.Generation == 0 {
 		return fmt.Errorf("no generation of %s is active", r.Name())
 	}
@@ -83,7 +83,7 @@ func confirm(ctx context.Context, o generation.Options, r *Runner, p control.Act
 		}
 		p.Stopped = stopped
 	}
-	r.confirm(asked, p.Stopped)
+	r.confirm(at, p.Stopped)
 	return nil
 }
 
@@ -117,8 +117,8 @@ func (s *Set) rebuildAged(ctx context.Context, p readmodel.Projection) {
 		s.rebuild(ctx, p)
 		return
 	}
-	again := time.NewTicker(rebuildAgedEvery)
-	defer again.Stop()
+	tick := time.NewTicker(rebuildAgedEvery)
+	defer tick.Stop()
 	for {
 		version, _, err := control.Active(ctx, p.Name())
 		if err == nil && version < p.Version() {
@@ -131,7 +131,7 @@ func (s *Set) rebuildAged(ctx context.Context, p readmodel.Projection) {
 			return
 		}
 		select {
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // pollLogEvery is how often a leader checks that a quiet log is reachable, and how
-// long the check may take. Waiting for events does not show it.
+// long the check may take. Waiting for events does not notice that it is unreachable.
 const pollLogEvery = 5 * time.Second
 
 // lead reports whether this node should apply events.
@@ -21,9 +21,9 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	g := r.serving
-	led := g.Leads()
-	if leads, err = r.member.Lead(ctx, g); leads && !led && r.member.Shared() {
-		r.logger.Info("leads", "generation", g.Number(), "position", g.Position())
+	before := g.Leads()
+	if leads, err = r.member.Lead(ctx, g); leads && !before && r.member.Shared() {
+		r.logger.Info("became the leader", "generation", g.Number(), "position", g.Position())
 		r.update(func() { r.position, r.applied = max(r.position, g.Position()), max(r.applied, g.Applied()) })
 	}
 	return leads, err
@@ -66,8 +66,8 @@ func (r *Runner) endReplace() {
 	r.member.EndReplace(r.serving)
 }
 
-// follow waits until the leader may have applied more events, and reads the position
-// of the tables from time to time.
+// follow waits until the leader may have applied more events, and from time to time
+// reads the position of the tables.
 func (r *Runner) follow(ctx context.Context) error {
 	look, err := r.member.Follow(ctx, r.Generation(), r.awaited(), r.hurry)
 	if err != nil || !look {
@@ -108,8 +108,8 @@ func (r *Runner) hasStopped() bool {
 	return r.failure != nil
 }
 
-// receive handles a notice about the active generation. Only the leader handles one
-// of a reader that waits on another node.
+// receive handles a notice about the active generation. Only the leader handles a notice
+// that a reader waits on another node.
 func (r *Runner) receive(n cluster.Notice) {
 	_, indexed := r.Projection.(readmodel.Follower)
 	switch {
@@ -141,8 +141,8 @@ func (r *Runner) adopt(ctx context.Context, next *generation.Generation) (old *g
 
 var errBehind = errors.New("the active generation is behind the previous one: this node switches to it once it has caught up")
 
-// reportStop keeps all nodes from reading the read model if an event has stopped it.
-// An error of this node's store does not concern the others.
+// reportStop keeps all nodes from reading the read model if an event has stopped it. An
+// error of the store on this node does not concern the other nodes.
 func (r *Runner) reportStop(ctx context.Context, why error) error {
 	if !errors.As(why, new(*generation.PoisonError)) {
 		return nil
@@ -150,8 +150,8 @@ func (r *Runner) reportStop(ctx context.Context, why error) error {
 	return r.member.ReportStop(ctx, r.Generation())
 }
 
-// reportStep reports to the other nodes the part of a step that the tables do not
-// show.
+// reportStep reports to the other nodes what they cannot see in the tables: the position
+// of the index, and that the read model is no longer stopped.
 func (r *Runner) reportStep(ctx context.Context) error {
 	g := r.serving
 	if _, ok := r.Projection.(readmodel.Follower); ok {

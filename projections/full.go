@@ -6,11 +6,11 @@ import (
 	"annals/events/fault"
 )
 
-// revoking are the events of the vault that may revoke somebody's access.
+// revoking are the types of events that may revoke somebody's access.
 var revoking = []string{"FolderMoved", "FolderShared", "FolderDeleted", "FolderLeft", "DocumentMoved", "DocumentDeleted"}
 
-// Full returns an error of kind fault.Unavailable while the read model is behind
-// because its disk is full. What it holds can be read.
+// Full returns an error of kind fault.Unavailable while the read model is behind the log
+// because its disk is full. Its tables can be read.
 func (r *Runner) Full() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,11 +21,11 @@ func (r *Runner) fullError(cause error) error {
 	return fault.Hide(fault.Unavailable, "the read model "+r.Name()+" cannot be brought up to date: the disk is full", cause)
 }
 
-// Revokes reports whether the log holds an event beyond the read model that may
-// revoke somebody's access. Each part of the log is read once.
+// Revokes reports whether the log has an event, not applied yet, that may revoke
+// somebody's access. Each part of the log is read once.
 func (r *Runner) Revokes(ctx context.Context) (bool, error) {
 	r.mu.Lock()
-	after := max(r.applied, r.looked)
+	after := max(r.applied, r.searched)
 	r.mu.Unlock()
 	for {
 		batch, through, err := r.log.Read(ctx, after, 1, revoking...)
@@ -37,7 +37,7 @@ func (r *Runner) Revokes(ctx context.Context) (bool, error) {
 		}
 		after = through
 		r.mu.Lock()
-		r.looked = max(r.looked, after)
+		r.searched = max(r.searched, after)
 		r.mu.Unlock()
 	}
 }

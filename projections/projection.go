@@ -13,7 +13,7 @@ import (
 	"annals/projections/tables"
 )
 
-// List reads all rows of a query; fields gives the destinations of one.
+// List returns all rows of a query. fields returns the scan destinations of a row.
 func List[T any](ctx context.Context, from readmodel.Queryer, fields func(*T) []any, query string, args ...any) ([]T, error) {
 	db, served := from.(*DB)
 	var serving int
@@ -27,7 +27,7 @@ func List[T any](ctx context.Context, from readmodel.Queryer, fields func(*T) []
 	return all, tables.Classify(err)
 }
 
-// Column reads the one text column of all rows of a query.
+// Column returns the text column of all rows of a query.
 func Column(ctx context.Context, from readmodel.Queryer, query string, args ...any) ([]string, error) {
 	return List(ctx, from, func(s *string) []any { return []any{s} }, query, args...)
 }

@@ -21,7 +21,7 @@ const (
 	// transaction for each append would cost most of a core during an import.
 	batchDelay = 40 * time.Millisecond
 	// indexBatchDelay is the same for a projection with a search index, where each
-	// batch makes a segment that has to be merged later.
+	// batch adds a segment that has to be merged later.
 	indexBatchDelay = 400 * time.Millisecond
 	// indexPause is the longest pause between two tries of an unreachable index.
 	indexPause = 10 * time.Second
@@ -41,30 +41,30 @@ type Runner struct {
 	logger               *slog.Logger
 	notAwaited           string // see readmodel.Model
 
-	// corrupt holds the corruption that was found last, until the Set handles it.
+	// corrupt receives corruption that reads find. The Set handles it.
 	corrupt chan corruption
 
-	// switching is held while another generation is activated, stepping while one is
-	// written or replaced.
+	// switching is locked while another generation is activated, and stepping while the
+	// active one is written or replaced.
 	switching sync.Mutex
 	stepping  sync.Mutex
 
 	mu          sync.Mutex
-	serving     *generation.Generation // changed under both locks
+	serving     *generation.Generation // the active one; changed under stepping and mu
 	position    events.Position
 	wanted      events.Position // the furthest position that a reader waits for
 	applied     events.Position // of the tables, which the index follows
-	moved       chan struct{}   // closed and replaced when one of these or failure changes
-	hurry       chan struct{}   // holds one token when wanted rises
+	moved       chan struct{}   // closed and replaced when readers should check again
+	hurry       chan struct{}   // has one token after wanted has risen
 	failure     error           // why the loop stopped, if it did
 	full        error           // the disk is full
-	looked      events.Position // how far Revokes has searched the log
+	searched    events.Position // how far Revokes has read the log
 	unreachable error           // the index does not respond
 
-	// Used by the loop: when to try the index again, and the pause before that,
-	// which is 0 while the index responds.
-	again time.Time
-	pause time.Duration
+	// Used by the loop: when to try the index again, and the pause before that, which is 0
+	// while the index responds.
+	retryAt time.Time
+	pause   time.Duration
 	// The position after which the log last signaled more events.
 	signaled events.Position
 	// Whether the loop stopped because the log is not the one that was applied.
@@ -104,7 +104,7 @@ func (r *Runner) run(ctx context.Context) error {
 			replaced = r.update(func() { r.full = r.fullError(err) })
 		} else if !r.member.Shared() || !generation.IsTransient(err) || generation.IsOfLog(err) {
 			replaced = r.update(func() { r.failure = r.stoppedError() })
-		} else { // another node may continue, or this one soon
+		} else { // another node may continue, or this one after the pause
 			pause = time.Second
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
@@ -164,10 +164,10 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	}
 	if err == nil && (g.Position() > position || g.Applied() > applied || r.Err() != nil || r.Full() != nil) {
 		if r.Full() != nil {
-			r.logger.Info("the disk has room again, and the projection continues")
+			r.logger.Info("the disk has free space again, and the projection continues")
 		}
 		err = r.reportStep(ctx)
-		r.update(func() { // it works again
+		r.update(func() {
 			r.position, r.applied, r.failure = max(r.position, g.Position()), max(r.applied, g.Applied()), nil
 			r.full = nil
 		})
@@ -175,14 +175,14 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// flush brings the index to the position of the tables, unless it was unreachable
-// a moment ago.
+// flush updates the index to the position of the tables, unless the index was
+// unreachable a moment ago.
 func (r *Runner) flush(ctx context.Context) error {
 	g := r.serving
-	if g.Applied() == g.Position() && r.pause == 0 || time.Now().Before(r.again) {
+	if g.Applied() == g.Position() && r.pause == 0 || time.Now().Before(r.retryAt) {
 		return nil
 	}
-	err := g.Unreachable() // waiting for it would delay the tables
+	err := g.Unreachable() // trying to reach it would delay the tables
 	if p, ok := g.Projection.(readmodel.Indexed); ok && err == nil {
 		err = p.Postpone(ctx, g.Store())
 	}
@@ -190,7 +190,7 @@ func (r *Runner) flush(ctx context.Context) error {
 		err = g.Flush(ctx)
 	}
 	if err == nil && r.pause > 0 {
-		r.logger.Info("the search index answers again")
+		r.logger.Info("the search index responds again")
 		r.pause = 0
 		r.update(func() { r.unreachable = nil })
 	}
@@ -208,7 +208,7 @@ func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 		return err
 	}
 	r.pause = min(max(time.Second, 2*r.pause), indexPause)
-	r.again = time.Now().Add(r.pause)
+	r.retryAt = time.Now().Add(r.pause)
 	r.logger.Warn("the search index does not respond", "error", err, "retry_in", r.pause)
 	r.update(func() { r.unreachable = unavailable })
 	return nil
@@ -222,7 +222,7 @@ func (r *Runner) doDeferred(ctx context.Context) (more bool, err error) {
 		return false, nil // the next step tries the index first
 	}
 	if more, err = r.serving.DoDeferred(ctx); more {
-		r.update(func() {}) // wakes those who wait for it to finish
+		r.update(func() {}) // wakes readers that wait for it to finish
 	}
 	return more && err == nil, r.tolerateIndex(ctx, err)
 }
@@ -237,22 +237,22 @@ func (r *Runner) shrink(ctx context.Context) error {
 // await waits for the next event.
 func (r *Runner) await(ctx context.Context) error {
 	applied, quiet := r.Applied(), shrinkAfter
-	if r.signaled == applied { // and the log held no more
+	if r.signaled == applied { // the log signaled an event, and the last step found none
 		if err := r.checkLog(ctx); err != nil {
 			return err
 		}
 		r.linger(ctx)
 	}
 	if r.pause > 0 {
-		quiet = time.Until(r.again)
+		quiet = time.Until(r.retryAt)
 	} else if r.member.Shared() {
 		quiet = pollLogEvery
 	}
 	soon, cancel := context.WithTimeout(ctx, quiet)
 	err := r.log.Wait(soon, applied)
-	late := soon.Err() != nil
+	timedOut := soon.Err() != nil
 	cancel()
-	if err != nil && late {
+	if err != nil && timedOut {
 		if r.pause > 0 {
 			return nil // the index is tried again
 		}
@@ -281,13 +281,13 @@ func (r *Runner) awaitAtRest(ctx context.Context, applied events.Position) error
 		}
 		soon, cancel := context.WithTimeout(ctx, shrinkAfter)
 		err := r.log.Wait(soon, applied)
-		late := soon.Err() != nil && ctx.Err() == nil
+		timedOut := soon.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
 		case err == nil:
 			r.signaled = applied
 			return nil
-		case !late:
+		case !timedOut:
 			return generation.LogError(err)
 		}
 	}

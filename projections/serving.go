@@ -73,7 +73,7 @@ func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.
 }
 
 // Unreachable returns an error of kind fault.Unavailable while the engine is known
-// not to respond, so a search can fail at once.
+// not to respond, so that a search can fail immediately.
 func (i *Index) Unreachable() error {
 	g := i.r.acquire()
 	defer g.Release()
@@ -101,13 +101,13 @@ func (r *Runner) acquire() *generation.Generation {
 	return r.serving
 }
 
-// replace brings a generation to the position of the active one, calls commit, which
-// makes the switch durable, and activates it. Positions do not go back, so what a
-// reader has seen stays visible. If the loop had stopped, it tries the new
-// generation at once, and is stopped until that has applied events. replace then
-// waits for the readers of the old generation and closes it.
+// replace applies events to a generation up to the position of the active one, calls
+// commit, which makes the cut-over durable, and activates the generation. The position
+// never decreases, so changes that a reader has seen stay visible. If the loop has stopped,
+// it immediately tries the new generation, and reads fail until that has applied events.
+// Then replace waits for the readers of the old generation and closes it.
 func (r *Runner) replace(ctx context.Context, next *generation.Generation, commit func() error) error {
-	// All but the last few events are applied while the other generation serves.
+	// Most events are applied here, while the other generation still serves and is written.
 	err := next.CatchUp(ctx, r.Position(), nil)
 	if err == nil {
 		err = next.FinishDeferred(ctx)
@@ -144,8 +144,8 @@ func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit f
 		} else if !held {
 			return nil, fault.Errorf(fault.Unavailable, "activate a generation of %s: another node leads it", r.Name())
 		}
-		// This node may have lost the lock without noticing, and another may have
-		// applied more events. So read the position from the tables.
+		// This node may have lost the lock without noticing it, and another node may have
+		// applied more events. So the position is read from the tables.
 		var at events.Position
 		if err := r.serving.Store().QueryRow(ctx, `SELECT position FROM checkpoint`).Scan(&at); err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit f
 	}
 	old = r.change(next)
 	if r.member.Shared() {
-		next.Invalidate() // until every node knows which generation is active
+		next.Invalidate() // until every node has noticed which generation is active
 		r.member.Confirm(time.Now(), r.member.Stopped())
 	}
 	return old, nil

@@ -15,7 +15,7 @@ import (
 // State is the state of a read model, read while another process may write it.
 type State struct {
 	Name       string
-	Makes      int             // version that this program writes
+	Makes      int             // the version that this program writes
 	Version    int             // of the active generation
 	Generation int             // the active one; 0 if there is none yet
 	Position   events.Position // of its tables and index
@@ -24,7 +24,7 @@ type State struct {
 	Parked     int             // events
 	Inactive   []Inactive
 	Problem    string // why the active generation cannot be read
-	Leader     string // the node that leads it; "" if it is not shared or has no leader
+	Leader     string // the name of the leader; "" if there is none or the read model is not shared
 	Silent     bool   // the leader's announcement has expired
 	Stopped    string // why the next event cannot be applied
 }
@@ -48,7 +48,7 @@ func StateOf(ctx context.Context, o generation.Options, name string, head events
 	}
 	if s.Generation > 0 {
 		if s.Position, s.Parked, err = o.PositionOf(ctx, p, s.Generation); err != nil {
-			s.Problem = err.Error() // it may be corrupt, or just being deleted
+			s.Problem = err.Error() // it may be corrupt, or being deleted
 		}
 		if d := cluster.NotifierOf(o.HomeOf(p)); d != nil && o.ControlOf(name).Shared() {
 			if s.Leader, s.Silent, err = d.Leader(ctx, name, s.Generation); err != nil {
@@ -61,7 +61,7 @@ func StateOf(ctx context.Context, o generation.Options, name string, head events
 		if g.State == control.Gone {
 			continue
 		}
-		at, _, _ := o.PositionOf(ctx, p, g.Number) // it may not have tables yet
+		at, _, _ := o.PositionOf(ctx, p, g.Number) // fails if there are no tables yet
 		s.Inactive = append(s.Inactive, Inactive{g.Number, g.Version, g.State, at})
 	}
 	if err != nil || s.Generation == 0 || s.Problem != "" || s.Position >= s.Head {

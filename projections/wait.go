@@ -8,15 +8,14 @@ import (
 	"annals/events"
 )
 
-// Position returns the position up to which the read model, its index included,
-// holds everything.
+// Position returns the position up to which the tables and the index are up to date.
 func (r *Runner) Position() events.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.position
 }
 
-// Applied returns the position up to which the tables hold everything.
+// Applied returns the position up to which the tables are up to date.
 func (r *Runner) Applied() events.Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +98,8 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 	}
 }
 
-// Hurry notifies the loop that a reader waits for position p, so the loop does not
-// wait for more events.
+// Hurry notifies the loop that a reader waits for position p, so that it applies events
+// without waiting for more of them.
 func (r *Runner) Hurry(p events.Position) {
 	r.mu.Lock()
 	r.wanted = max(r.wanted, p)
@@ -111,9 +110,8 @@ func (r *Runner) Hurry(p events.Position) {
 	}
 }
 
-// update changes what readers see, and wakes readers that wait. Each caller changes
-// only the fields it knows about, because the loop runs while generations are
-// switched.
+// update calls change under mu and wakes waiting readers. The loop and a cut-over may
+// call it concurrently, so each change sets only fields of its own.
 func (r *Runner) update(change func()) (next <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

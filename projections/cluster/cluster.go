@@ -24,21 +24,21 @@ type Member interface {
 	Lead(ctx context.Context, g Generation) (leads bool, err error)
 	// Leads returns the last result of Lead.
 	Leads() bool
-	// Yield lets another node lead, in case that one can continue if this one
-	// cannot.
+	// Yield releases the leadership, because another node may be able to continue if this
+	// one cannot.
 	Yield(g Generation)
-	// Retry makes the next Lead try at once.
+	// Retry makes the next Lead try immediately.
 	Retry()
 	// MayReplace reports whether this node may activate another generation: it
 	// leads, or it has stopped and no other node leads. No other node can become the
 	// leader until EndReplace.
 	MayReplace(ctx context.Context, g Generation, stopped bool) (bool, error)
 	EndReplace(g Generation)
-	// Follow waits until the leader may have applied more events. It asks the leader
-	// to hurry to wanted, unless that is 0, and returns early if hurry receives.
-	// look reports whether to read the position of the tables again.
+	// Follow waits until the leader may have applied more events. If wanted is not 0, it
+	// notifies the leader that a reader waits for that position. It returns early if hurry
+	// receives. look reports whether to read the position of the tables again.
 	Follow(ctx context.Context, number int, wanted events.Position, hurry <-chan struct{}) (look bool, err error)
-	// Wake makes Follow look at once.
+	// Wake makes Follow return immediately, and look the next time.
 	Wake()
 	// Indexed returns the position that the leader's search index of a generation
 	// has passed.
@@ -48,19 +48,20 @@ type Member interface {
 	// ReportStop keeps all nodes from reading a generation that has stopped with an
 	// error.
 	ReportStop(ctx context.Context, number int) error
-	// ReportProgress lets them read it again. changed reports whether that had been
-	// prevented.
+	// ReportProgress ends the effect of ReportStop, and reports whether the generation was
+	// stopped.
 	ReportProgress(ctx context.Context, number int) (changed bool, err error)
-	// Confirm records that at the given time this node's generation was the active
-	// one, and whether it had stopped. changed reports whether Err has changed.
+	// Confirm records that the generation of this node was the active one at the given
+	// time, and whether it had stopped. changed reports whether this changes Stopped or
+	// Stale.
 	Confirm(at time.Time, stopped bool) (changed bool)
 	// Stopped reports whether the leader has stopped with an error.
 	Stopped() bool
-	// Stale reports whether the last call of Confirm is too long ago.
+	// Stale reports whether the last confirmation is older than the staleness bound.
 	Stale() bool
 }
 
-// Generation is what a Member needs from this node's active generation.
+// Generation is what a Member needs from the active generation.
 type Generation interface {
 	Number() int
 	// Lead acquires the lock of the tables and reads their position.
@@ -114,7 +115,7 @@ func (Alone) Follow(context.Context, int, events.Position, <-chan struct{}) (boo
 // Wake does nothing.
 func (Alone) Wake() {}
 
-// Indexed is not called, because this node follows none.
+// Indexed is not called, because this node is not a follower.
 func (Alone) Indexed(context.Context, int) (events.Position, error) { return 0, nil }
 
 // ReportIndexed does nothing.

@@ -36,14 +36,14 @@ type Node struct {
 	logger   *slog.Logger
 
 	leads atomic.Bool
-	woken chan struct{} // holds one token when the leader may have applied more events
+	woken chan struct{} // has one token if the leader may have applied more events
 
 	tried, checked time.Time // when it last tried to lead, and checked the leader's session
 
-	// Used by Follow: when it last read the position, and the furthest position that
-	// it has requested from the leader.
-	looked time.Time
-	asked  events.Position
+	// Used by Follow: when it last read the position, and the furthest position of which
+	// it has notified the leader.
+	looked   time.Time
+	notified events.Position
 
 	mu        sync.Mutex
 	stopped   bool      // the leader has stopped with an error
@@ -63,7 +63,7 @@ func (n *Node) Shared() bool { return true }
 // Leads is Member.Leads.
 func (n *Node) Leads() bool { return n.leads.Load() }
 
-// Lead is Member.Lead. It tries to acquire the lock now and then.
+// Lead is Member.Lead. It tries to acquire the lock every leadEvery.
 func (n *Node) Lead(ctx context.Context, g Generation) (leads bool, err error) {
 	defer func() { n.leads.Store(leads) }()
 	if g.Leads() {
@@ -99,10 +99,10 @@ func (n *Node) endHungLeader(ctx context.Context, number int) error {
 	return err
 }
 
-// mayLead reports whether the generation whose lock this node holds is still the
-// active one, and every node knows so: only the leader may make another active. If
-// this program cannot read the version of the active one, the node leads its own
-// generation while other nodes use the active one.
+// mayLead reports whether this node may lead a generation after it acquired the lock: it
+// is still the active one, and every node has noticed that. If this program cannot read
+// the version of the active generation, the node leads its own one, and other nodes use
+// the active one.
 func (n *Node) mayLead(ctx context.Context, number int) (bool, error) {
 	all, err := n.control.AllActive(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (n *Node) Follow(ctx context.Context, number int, wanted events.Position, h
 	pause := leadEvery
 	if wanted > 0 {
 		pause = followEvery
-		if wanted > n.asked {
-			n.asked = wanted
+		if wanted > n.notified {
+			n.notified = wanted
 			return false, n.notifier.Notify(ctx, Notice{Awaited, n.model, number, wanted})
 		}
 	}
@@ -159,12 +159,12 @@ func (n *Node) Follow(ctx context.Context, number int, wanted events.Position, h
 		n.looked = time.Now()
 		return true, nil
 	}
-	again := time.NewTimer(time.Until(n.looked.Add(pause)))
-	defer again.Stop()
+	timer := time.NewTimer(time.Until(n.looked.Add(pause)))
+	defer timer.Stop()
 	select {
 	case <-n.woken:
 		n.looked = time.Time{}
-	case <-again.C:
+	case <-timer.C:
 	case <-hurry:
 	case <-ctx.Done():
 	}
@@ -248,8 +248,7 @@ func NewName() string {
 	return host[:min(len(host), 40)] + "/" + uuid.NewString()[:8]
 }
 
-// Announce holds the lease that shows other nodes that this one runs, until ctx
-// ends.
+// Announce keeps the lease that shows other nodes that this one runs, until ctx ends.
 func Announce(ctx context.Context, c *control.Store, node string, logger *slog.Logger) {
 	for ctx.Err() == nil {
 		err := c.Alone(ctx, control.NodeLease+node, func(ctx context.Context) error {

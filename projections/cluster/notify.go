@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Kinds of a Notice: the channels on which PostgreSQL carries them, with
+// Kinds of a Notice. Each is the name of a channel of PostgreSQL, with the payload
 // "<schema> <position>".
 const (
-	Applied = "annals_moved"   // the tables hold all events up to the position
-	Indexed = "annals_reached" // so does the search index
+	Applied = "annals_moved"   // the tables have all events up to the position
+	Indexed = "annals_reached" // the search index has them, too
 	Awaited = "annals_awaited" // a reader waits for the position
 )
 
@@ -67,7 +67,7 @@ func (d *postgres) schema(model string, generation int) string {
 	return d.db.Schema(fmt.Sprintf("%s_%d", model, generation))
 }
 
-// Listen is Notifier.Listen, on a connection of its own.
+// Listen is Notifier.Listen. It opens a connection for this.
 func (d *postgres) Listen(ctx context.Context, ready func(), receive func(Notice)) error {
 	pool := d.db.Open("", 1, tables.SessionSettings)
 	defer pool.Close()
@@ -113,12 +113,12 @@ func (d *postgres) Notify(ctx context.Context, n Notice) error {
 	return sqldb.Classify(err)
 }
 
-// listenAgain is the pause after a connection for notices was lost. Nodes poll
-// meanwhile.
+// listenAgain is the pause before a lost connection is opened again. Nodes poll in the
+// meantime.
 const listenAgain = time.Second
 
-// Listen receives notices until ctx ends. It calls ready each time it is connected
-// again and receives all of them.
+// Listen receives notices until ctx ends, and reconnects if the connection is lost. It
+// calls ready after each connect, once it receives all notices.
 func Listen(ctx context.Context, n Notifier, ready func(), receive func(Notice), logger *slog.Logger) {
 	for ctx.Err() == nil {
 		err := n.Listen(ctx, ready, receive)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// settleTime is how long nothing is applied to a generation after it became
-	// active: in that time every node notices it.
+	// settleTime is how long no events are applied to a generation after it became
+	// active. Every node notices the change in that time.
 	settleTime = 4 * time.Second
 	// StalenessBound is how long a node may read a generation without reconfirming
 	// that it is active. It is shorter than settleTime by more than the time a
@@ -78,9 +78,9 @@ func (c *Store) IsSettled(ctx context.Context, projection string) (settled bool,
 	return settled, err
 }
 
-// settle returns the statements that accompany a change of the active generation if
-// nodes share it. A stopped read model stays stopped until the new generation
-// applies events, which begins once every node has noticed it.
+// settle returns the statements that accompany a change of a shared active generation.
+// A stopped read model stays stopped until the new generation applies events, which
+// begins after every node has noticed the change.
 func (c *Store) settle() []string {
 	if !c.Shared() {
 		return nil

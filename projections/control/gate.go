@@ -13,8 +13,8 @@ import (
 
 // Gate keeps exclusive work of one process (deleting a folder, sweeping originals)
 // apart from the regular work of all nodes (filing, committing). Passing takes no
-// lock: a process asks how long the gate stays open, for all its goroutines
-// together, and asks again after that time. So passing rarely costs a statement, a
+// lock: a process reads from the store until when the gate stays open, once for all its
+// goroutines, and reads it again after that time. So passing rarely costs a statement, a
 // node that hangs or is disconnected blocks no other, and shutting the gate takes no
 // longer than the gate stays open.
 //
@@ -32,7 +32,7 @@ type Gate struct {
 	control *Store
 	key     int64         // of an advisory lock
 	open    time.Duration // how long it stays open once passed
-	hung    time.Duration // silence after which the process that has shut it loses its session
+	hung    time.Duration // how long the process that has shut it may hang before its session ends
 
 	mu   sync.Mutex
 	last *crossing
@@ -44,9 +44,8 @@ const (
 	passWithin = 3 * time.Second
 	shutWithin = 2 * time.Second
 	keptShut   = 5 * time.Second
-	// hungAfter is the silence after which the server ends the session of a process
-	// that hangs. It is longer than a statement of that process can wait for its
-	// result.
+	// hungAfter is how long a process may hang before the server ends its session. It is
+	// longer than a statement of that process can wait for its result.
 	hungAfter = 2 * keptShut
 )
 
@@ -71,7 +70,7 @@ func (g *Gate) Pass(ctx context.Context) (until time.Time, err error) {
 	for begun := time.Now(); ; {
 		p, first := g.join()
 		if first {
-			g.ask(ctx, p)
+			g.request(ctx, p)
 		}
 		select {
 		case <-p.done:
@@ -88,7 +87,7 @@ func (g *Gate) Pass(ctx context.Context) (until time.Time, err error) {
 }
 
 // join returns a request to share: one in progress, or one whose result is still
-// valid. Otherwise it returns a new one, which the caller has to make.
+// valid. Otherwise it returns a new one, which the caller has to send.
 func (g *Gate) join() (p *crossing, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,12 +105,13 @@ func (g *Gate) join() (p *crossing, first bool) {
 	return g.last, true
 }
 
-// passGate takes the lock for a moment. It returns how many microseconds it waited,
-// because the gate was not open in that time.
+// passGate acquires the lock for a moment and returns how many microseconds it waited.
+// The gate was shut during that time.
 const passGate = `WITH passed AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared($1))
 	SELECT CAST(extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000 AS BIGINT) FROM passed`
 
-func (g *Gate) ask(ctx context.Context, p *crossing) {
+// request reads from the store until when the gate stays open.
+func (g *Gate) request(ctx context.Context, p *crossing) {
 	defer close(p.done)
 	p.err = errBusyGate // in case the driver panics
 	soon, cancel := context.WithTimeout(ctx, passWithin)
@@ -154,18 +154,18 @@ func (g *Gate) Shut(ctx context.Context, do func(ctx context.Context, still func
 	}
 	err = do(alone, func() error {
 		if _, err := tx.ExecContext(alone, `SELECT 1`); err != nil {
-			return fault.Hide(fault.Unavailable, "the connection to the control store was lost while others may change the same: try again", err)
+			return fault.Hide(fault.Unavailable, "the connection to the control store was lost while other processes may have passed: try again", err)
 		}
 		return nil
 	})
 	if fault.Is(err, fault.Canceled) && alone.Err() != nil {
-		err = fault.Hide(fault.Unavailable, "deleting took too long while others wait: try again", err)
+		err = fault.Hide(fault.Unavailable, "deleting took too long while other processes wait: try again", err)
 	}
 	return err
 }
 
-// lock shuts the gate until the transaction ends. The server ends it if the
-// session is silent for too long.
+// lock shuts the gate until the transaction ends. The server ends the session if it is
+// idle for too long.
 func (g *Gate) lock(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
 		inMilliseconds(shutWithin), inMilliseconds(g.hung))
@@ -178,8 +178,8 @@ func (g *Gate) lock(ctx context.Context, tx *sql.Tx) error {
 	return g.control.db.Classify(ctx, err)
 }
 
-// settle waits until every earlier pass has expired. It waits half as long again in
-// case the server's clock is set meanwhile.
+// settle waits until every earlier pass has expired, and half of that time more in case
+// the clock of the server is set in the meantime.
 func (g *Gate) settle(ctx context.Context) error {
 	wait := time.NewTimer(g.open + g.open/2)
 	defer wait.Stop()

@@ -228,7 +228,7 @@ func TestCanceledPassKeepsOthers(t *testing.T) {
 	})
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	g.ask(left, all)
+	g.request(left, all)
 	waiting.Wait()
 	if !fault.Is(all.err, fault.Canceled) {
 		t.Errorf("the canceled caller got %v, want canceled", all.err)

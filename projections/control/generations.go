@@ -28,19 +28,19 @@ type Generation struct {
 
 func (s *Generation) fields() []any { return []any{&s.Projection, &s.Number, &s.Version, &s.State} }
 
-const spareColumns = `SELECT projection, generation, version, state FROM spares `
+const selectInactive = `SELECT projection, generation, version, state FROM spares `
 
 // Inactive returns the generations of a projection that are not active, the newest
 // first.
 func (c *Store) Inactive(ctx context.Context, projection string) ([]Generation, error) {
-	all, err := sqldb.List(ctx, c.db, (*Generation).fields, spareColumns+`WHERE projection = $1 ORDER BY generation DESC`, projection)
+	all, err := sqldb.List(ctx, c.db, (*Generation).fields, selectInactive+`WHERE projection = $1 ORDER BY generation DESC`, projection)
 	return all, err
 }
 
 // AllReady returns the generations of all projections that are ready to become
 // active.
 func (c *Store) AllReady(ctx context.Context) ([]Generation, error) {
-	all, err := sqldb.List(ctx, c.db, (*Generation).fields, spareColumns+`WHERE state = 'ready' ORDER BY projection, generation`)
+	all, err := sqldb.List(ctx, c.db, (*Generation).fields, selectInactive+`WHERE state = 'ready' ORDER BY projection, generation`)
 	return all, err
 }
 
@@ -57,9 +57,9 @@ func (c *Store) Drop(ctx context.Context, projection string, generation int) err
 	return err
 }
 
-// Activate makes a ready generation the active one. It keeps the previous one, and
-// gives up any that was kept until now. If another process gave the generation up
-// meanwhile, the error is fault.Conflict.
+// Activate makes a ready generation the active one, keeps the previous one, and gives up
+// the one that was kept before. If another process has given up the ready generation in
+// the meantime, the error is fault.Conflict.
 func (c *Store) Activate(ctx context.Context, s Generation) error {
 	err := c.transaction(ctx, 1, slices.Concat(c.settle(), []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
@@ -83,10 +83,10 @@ func (c *Store) GiveUpAll(ctx context.Context, projection string) error {
 	}, projection)
 }
 
-// transaction runs statements in one transaction, each with as many of the
-// parameters as it uses. If the last one changes fewer rows than least, nothing is
-// changed and the error is fault.Conflict.
-func (c *Store) transaction(ctx context.Context, least int64, statements []string, args ...any) error {
+// transaction runs statements in one transaction. Each statement gets only the parameters
+// that it uses. If the last one changes fewer than minimum rows, the transaction is rolled
+// back and the error is fault.Conflict.
+func (c *Store) transaction(ctx context.Context, minimum int64, statements []string, args ...any) error {
 	if c.lock != "" {
 		statements = append([]string{c.lock}, statements...)
 	}
@@ -102,8 +102,8 @@ func (c *Store) transaction(ctx context.Context, least int64, statements []strin
 				return err
 			}
 		}
-		if changed < least {
-			return fault.Errorf(fault.Conflict, "another process has changed the same generation meanwhile: try again")
+		if changed < minimum {
+			return fault.Errorf(fault.Conflict, "another process has changed the generation in the meantime: try again")
 		}
 		return nil
 	})

@@ -14,16 +14,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Claim leases names to holder, except those that others hold, and returns the names
-// it leased.
+// Claim acquires leases with the given names for holder, except those that another holder
+// has, and returns the acquired ones.
 func (c *Store) Claim(ctx context.Context, holder string, lease time.Duration, names ...string) (won map[string]bool, err error) {
 	return c.named(ctx, `INSERT INTO leases (name, holder, expires) SELECT value, $2, `+c.clock+` + $3 FROM json_each($1) WHERE true
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires WHERE leases.expires <= `+c.clock+` RETURNING name`,
 		names, holder, lease.Milliseconds())
 }
 
-// Leased returns which of the given names are leased. It saves claims that would be
-// refused. On a single node none would be, so it returns none.
+// Leased returns which of the given leases some holder has, so that callers need not try
+// to claim them. On a single node it always returns none.
 func (c *Store) Leased(ctx context.Context, names ...string) (held map[string]bool, err error) {
 	if !c.Shared() {
 		return nil, nil
@@ -42,20 +42,20 @@ func (c *Store) named(ctx context.Context, statement string, names []string, arg
 		return nil, err
 	}
 	found, err := sqldb.Column[string](ctx, c.db, statement, append([]any{string(list)}, args...)...)
-	given := make(map[string]bool, len(found))
+	set := make(map[string]bool, len(found))
 	for _, name := range found {
-		given[name] = true
+		set[name] = true
 	}
-	return given, err
+	return set, err
 }
 
-// Renew extends leases of holder and returns those that it still had.
+// Renew extends leases of holder and returns those that it had not lost.
 func (c *Store) Renew(ctx context.Context, holder string, lease time.Duration, names ...string) (held map[string]bool, err error) {
 	return c.named(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name IN (SELECT value FROM json_each($1)) AND holder = $2 RETURNING name`,
 		names, holder, lease.Milliseconds())
 }
 
-// renewOne extends a lease and reports whether holder still had it.
+// renewOne extends a lease, and reports false if holder has lost it.
 func (c *Store) renewOne(ctx context.Context, name, holder string, lease time.Duration) (held bool, err error) {
 	n, err := c.db.Exec(ctx, `UPDATE leases SET expires = `+c.clock+` + $3 WHERE name = $1 AND holder = $2`, name, holder, lease.Milliseconds())
 	return n == 1, err
@@ -103,7 +103,7 @@ func (c *Store) Alone(ctx context.Context, name string, fn func(context.Context)
 	return c.InTurn(ctx, name, 0, fn)
 }
 
-// Forever is a patience for InTurn that never ends.
+// Forever makes InTurn wait without a limit.
 const Forever = 1 << 62
 
 // InTurn runs fn under the named lease. If another process still holds it after
@@ -134,18 +134,19 @@ func (c *Store) InTurn(ctx context.Context, name string, patience time.Duration,
 	return err
 }
 
+// claimSoon claims a lease, and retries until patience is over.
 func (c *Store) claimSoon(ctx context.Context, name, holder string, patience time.Duration) error {
-	again := time.NewTicker(rebuildLease / 30)
-	defer again.Stop()
+	retry := time.NewTicker(rebuildLease / 30)
+	defer retry.Stop()
 	for begun := time.Now(); ; {
 		if won, err := c.Claim(ctx, holder, rebuildLease, name); won[name] || err != nil {
 			return err
 		}
 		if time.Since(begun) > patience {
-			return fault.Errorf(fault.Conflict, "another process is running %s: try again when it has finished", name)
+			return fault.Errorf(fault.Conflict, "another process has the lease %q: try again when it has finished", name)
 		}
 		select {
-		case <-again.C:
+		case <-retry.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -164,17 +165,17 @@ func (c *Store) keep(ctx context.Context, name, holder string, lost context.Canc
 			return
 		case <-renew.C:
 		}
-		asked := time.Now()
-		soon, cancel := context.WithTimeout(ctx, max(patience-asked.Sub(renewed), rebuildLease/6))
+		begun := time.Now()
+		soon, cancel := context.WithTimeout(ctx, max(patience-begun.Sub(renewed), rebuildLease/6))
 		held, err := c.renewOne(soon, name, holder, rebuildLease)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && held:
-			renewed = asked
+			renewed = begun
 		case err == nil || time.Since(renewed) >= patience-rebuildLease/6:
-			lost(errors.Join(fmt.Errorf("the lease of %s was lost to another process", name), err))
+			lost(errors.Join(fmt.Errorf("the lease %q was lost to another process", name), err))
 			return
 		}
 	}

@@ -24,7 +24,7 @@ import (
 type Store struct {
 	db     *sqldb.DB
 	clock  string // SQL for the time in Unix milliseconds
-	lock   string // statement that makes transactions wait for each other; "" if they do anyway
+	lock   string // statement that serializes transactions; "" if the database does so anyway
 	schema string // in the shared database
 }
 
@@ -62,8 +62,8 @@ const controlConnections = 6
 // SharedClock is the clock of PostgreSQL, in Unix milliseconds.
 const SharedClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`
 
-// OpenShared opens the store in a database. Any number of nodes may do so at once;
-// the first one creates it.
+// OpenShared opens the store in a database. Several nodes may do this at the same time;
+// the first one creates the tables.
 func OpenShared(ctx context.Context, database *sqldb.Postgres) (*Store, error) {
 	const name = "control"
 	db := database.OpenDB(name, controlConnections, nil)

@@ -12,12 +12,12 @@ import (
 	"annals/projections/tables"
 )
 
-// storeFault reports whether the store and not an event caused an error: the disk is
-// full or broken, the file is locked, the database is unreachable.
+// storeFault reports whether an error is of the store and not of an event: the disk is
+// full or broken, the file is locked, or the database is unreachable.
 func storeFault(err error) bool { return sqldb.IsStoreFault(err) || fault.Is(err, fault.Unavailable) }
 
-// logError is an error of the log. It says nothing about a read model, though both
-// may be SQLite files.
+// logError is an error of the log. If the log is an SQLite file, its errors look like
+// those of a read model.
 type logError struct{ error }
 
 func (e *logError) Unwrap() error { return e.error }
@@ -42,8 +42,9 @@ func IsCorrupt(err error) bool {
 	return sqldb.IsCorrupt(err)
 }
 
-// ofMachine are errors of the machine. They do not mean that a file is corrupt.
-var ofMachine = []error{
+// machineErrors are errors of the operating system that do not mean that a file is
+// corrupt.
+var machineErrors = []error{
 	fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
@@ -52,5 +53,5 @@ var ofMachine = []error{
 // unreachable, or the log cannot be read.
 func IsTransient(err error) bool {
 	return IsOfLog(err) || storeFault(err) && !IsCorrupt(err) || fault.Is(err, fault.Unavailable) ||
-		slices.ContainsFunc(ofMachine, func(of error) bool { return errors.Is(err, of) })
+		slices.ContainsFunc(machineErrors, func(target error) bool { return errors.Is(err, target) })
 }

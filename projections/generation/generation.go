@@ -1,5 +1,5 @@
-// Package generation makes, fills, rebuilds and opens generations: a generation is
-// one complete set of a read model's tables with its search index. It applies
+// Package generation creates, fills, rebuilds and opens generations. A generation is one
+// complete set of a read model's tables, with its search index. It applies
 // batches of events, parks those that cannot be applied, and checks that the log
 // is the one that the tables were made from.
 //
@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// BatchSize is the maximum number of events that are read from the log at once.
+	// BatchSize is the maximum number of events in one read of the log.
 	BatchSize = 2000
-	// fillEvents is how many events the tables of a rebuild get ahead of an index
-	// that takes large changes faster than many small ones.
+	// fillEvents is how many events a rebuild applies to the tables before it updates an
+	// index that is faster with large changes.
 	fillEvents = 20_000
 )
 
@@ -45,9 +45,9 @@ type Generation struct {
 
 	parked   map[string]bool // blocked streams
 	position events.Position
-	leading  bool            // this process holds the lock and knows the position of the tables
+	leading  bool            // this process has the lock, and position is that of the tables
 	applied  events.Position // of the tables, which the index follows
-	known    time.Time       // when the log was last checked
+	checked  time.Time       // when the log was last checked
 
 	reads sync.WaitGroup // reads in progress
 }
@@ -60,7 +60,7 @@ func New(ctx context.Context, log *events.Log, p readmodel.Projection, home tabl
 	}
 	g := &Generation{Projection: p, log: log, store: s, logger: logger.With("projection", p.Name())}
 	if err := g.reload(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint of %s: %w", p.Name(), err), s.Close())
+		return nil, errors.Join(fmt.Errorf("read the checkpoint of %s: %w", p.Name(), err), s.Close())
 	}
 	return g, nil
 }
@@ -76,16 +76,15 @@ func (g *Generation) reload(ctx context.Context) (err error) {
 	if f, ok := g.Projection.(readmodel.Follower); ok && err == nil {
 		var second events.Position
 		second, err = f.Position(ctx, g.store)
-		// Applying an event again changes nothing.
+		// Applying events twice is harmless.
 		g.position = min(g.position, second)
 	}
 	g.applied = g.position
 	return err
 }
 
-// Lead reports whether this process leads: it holds the lock of the tables and knows
-// their position. A new leader reads the position from the tables, because another
-// process has written them.
+// Lead reports whether this process leads: it has the lock of the tables and has read
+// their position since, because the previous leader has written them.
 func (g *Generation) Lead(ctx context.Context) (leads bool, err error) {
 	leads, err = g.store.TryLock(ctx)
 	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
@@ -140,12 +139,12 @@ func (g *Generation) Step(ctx context.Context) (more bool, err error) {
 	if err := g.MustLead(ctx); err != nil {
 		return false, err
 	}
-	asked := time.Now()
+	begun := time.Now()
 	b := g.read(ctx, g.applied, math.MaxInt64)
 	if b.err != nil || b.through <= g.applied {
 		return false, b.err
 	}
-	if err := g.stillThisLog(ctx, asked); err != nil {
+	if err := g.stillThisLog(ctx, begun); err != nil {
 		return false, err
 	}
 	return len(b.events) > 0, g.apply(ctx, b)
@@ -162,11 +161,11 @@ func (g *Generation) apply(ctx context.Context, b batch) (err error) {
 	return nil
 }
 
-// Flush brings the search index, if there is one, to the position of the tables.
+// Flush updates the search index, if there is one, to the position of the tables.
 func (g *Generation) Flush(ctx context.Context) error {
 	if f, ok := g.Projection.(readmodel.Follower); ok {
 		if err := f.Flush(ctx, g.store, g.applied); err != nil {
-			return fmt.Errorf("search index of %s: %w", g.Name(), err)
+			return fmt.Errorf("update the search index of %s: %w", g.Name(), err)
 		}
 	}
 	g.position = g.applied
@@ -181,7 +180,7 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 	}
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), g.position
-	g.applied = from // apply again what the index may lack
+	g.applied = from // the index may lack the events after that
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(ahead)
@@ -213,8 +212,7 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 	return nil
 }
 
-// flushEvery is how many events the tables may be ahead of their index while
-// nobody reads it.
+// flushEvery returns how many events the tables may be ahead of an index without readers.
 func (g *Generation) flushEvery() events.Position {
 	if p, ok := g.Projection.(readmodel.Indexed); ok && p.Fills() {
 		return fillEvents
@@ -222,8 +220,8 @@ func (g *Generation) flushEvery() events.Position {
 	return 0
 }
 
-// readAhead sends the batches after one position and up to another, until ctx ends.
-// The last batch ends at the position where it begins.
+// readAhead sends the batches after one position and up to another, until ctx ends. If
+// the log ends before that, the last batch is empty.
 func (g *Generation) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
 	for more := after < to; more; {
 		b := g.read(ctx, after, to)
@@ -253,7 +251,7 @@ func (g *Generation) DoDeferred(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	if more, err = d.Later(ctx, g.store); err != nil {
-		return false, fmt.Errorf("deferred work of %s: %w", g.Name(), err)
+		return false, fmt.Errorf("do the deferred work of %s: %w", g.Name(), err)
 	}
 	return more, nil
 }
@@ -262,11 +260,10 @@ func (g *Generation) DoDeferred(ctx context.Context) (more bool, err error) {
 // Options.
 func (g *Generation) Number() int { return g.number }
 
-// Position returns the position up to which the generation, its index included,
-// holds everything.
+// Position returns the position up to which the tables and the index are up to date.
 func (g *Generation) Position() events.Position { return g.position }
 
-// Applied returns the position up to which the tables hold everything.
+// Applied returns the position up to which the tables are up to date.
 func (g *Generation) Applied() events.Position { return g.applied }
 
 // Store returns the tables.
@@ -284,8 +281,8 @@ func (g *Generation) Leads() bool { return g.leading }
 // Invalidate makes the next call of Lead read the tables again.
 func (g *Generation) Invalidate() { g.leading = false }
 
-// TryLock reports whether this process holds the lock of the tables, and takes it
-// if no other process does.
+// TryLock acquires the lock of the tables unless another process has it, and reports
+// whether this process has it.
 func (g *Generation) TryLock(ctx context.Context) (held bool, err error) { return g.store.TryLock(ctx) }
 
 // Yield gives up the lock, so another process may lead.

@@ -73,10 +73,10 @@ func (g *Generation) holds(ctx context.Context, last seen) error {
 // and starting a log takes longer.
 const trusted = time.Second
 
-// stillThisLog returns ErrLogMismatch if a batch that was requested at the given
-// time may be from a different log, because it was restored while the server ran.
-func (g *Generation) stillThisLog(ctx context.Context, asked time.Time) error {
-	if time.Since(g.known) > trusted {
+// stillThisLog returns ErrLogMismatch if a batch whose read began at the given time may be
+// from a different log, because the log was restored while the server ran.
+func (g *Generation) stillThisLog(ctx context.Context, begun time.Time) error {
+	if time.Since(g.checked) > trusted {
 		_, last, err := g.lastSeen(ctx)
 		if err == nil {
 			err = g.holds(ctx, last)
@@ -85,7 +85,7 @@ func (g *Generation) stillThisLog(ctx context.Context, asked time.Time) error {
 			return err
 		}
 	}
-	g.known = asked
+	g.checked = begun
 	return nil
 }
 

@@ -21,9 +21,8 @@ type Options struct {
 	Control *control.Store
 	Tables  tables.Home // of the read models, one for each projection and generation
 	Search  searchindex.Store
-	// Own is set if this node shares the other read models with other nodes but has
-	// its own search index. It locates the passages then. Nil means that they are
-	// with the other read models.
+	// Own locates the passages if nodes share the other read models and each has its own
+	// search index. If it is nil, the passages are with the other read models.
 	Own    *Own
 	Logger *slog.Logger
 }
@@ -57,9 +56,9 @@ func IsIndexed(p readmodel.Projection) bool {
 	return ok
 }
 
-// Open opens the active generation. One that is missing, corrupt or unreadable is
-// replaced by a new one. aged reports whether it is of an older version. Nodes that
-// start at the same time take turns.
+// Open opens the active generation. If it is missing, corrupt or unreadable, Open replaces
+// it by an empty one. aged reports whether it is of an older version. If several nodes
+// start at the same time, they do this one after another.
 func (o Options) Open(ctx context.Context, p readmodel.Projection) (g *Generation, aged bool, err error) {
 	if !o.ControlOf(p.Name()).Shared() {
 		return o.openHere(ctx, p)
@@ -75,7 +74,7 @@ func (o Options) openHere(ctx context.Context, p readmodel.Projection) (g *Gener
 	o.RemoveGivenUp(ctx, p)
 	version, number, err := o.toServe(ctx, p)
 	if err != nil {
-		return nil, false, fmt.Errorf("generation of %s: %w", p.Name(), err)
+		return nil, false, fmt.Errorf("find the active generation of %s: %w", p.Name(), err)
 	}
 	if number > 0 && Readable(p, version) {
 		g, err := o.OpenExisting(ctx, p, number)
@@ -119,12 +118,12 @@ func (o Options) replaceActive(ctx context.Context, p readmodel.Projection) (*Ge
 	if err == nil {
 		err = o.remove(ctx, p, number) // from an interrupted start
 	}
-	if fault.Is(err, fault.Unavailable) { // the new generation can serve all the same
+	if fault.Is(err, fault.Unavailable) { // the new generation does not need that
 		o.Logger.Warn("the search index of an earlier generation may not have been removed", "projection", p.Name(), "generation", number, "error", err)
 		err = nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("next generation of %s: %w", p.Name(), err)
+		return nil, fmt.Errorf("prepare the next generation of %s: %w", p.Name(), err)
 	}
 	g, err := o.OpenIndexed(ctx, p, number)
 	if err != nil {
@@ -132,7 +131,7 @@ func (o Options) replaceActive(ctx context.Context, p readmodel.Projection) (*Ge
 	}
 	failpoint.Here(failpoint.GenerationCreated)
 	if err := o.ControlOf(p.Name()).Replace(ctx, p.Name(), p.Version(), number); err != nil {
-		return nil, errors.Join(fmt.Errorf("generation of %s: %w", p.Name(), err), g.Close())
+		return nil, errors.Join(fmt.Errorf("activate generation %d of %s: %w", number, p.Name(), err), g.Close())
 	}
 	failpoint.Here(failpoint.GenerationRecorded)
 	o.RemoveGivenUp(ctx, p)

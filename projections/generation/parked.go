@@ -19,12 +19,12 @@ type ParkedEvent struct {
 	Revision int64
 	Reason   string
 	Type     string
-	Time     time.Time // of the event; zero where it cannot be read
+	Time     time.Time // of the event; zero if it cannot be read
 }
 
-// Parked returns up to limit events after a position that are parked in the active
-// generation of a read model, and the number of further ones. They are of one
-// stream, or of all if stream is empty.
+// Parked returns up to limit parked events after a position in the active generation of a
+// read model, and the number of further ones. If stream is not empty, it returns only
+// events of that stream.
 func (o Options) Parked(ctx context.Context, name, stream string, after events.Position, limit int) (page []ParkedEvent, more int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -36,14 +36,14 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 	}
 	db, err := o.HomeOf(p).View(ctx, NameOf(p, number))
 	if err != nil {
-		return nil, 0, fmt.Errorf("parked events of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read the parked events of %s: %w", name, err)
 	}
 	defer db.Close()
-	const those = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`
+	const matching = `FROM parked WHERE position > $1 AND ($2 = '' OR stream = $2)`
 	page, err = sqldb.List(ctx, db, func(e *ParkedEvent) []any { return []any{&e.Position, &e.Stream, &e.Revision, &e.Reason} },
-		`SELECT position, stream, revision, reason `+those+` ORDER BY position LIMIT CAST($3 AS INTEGER)`, after, stream, limit)
+		`SELECT position, stream, revision, reason `+matching+` ORDER BY position LIMIT CAST($3 AS INTEGER)`, after, stream, limit)
 	if err == nil && len(page) == limit {
-		err = db.QueryRowContext(ctx, `SELECT count(*) `+those, page[limit-1].Position, stream).Scan(&more)
+		err = db.QueryRowContext(ctx, `SELECT count(*) `+matching, page[limit-1].Position, stream).Scan(&more)
 	}
 	for i := 0; i < len(page) && err == nil; i++ {
 		var e events.Event
@@ -51,7 +51,7 @@ func (o Options) Parked(ctx context.Context, name, stream string, after events.P
 		page[i].Type, page[i].Time = e.Type, e.Metadata.Time
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("parked events of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read the parked events of %s: %w", name, err)
 	}
 	return page, more, nil
 }
@@ -73,7 +73,7 @@ func (o Options) CanRetry(ctx context.Context, name, stream string) (bool, error
 		case err != nil:
 			return false, err
 		case !found:
-			return false, fmt.Errorf("read a parked event of %s: the log holds none at position %d", name, at)
+			return false, fmt.Errorf("read a parked event of %s: the log has no event at position %d", name, at)
 		case e.Err == nil:
 			return true, nil
 		}

@@ -12,9 +12,9 @@ import (
 	"annals/projections/readmodel"
 )
 
-// Rebuild fills the next generation of a read model, up to the head of the log at
-// the time of the call, and leaves it ready. It continues an interrupted rebuild and
-// does not change the active generation. It reports its position to progress, unless that is nil.
+// Rebuild fills the next generation of a read model up to the head that the log had when
+// it was called, and leaves it ready. It continues an interrupted rebuild, and does not
+// change the active generation. It reports its position to progress, unless that is nil.
 func (o Options) Rebuild(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func
 		}
 		generation = s.Number
 		if s.State == control.Ready {
-			return nil // and waits to be activated
+			return nil // a server will activate it
 		}
 		if err := o.Fill(ctx, p, s, progress); err != nil {
 			return fmt.Errorf("rebuild %s: %w", p.Name(), err)
@@ -111,7 +111,7 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 			return s, err
 		}
 	}
-	if err := o.remove(ctx, p, s.Number); err != nil { // a control.db that was lost may have recorded it
+	if err := o.remove(ctx, p, s.Number); err != nil { // a lost control.db may have recorded tables with this number
 		return s, err
 	}
 	err = o.ControlOf(p.Name()).Save(ctx, s)
@@ -119,14 +119,14 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 	return s, err
 }
 
-// Fill brings a generation to the head of the log at the time of the call. It gives
-// up a corrupt generation, and the next rebuild starts again.
+// Fill applies the log to a generation, up to the head when it was called. It gives up a
+// corrupt generation, so that the next rebuild starts from the beginning.
 func (o Options) Fill(ctx context.Context, p readmodel.Projection, s control.Generation, progress func(done, head events.Position)) error {
 	g, err := o.OpenTables(ctx, p, s.Number)
 	corrupt := err != nil && !IsTransient(err)
 	if err == nil {
 		err = errors.Join(g.Fill(ctx, progress), g.Close())
-		corrupt = IsCorrupt(err) // in a part that was not checked when it was opened
+		corrupt = IsCorrupt(err) // in a part that is not checked on opening
 	}
 	if corrupt && ctx.Err() == nil {
 		err = errors.Join(err, o.GiveUp(ctx, p, s))
@@ -134,8 +134,7 @@ func (o Options) Fill(ctx context.Context, p readmodel.Projection, s control.Gen
 	return err
 }
 
-// Fill brings the generation to the head of the log at the time of the call and
-// creates its indexes. It reports its position to progress, unless that is nil.
+// Fill applies the log up to the head when it was called, and creates the indexes. It reports its position to progress, unless that is nil.
 func (g *Generation) Fill(ctx context.Context, progress func(done, head events.Position)) error {
 	head, err := g.log.Head(ctx)
 	if err != nil {
@@ -170,8 +169,8 @@ func (o Options) GiveUp(ctx context.Context, p readmodel.Projection, s control.G
 	return nil
 }
 
-// RemoveGivenUp deletes the tables of generations that were given up. If that fails
-// they only take space, and the next call retries.
+// RemoveGivenUp deletes the tables of generations that were given up. If that fails, they
+// only use disk space until the next call.
 func (o Options) RemoveGivenUp(ctx context.Context, p readmodel.Projection) {
 	all, err := o.ControlOf(p.Name()).Inactive(ctx, p.Name())
 	for _, s := range all {
@@ -191,8 +190,8 @@ func (o Options) RemoveGivenUp(ctx context.Context, p readmodel.Projection) {
 	}
 }
 
-// Back makes the generation that was active before the last rebuild ready again. It
-// fails if its tables or its index are missing or corrupt.
+// Back makes the kept generation, which was active before the last rebuild, ready again.
+// It fails if the tables or the index are missing or corrupt.
 func (o Options) Back(ctx context.Context, name string) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {

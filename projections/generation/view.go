@@ -10,8 +10,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// PositionOf returns the position of a generation, its index included, and the
-// number of its parked events.
+// PositionOf returns the position up to which a generation and its index are up to date,
+// and the number of parked events.
 func (o Options) PositionOf(ctx context.Context, p readmodel.Projection, generation int) (at events.Position, parked int, err error) {
 	tables, err := o.HomeOf(p).View(ctx, NameOf(p, generation))
 	if err != nil {

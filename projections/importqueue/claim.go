@@ -43,8 +43,8 @@ func (d *dispatch) next(ctx context.Context) []owned {
 
 // gather waits for more slots to be freed before the next poll.
 func (d *dispatch) gather(ctx context.Context) {
-	late := time.NewTimer(gatherPlaces)
-	defer late.Stop()
+	timeout := time.NewTimer(gatherSlots)
+	defer timeout.Stop()
 	for {
 		d.mu.Lock()
 		enough := d.answered >= d.Workers/4
@@ -53,7 +53,7 @@ func (d *dispatch) gather(ctx context.Context) {
 			select {
 			case <-d.freed:
 				continue
-			case <-late.C:
+			case <-timeout.C:
 			case <-ctx.Done():
 			}
 		}
@@ -101,8 +101,8 @@ func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
 	owners = slices.DeleteFunc(owners, func(owner string) bool { return rooms[owner] == 0 })
 	for i := 0; i < len(owners) && err == nil; i++ {
 		owner, some := owners[i], []Task(nil)
-		most := min(rooms[owner], max(1, share(left, len(owners)-i)))
-		if some, err = d.claimOf(ctx, owner, most); len(some) > 0 {
+		limit := min(rooms[owner], max(1, share(left, len(owners)-i)))
+		if some, err = d.claimOf(ctx, owner, limit); len(some) > 0 {
 			d.last = owner
 		}
 		left -= len(some)
@@ -163,7 +163,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task,
 	}
 }
 
-// takenOf returns an upper bound of the files of a user that are taken.
+// takenOf returns the maximum number of files of a user that may be claimed already.
 func (d *dispatch) takenOf(owner string) (taken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -37,8 +37,8 @@ type Queue struct {
 	Holder  string // names this process among others
 	Workers int    // maximum number of unacknowledged messages of one user
 	// Room, if set, returns how many more messages are useful now for a user who has
-	// held of at most most messages. It is called often.
-	Room   func(owner string, held, most int) int
+	// held of at most limit messages. It is called often.
+	Room   func(owner string, held, limit int) int
 	Logger *slog.Logger
 
 	mu      sync.Mutex
@@ -54,19 +54,18 @@ type Task struct {
 
 func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File) }
 
-// The files of a process that died are claimed by another within leaseTime and
-// lookEvery. With the polls for its files and the turns of users this takes at most
-// 30 s.
+// The files of a process that was killed are claimed by another one after leaseTime and
+// lookEvery, which with polling and the turns of users is at most 30 s.
 const (
 	leaseTime  = 20 * time.Second
 	renewEvery = 5 * time.Second
 	// retryAfter is the pause before a file is retried that was returned or that
 	// another node holds.
 	retryAfter = time.Second
-	lookEvery  = 2500 * time.Millisecond // for leases of processes that died
-	// gatherPlaces is how long freed slots are gathered while others are taken,
-	// because a poll for each would cost four round trips per file.
-	gatherPlaces = 20 * time.Millisecond
+	lookEvery  = 2500 * time.Millisecond // how often to look for leases of killed processes
+	// gatherSlots is how long to wait for more slots to be freed before the next poll. A
+	// poll for each slot would cost four round trips per file.
+	gatherSlots = 20 * time.Millisecond
 	// manyUsers is how many users may use all their slots. Others have one message
 	// each, up to mostUsers.
 	manyUsers = 8
@@ -104,8 +103,8 @@ func (q *Queue) Close() error {
 type claim struct {
 	cancel context.CancelFunc // of the message's context; nil once the message was acknowledged
 	owner  string
-	// back means that the message was returned. Later ones of its user wait for it,
-	// which keeps their order.
+	// back means that the message was returned. Later messages of its user wait for it, so
+	// that files keep their order.
 	back bool
 	// An acknowledged claim is dropped at a time or, if the import is done, when the
 	// read model has passed the event of that. passed is a position of the log at or
@@ -172,13 +171,13 @@ type owned struct {
 	owner string
 }
 
-// outgoing makes messages of claimed tasks, and renews their leases from then on.
+// outgoing returns the messages of claimed tasks, whose leases are renewed from then on.
 func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
 	all := make([]outgoing, len(tasks))
 	for i, t := range tasks {
 		payload, err := json.Marshal(t.Task)
 		if err != nil {
-			panic("projections: a task cannot be encoded: " + err.Error())
+			panic("importqueue: a task cannot be encoded: " + err.Error())
 		}
 		// The import continues while the queue is being closed, until the worker
 		// stops it.
@@ -219,6 +218,7 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 	})
 }
 
+// giveBack releases the lease of a file, which is then retried.
 func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
 	o.cancel()
 	if err := d.Control.Release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {

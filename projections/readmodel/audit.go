@@ -48,8 +48,8 @@ var NotAudited = map[string]string{
 	"FileImported":     "the import of the document says so",
 }
 
-// record is the entry that an event adds to the trail. Fields that it does not set
-// are taken from the last entry of the same subject.
+// record is the entry that an event adds to the trail. Empty fields are copied from the
+// last entry of the same subject.
 type record struct {
 	thing, place string
 	name, parent *string
@@ -78,8 +78,7 @@ func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	return tx.Exec(ctx, `UPDATE entries SET place = $2 WHERE thing = $1`, r.thing, r.place)
 }
 
-// addEntry adds a row. Missing values are taken from the last row of the same
-// subject.
+// addEntry adds a row. Missing values are copied from the last row of the same subject.
 const addEntry = `INSERT INTO entries (position, time, id, type, actor, via, correlation, thing, place, name, old_name, parent, old_parent, file, detail)
 	SELECT $1, $2, $3, $4, $5, $6, $7, $8, coalesce(nullif($9, ''), last.place, ''),
 		coalesce($10, last.name, ''), coalesce(last.name, ''), coalesce($11, last.parent, ''), coalesce(last.parent, ''), $12, $13

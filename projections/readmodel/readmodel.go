@@ -1,5 +1,5 @@
-// Package readmodel folds events into read models. Each has its file, which
-// registers it; package passages has the one for searched texts. Read models can be
+// Package readmodel folds events into read models. Each read model is in a file that
+// registers it; the one for searched texts is in package passages. Read models can be
 // deleted and rebuilt from the log.
 //
 // It imports events, events/sqldb and the port of the search index. Loops,
@@ -18,7 +18,7 @@ import (
 type Projection interface {
 	// Name is also the name of its SQL in schema and of its files.
 	Name() string
-	// Version has to be raised whenever the same events may give other tables. The
+	// Version has to be raised whenever the same events may lead to different tables. The
 	// read model is then rebuilt.
 	Version() int
 	// Oldest is the oldest version whose tables can still be read and written. They
@@ -48,18 +48,18 @@ type Tx interface {
 // Row is the row that a query found, or the error if it found none.
 type Row = sqldb.Row
 
-// Queryer reads rows. It is a Tx or the DB of a Runner.
+// Queryer reads rows. A Tx and the DB of a Runner implement it.
 type Queryer = sqldb.Queryer
 
-// Follower is a Projection with an index in addition to its tables. The index is
-// brought to the position of the tables after each batch.
+// Follower is a Projection with an index in addition to its tables. The index is updated
+// to the position of the tables after each batch.
 type Follower interface {
 	Projection
-	// Position returns the position up to which the index holds everything, or an
-	// error if it lacks what the tables have recorded.
+	// Position returns the position up to which the index is up to date, or an error if
+	// that is less than what the tables have recorded for it.
 	Position(ctx context.Context, tables Tables) (events.Position, error)
-	// Flush brings the index to through, the position of the tables. The remaining
-	// work is stored in the tables, so a crash loses nothing.
+	// Flush updates the index to through, the position of the tables. The tables record
+	// the changes that the index still lacks, so a crash loses none.
 	Flush(ctx context.Context, tables Tables, through events.Position) error
 	Close() error
 }
@@ -82,11 +82,11 @@ type Indexed interface {
 	Index() searchindex.Engine
 	// Postpone defers work that would delay new documents.
 	Postpone(ctx context.Context, tables Tables) error
-	// Fills reports whether the index takes large changes faster than many small
-	// ones while it has no readers.
+	// Fills reports whether the index is faster with large changes than with many small
+	// ones, which matters while it has no readers.
 	Fills() bool
-	// Reached returns a query of the tables for the position up to which the index
-	// holds everything, too, and for the number of parked events.
+	// Reached returns a query of the tables for the position up to which tables and index
+	// are up to date, and for the number of parked events.
 	Reached() string
 }
 

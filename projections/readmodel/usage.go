@@ -12,10 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage is the read model of the space that users and folders use, by stored content
-// and its uploader, and by imports in progress. It keeps sums, because every upload
-// and every extracted file reads them. A sum changes by the same condition as its
-// rows.
+// Usage is the read model of the space that users and folders use, by stored content and
+// by imports in progress. It stores sums, because every upload and every extracted file
+// reads them. Each sum changes under the same condition as the rows that it sums up.
 type Usage struct{}
 
 func init() {
@@ -152,7 +151,7 @@ func (Usage) file(ctx context.Context, tx Tx, id, by, at string, d events.Docume
 // it is swept.
 const addDeleted = `ON CONFLICT (owner, hour) DO UPDATE SET deleted = unswept.deleted + excluded.deleted`
 
-// hour is the hour of a time as stamp writes it.
+// hour returns the hour of a time in the format of stamp.
 func hour(at string) string { return at[:len("2006-01-02T15")] }
 
 // revise adds content to an existing document.
@@ -168,8 +167,8 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 	)
 }
 
-// moveDocument takes a document's sums with it. A document that is moved into a
-// deleted folder is removed.
+// moveDocument moves a document and its share of the sums. A document that is moved into
+// a deleted folder is removed.
 func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.UUID) error {
 	const moved = `(SELECT folder, bytes FROM documents WHERE id = $1 AND folder <> $2) d`
 	return errors.Join(
@@ -182,24 +181,24 @@ func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.U
 	)
 }
 
-// remove removes the documents for which a condition with arguments holds, at a
-// time. with comes before the statements. The space that they used counts until it
-// is swept.
+// remove removes the documents that match a condition with arguments. with is a common
+// table expression for all statements. The space that the documents used counts until it
+// is swept, which depends on the time at.
 func (Usage) remove(ctx context.Context, tx Tx, at, with, condition string, args ...any) error {
-	these := `SELECT id FROM documents WHERE ` + condition
+	matching := `SELECT id FROM documents WHERE ` + condition
 	err := tx.Exec(ctx, with+fmt.Sprintf(`INSERT INTO unswept (owner, hour, failed, deleted) SELECT owner, $%d, 0, sum(size) FROM contents
-		WHERE document IN (`+these+`) GROUP BY owner `+addDeleted, len(args)+1), append(slices.Clone(args), hour(at))...)
+		WHERE document IN (`+matching+`) GROUP BY owner `+addDeleted, len(args)+1), append(slices.Clone(args), hour(at))...)
 	if err != nil {
 		return err
 	}
 	for _, query := range []string{
-		`UPDATE users SET bytes = users.bytes - x.bytes FROM (SELECT owner, sum(size) AS bytes FROM contents WHERE document IN (` + these + `) GROUP BY owner) x WHERE users.principal = x.owner`,
+		`UPDATE users SET bytes = users.bytes - x.bytes FROM (SELECT owner, sum(size) AS bytes FROM contents WHERE document IN (` + matching + `) GROUP BY owner) x WHERE users.principal = x.owner`,
 		`UPDATE users SET documents = users.documents - x.n FROM (SELECT owner, count(*) AS n FROM documents WHERE ` + condition + ` GROUP BY owner) x WHERE users.principal = x.owner`,
 		`UPDATE spaces SET bytes = spaces.bytes - x.bytes, documents = spaces.documents - x.n
-			FROM (SELECT f.space, sum(d.bytes) AS bytes, count(*) AS n FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id IN (` + these + `) GROUP BY f.space) x WHERE spaces.space = x.space`,
+			FROM (SELECT f.space, sum(d.bytes) AS bytes, count(*) AS n FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id IN (` + matching + `) GROUP BY f.space) x WHERE spaces.space = x.space`,
 		`UPDATE folders SET bytes = folders.bytes - x.bytes, documents = folders.documents - x.n
 			FROM (SELECT folder, sum(bytes) AS bytes, count(*) AS n FROM documents WHERE ` + condition + ` GROUP BY folder) x WHERE folders.id = x.folder`,
-		`DELETE FROM contents WHERE document IN (` + these + `)`,
+		`DELETE FROM contents WHERE document IN (` + matching + `)`,
 		`DELETE FROM documents WHERE ` + condition,
 	} {
 		if err := tx.Exec(ctx, with+query, args...); err != nil {
@@ -229,8 +228,8 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 		job, d.File, d.Size, makes, IDText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
 }
 
-// workSpace is the key in spaces of work w, in a folder f or in none. It is NULL for
-// an unknown folder.
+// workSpace is SQL for the key in spaces of a file w that is being imported into the
+// folder f, if that exists. It is NULL for an unknown folder.
 const workSpace = `CASE WHEN w.under = '' OR f.space = '' THEN '/' || w.space ELSE f.space END`
 
 // begin counts the files of a job for its user.
@@ -268,8 +267,8 @@ func (Usage) end(ctx context.Context, tx Tx, job string, file int) error {
 	)
 }
 
-// Counting leaves out empty spaces, because events that are applied again may not
-// leave any.
+// Counting leaves out empty spaces: whether there is a row for one depends on which events
+// were applied twice.
 func (Usage) Counting() map[string]string {
 	return map[string]string{"spaces": `bytes <> 0 OR documents <> 0`}
 }

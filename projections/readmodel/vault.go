@@ -91,7 +91,7 @@ func (v Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// own makes a principal, if given, an owner that sharing does not replace.
+// own makes a principal an owner, unless it is empty. Sharing does not change owners.
 func (Vault) own(ctx context.Context, tx Tx, folder uuid.UUID, owner events.Principal) error {
 	if owner == "" {
 		return nil
@@ -120,9 +120,9 @@ func (Vault) share(ctx context.Context, tx Tx, d events.FolderShared) error {
 	return nil
 }
 
-// Below is the common table of a folder ($1), which need not exist, and all folders
-// under it. The id comes from a column, so that every engine compares it by its
-// bytes.
+// Below is the common table expression of a folder ($1), even if it does not exist, and
+// all folders below it. The id comes from a column, so that every database compares it by
+// its bytes.
 const Below = `WITH RECURSIVE below (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
 
 // empty marks a folder and all below it as deleted, which hides their documents,
@@ -172,7 +172,7 @@ func (v Vault) Later(ctx context.Context, tables Tables) (more bool, err error) 
 	})
 }
 
-// stamp writes a time as read models keep it: sortable, UTC, microseconds.
+// stamp returns a time in the format of read models: sortable, UTC, microseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // IDText returns an id as text, or "" for uuid.Nil.

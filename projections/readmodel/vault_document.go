@@ -53,27 +53,27 @@ func labelled(ctx context.Context, tx Tx, e events.Event) error {
 	return tx.Exec(ctx, `UPDATE labels SET position = $1 WHERE position < $1`, int64(e.Position))
 }
 
-// file adds a document, unless its folder was deleted meanwhile. It reads nothing,
-// so many documents are filed in one round trip. Tags and terms are inserted before
+// file adds a document, unless its folder was deleted in the meantime. It reads no rows,
+// so many documents are added in one round trip. Tags and terms are inserted before
 // the document, and only if it does not exist.
 func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d events.DocumentImported) error {
-	const lives = `NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
+	const notDeleted = `NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
 	folder := d.Folder.String()
 	for _, tag := range d.Tags {
-		err := tx.Exec(ctx, `INSERT INTO tags (tag, document) SELECT $3, $1 WHERE `+lives+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, tag)
+		err := tx.Exec(ctx, `INSERT INTO tags (tag, document) SELECT $3, $1 WHERE `+notDeleted+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, tag)
 		if err != nil {
 			return err
 		}
 	}
 	for _, term := range NameTerms(d.Name) {
-		err := tx.Exec(ctx, `INSERT INTO name_terms (folder, term, document) SELECT $2, $3, $1 WHERE `+lives+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, term)
+		err := tx.Exec(ctx, `INSERT INTO name_terms (folder, term, document) SELECT $2, $3, $1 WHERE `+notDeleted+` AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) ON CONFLICT DO NOTHING`, id, folder, term)
 		if err != nil {
 			return err
 		}
 	}
 	return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, look, title, description, media_type, sha256, size, pages, version, content,
 			owner, created_at, updated_at, tags, change, changed_by, text_stream)
-		SELECT $1, $2, $3, $4, $16, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+lives+` ON CONFLICT (id) DO NOTHING`,
+		SELECT $1, $2, $3, $4, $16, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+notDeleted+` ON CONFLICT (id) DO NOTHING`,
 		id, folder, d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
 		string(e.Metadata.Actor), stamp(e.Metadata.Time), JSONText(d.Tags), d.TextStream, lookalike.Key(d.Name))
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The least numbers of letters of words that may have one wrong letter, or two.
+// Minimum lengths in letters of words that may have one wrong letter, and two.
 const (
 	OneTypo  = 5
 	TwoTypos = 9

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// feedbackModels is the number of best passages from which Expand takes terms.
+	// feedbackModels is the number of best passages whose terms Expand uses.
 	feedbackModels = 5
-	// feedbackPower discounts passages that score lower than the best: one with nine
-	// tenths of its score counts a third.
+	// feedbackPower discounts passages with a lower score than the best one: a passage
+	// with 90 % of its score counts about a third.
 	feedbackPower = 10
 	// feedbackTerms is the number of terms that Expand returns, from which an engine
 	// may choose.

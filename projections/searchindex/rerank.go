@@ -6,8 +6,8 @@ import (
 	"annals/projections/searchindex/bm25"
 )
 
-// Candidates is how many of an engine's best hits to rerank. On the development
-// collections, more change little.
+// Candidates is how many of the best hits of an engine to rerank. On the development
+// collections, more candidates change little.
 const Candidates = 40
 
 // Candidate is a hit with the texts of its passage.
@@ -16,8 +16,8 @@ type Candidate struct {
 	Title, Section, Text string
 }
 
-// The most that each property of a passage adds to its score, as a share of the
-// score of the best hit.
+// The maximum that each property of a passage adds to its score, as a share of the score
+// of the best hit.
 const (
 	pairShare    = 0.3 // all adjacent words of the query are adjacent in it
 	windowShare  = 0.4 // all words of the query occur within windowTerms terms
@@ -109,7 +109,7 @@ func (r *reranking) number(to []int32, text string) []int32 {
 	return to
 }
 
-// setWeights gives every term a weight by its rareness in titles and texts.
+// setWeights weights every term by its rareness in titles and texts.
 func (r *reranking) setWeights() {
 	found := make([]int, len(r.vocabulary))
 	last := make([]int, len(r.vocabulary))

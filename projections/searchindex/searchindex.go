@@ -36,7 +36,7 @@ type Batch struct {
 	Position events.Position
 }
 
-// Query selects passages. Empty fields do not limit it, except Granted.
+// Query selects passages. An empty field does not restrict it, except Granted.
 type Query struct {
 	Text string
 	// More are further terms, which raise the score of passages that Text finds.
@@ -74,7 +74,7 @@ func CompareHits(a, b Hit) int {
 
 // ErrDamaged is wrapped by errors that mean that an index is corrupt and has to be
 // rebuilt.
-var ErrDamaged = errors.New("it is damaged")
+var ErrDamaged = errors.New("it is corrupt")
 
 // Engine keeps passages and finds them.
 //
@@ -106,7 +106,7 @@ type Engine interface {
 	Close() error
 }
 
-// Filler is an Engine that applies many changes at once faster than batch by batch.
+// Filler is an Engine that is faster with a few large changes than with many batches.
 type Filler interface {
 	Engine
 	// Fill is like Apply, but without a position. The change is durable once Settle
@@ -123,6 +123,6 @@ type Filler interface {
 type Remote interface {
 	Engine
 	// Unreachable returns an error of kind fault.Unavailable while the server does
-	// not respond. A search then fails at once with that error.
+	// not respond. Searches then fail immediately with that error.
 	Unreachable() error
 }

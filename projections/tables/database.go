@@ -78,8 +78,7 @@ func (d *Database) View(ctx context.Context, generation string) (*Reader, error)
 }
 
 var (
-	// readerSettings turn off JIT compilation, which takes longer than these
-	// queries.
+	// readerSettings turn off JIT compilation, which would take longer than these queries.
 	readerSettings = map[string]string{"jit": "off"}
 	// SessionSettings let the server end the session of a host that vanished, and
 	// release its lock, after about 15 s.
@@ -96,7 +95,7 @@ const postgresReaders = 4
 
 // Open is Home.Open.
 func (d *Database) Open(ctx context.Context, generation, model string) (Store, error) {
-	if err := d.make(ctx, generation, model); err != nil {
+	if err := d.create(ctx, generation, model); err != nil {
 		return nil, fmt.Errorf("open read model %s: %w", d.Describe(generation), sqldb.Classify(err))
 	}
 	name := schemaOf(generation)
@@ -109,9 +108,9 @@ func (d *Database) Open(ctx context.Context, generation, model string) (Store, e
 	}, nil
 }
 
-// make creates the tables of a generation if they do not exist. Processes that do so
-// at the same time wait for each other.
-func (d *Database) make(ctx context.Context, generation, model string) error {
+// create creates the tables of a generation if they do not exist. Processes that do so at
+// the same time wait for each other.
+func (d *Database) create(ctx context.Context, generation, model string) error {
 	text, err := tablesOf(postgresSQL, model)
 	if err != nil {
 		return err

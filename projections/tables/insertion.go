@@ -28,8 +28,8 @@ type insertion struct {
 }
 
 const (
-	copyFrom   = 16   // least number of rows for which COPY is worth its round trips
-	copyAtMost = 1000 // number of gathered rows that are sent at once
+	copyMin = 16   // number of rows from which COPY is worth its round trips
+	copyMax = 1000 // number of gathered rows at which they are sent
 )
 
 // Insert is Tx.Insert. Rows are gathered until a statement may read them.
@@ -47,7 +47,7 @@ func (s *postgresStore) Insert(ctx context.Context, table string, columns []stri
 		i.bytes += sizeOf(v)
 	}
 	i.rows = append(i.rows, values)
-	if len(i.rows) >= copyAtMost || i.bytes >= gatherBytes {
+	if len(i.rows) >= copyMax || i.bytes >= gatherBytes {
 		return s.Flush(ctx)
 	}
 	return s.failed
@@ -56,7 +56,7 @@ func (s *postgresStore) Insert(ctx context.Context, table string, columns []stri
 // insert sends rows, by COPY if there are many. COPY cannot skip existing rows: if
 // one exists, the rows are sent by INSERT.
 func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
-	if len(i.rows) >= copyFrom {
+	if len(i.rows) >= copyMin {
 		err := s.copy(ctx, i)
 		if !sqldb.IsDuplicate(err) {
 			return err

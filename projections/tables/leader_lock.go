@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TryLock is Store.TryLock. A process that takes the lock finds all that the
-// previous leader committed.
+// TryLock is Store.TryLock. A process that acquires the lock sees everything that the
+// previous leader has committed.
 func (s *postgresStore) TryLock(ctx context.Context) (leads bool, err error) {
 	if s.leads {
 		return true, nil

@@ -62,7 +62,7 @@ func (s *sqliteStore) openFile(ctx context.Context, path, name string) (err erro
 }
 
 // CheckedAtOpen is the size in bytes up to which a file is checked when it is
-// opened, which takes 0.1 s. A larger one is checked while it serves.
+// opened, which takes 0.1 s. A larger file is checked while it is served.
 const CheckedAtOpen = 32 << 20
 
 // checkTables returns an error if the file lacks tables of the read model name, or
@@ -141,7 +141,7 @@ func (s *sqliteStore) MakeIndexes(ctx context.Context, name string) error {
 		return nil
 	}
 	if err == nil {
-		err = s.Shrink(ctx) // sorting takes as much memory as the cache
+		err = s.Shrink(ctx) // sorting needs as much memory as the cache
 	}
 	if err == nil {
 		_, err = s.write.ExecContext(ctx, "PRAGMA temp_store = FILE;"+text+"PRAGMA temp_store = MEMORY")
@@ -185,7 +185,7 @@ func (s *sqliteStore) TryLock(context.Context) (bool, error) { return true, nil 
 // Unlock does nothing: no other process may write.
 func (s *sqliteStore) Unlock() {}
 
-// Flush does nothing: statements run at once.
+// Flush does nothing: statements run immediately.
 func (s *sqliteStore) Flush(context.Context) error { return nil }
 
 // Recheck makes Check check the file even if it was checked when it was opened.

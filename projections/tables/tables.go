@@ -44,15 +44,15 @@ type Store interface {
 	readmodel.Tables
 	// Reads returns the tables for reading.
 	Reads() *Reader
-	// TryLock reports whether this process holds the lock for writing, and takes it
-	// if it is free. It is called before every batch, because the lock ends with the
-	// session and writing without it fails. A folder's lock is always held.
+	// TryLock acquires the lock for writing unless another process has it, and reports
+	// whether this process has it. It is called before every batch, because the lock ends
+	// with the session, and writing without it fails. For a folder it returns true.
 	TryLock(ctx context.Context) (leads bool, err error)
 	// Unlock releases the lock.
 	Unlock()
 	// Flush sends gathered statements and returns their error.
 	Flush(ctx context.Context) error
-	// Checkpoint returns the position up to which the tables hold everything.
+	// Checkpoint returns the position up to which the tables are up to date.
 	Checkpoint(ctx context.Context) (events.Position, error)
 	// PrepareFill makes writing cheaper during a rebuild, which ends with
 	// MakeIndexes.
@@ -91,8 +91,7 @@ func (r mappedRow) Scan(dest ...any) error {
 	return r.to(r.Row.Scan(dest...))
 }
 
-// MapRow returns a row whose errors are mapped by to. If row is nil, the error is
-// to(nil).
+// MapRow returns a row that maps its errors by to. If row is nil, the error is to(nil).
 func MapRow(row readmodel.Row, to func(error) error) readmodel.Row { return mappedRow{row, to} }
 
 // Classify sets the kind of errors of an unreachable database, and of tables that
@@ -131,8 +130,8 @@ func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any)
 	return MapRow(row, Classify)
 }
 
-// severed reports whether a connection of the pool had been cut. All of them may be,
-// so a query is tried once for each connection and once more.
+// severed reports whether the connection that a query used was lost before. All
+// connections of the pool may be, so a query is tried once more than there are connections.
 func (r *Reader) severed(err error) bool { return r.db != nil && sqldb.IsDisconnected(err) }
 
 // Snapshot returns a reader that sees no changes until release.

@@ -75,8 +75,8 @@ func (m *model) tables(ctx context.Context) (all []comparison, err error) {
 	return all, nil
 }
 
-// run goes through the rows of both sides at once and returns how many the fresh
-// one has.
+// run reads the rows of both sides in the order of their keys, reports differences, and returns the
+// number of fresh rows.
 func (c comparison) run(ctx context.Context, served, fresh readmodel.Queryer, problem func(string)) (rows int, err error) {
 	was, err := c.open(ctx, served)
 	if err != nil {
@@ -196,15 +196,15 @@ func same(a, b any) bool {
 }
 
 func showValue(v any) string {
-	const most = 80
+	const limit = 80
 	switch t := v.(type) {
 	case nil:
 		return "nothing"
 	case []byte:
 		return showValue(string(t))
 	case string:
-		if r := []rune(t); len(r) > most {
-			t = string(r[:most]) + "…"
+		if r := []rune(t); len(r) > limit {
+			t = string(r[:limit]) + "…"
 		}
 		return fmt.Sprintf("%q", t)
 	}
@@ -221,12 +221,12 @@ type cursor struct {
 func (c comparison) open(ctx context.Context, from readmodel.Queryer) (*cursor, error) {
 	rows, err := from.QueryContext(ctx, c.Query)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Table, err)
+		return nil, fmt.Errorf("read the table %s: %w", c.Table, err)
 	}
 	columns, err := rows.Columns()
 	if err != nil {
 		rows.Close()
-		return nil, fmt.Errorf("%s: %w", c.Table, err)
+		return nil, fmt.Errorf("read the table %s: %w", c.Table, err)
 	}
 	return &cursor{Rows: rows, columns: columns}, nil
 }

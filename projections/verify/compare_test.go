@@ -19,7 +19,7 @@ func TestComparisonsNeedNoSort(t *testing.T) {
 	for _, m := range readmodel.All() {
 		p := m.Projection
 		if i, ok := p.(readmodel.Indexed); ok {
-			p = i.With(new(unranked))
+			p = i.With(new(discarding))
 		}
 		r, err := generation.New(t.Context(), events.NewLog(memory.New()), p, tables.Folder(t.TempDir()), "m", slog.New(slog.DiscardHandler))
 		if err != nil {

@@ -15,9 +15,9 @@ import (
 	"annals/projections/searchindex"
 )
 
-// freshEngine returns the index for the fresh fold. If the active one cannot be
-// compared, why is the reason, and the engine keeps nothing because indexing is most
-// of the work.
+// freshEngine returns the index for the fresh fold. If the active index cannot be
+// compared, why is the reason, and the returned index stores nothing, because indexing
+// takes most of the time.
 func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, why, err error) {
 	var p passages.Projection
 	version, number, err := v.ControlOf(p.Name()).Active(ctx, p.Name())
@@ -25,11 +25,11 @@ func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, 
 		return nil, nil, err
 	}
 	if number == 0 || version != p.Version() {
-		return new(unranked), fault.Errorf(fault.Unavailable, "the tables of passages cannot be compared either"), nil
+		return new(discarding), fault.Errorf(fault.Unavailable, "the tables of passages cannot be compared either"), nil
 	}
 	served, why := v.Search.OpenReadOnly(ctx, generation.NameOf(&p, number))
 	if why != nil {
-		return new(unranked), why, ctx.Err()
+		return new(discarding), why, ctx.Err()
 	}
 	if err := served.Close(); err != nil {
 		return nil, nil, err
@@ -38,20 +38,20 @@ func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, 
 	return engine, nil, err
 }
 
-// unranked is an index that keeps nothing.
-type unranked struct{ position events.Position }
+// discarding is an index that stores only its position.
+type discarding struct{ position events.Position }
 
-func (u *unranked) Apply(_ context.Context, b searchindex.Batch) error {
+func (u *discarding) Apply(_ context.Context, b searchindex.Batch) error {
 	u.position = b.Position
 	return nil
 }
-func (u *unranked) Position(context.Context) (events.Position, error) { return u.position, nil }
-func (u *unranked) Count(context.Context) (uint64, error)             { return 0, nil }
-func (u *unranked) Each(context.Context, func(string) error) error    { return nil }
-func (u *unranked) Search(context.Context, searchindex.Query) ([]searchindex.Hit, error) {
+func (u *discarding) Position(context.Context) (events.Position, error) { return u.position, nil }
+func (u *discarding) Count(context.Context) (uint64, error)             { return 0, nil }
+func (u *discarding) Each(context.Context, func(string) error) error    { return nil }
+func (u *discarding) Search(context.Context, searchindex.Query) ([]searchindex.Hit, error) {
 	return nil, nil
 }
-func (u *unranked) Close() error { return nil }
+func (u *discarding) Close() error { return nil }
 
 // index compares the active index with the fresh one: which passages they hold,
 // and what a sample of searches finds.
@@ -104,7 +104,7 @@ func (m *model) compareIndex(ctx context.Context, served searchindex.Engine, pro
 	case err != nil:
 		return unreadable(err)
 	case position < held:
-		c.problem(fmt.Sprintf("it is at position %d, and was at %d", position, held))
+		c.problem(fmt.Sprintf("it is at position %d, but was at %d before", position, held))
 		return nil
 	case waiting > 0:
 		c.skip("%d documents and passages of its tables are not indexed yet; serve indexes them", waiting)
@@ -155,7 +155,7 @@ func (m *model) comparePassages(ctx context.Context, served searchindex.Engine, 
 					document, version, section, number)
 			}
 			if failed == nil && n == 0 {
-				problem("passage " + id + " should not be there")
+				problem("passage " + id + " should not exist")
 			}
 			return failed
 		})
@@ -199,7 +199,7 @@ func (m *model) compareSearches(ctx context.Context, served searchindex.Engine, 
 			FROM (SELECT * FROM passages ORDER BY document, version, section, number LIMIT 1 OFFSET $1) p
 			JOIN documents d ON d.id = p.document JOIN sections s ON s.id = p.row`, passages/min(sampled, passages)*i).Scan(&folder, &tags, &text)
 		if err != nil {
-			return searches, fmt.Errorf("choose a passage: %w", err)
+			return searches, fmt.Errorf("read a sample passage: %w", err)
 		}
 		words := strings.Fields(string(text))
 		query := searchindex.Query{Text: strings.Join(words[:min(sampledWords, len(words))], " "), All: true}

@@ -121,7 +121,7 @@ func (v *Verifier) documents(ctx context.Context) (err error) {
 		err = v.index(ctx, texts, why)
 	}
 	if err != nil || vault.unfoldable || texts.unfoldable {
-		return err // they list the documents
+		return err // the other checks need their lists of documents
 	}
 	// Each was folded up to the position of its active generation.
 	through := max(vault.fresh.Position(), texts.fresh.Position())
@@ -151,7 +151,7 @@ func (v *Verifier) check(name string, do func(c *Check) error) error {
 type model struct {
 	readmodel.Projection
 	generation string
-	active     *activeModel // nil where there is none to compare
+	active     *activeModel // nil if there is none to compare
 	fresh      *generation.Generation
 	unfoldable bool // the log cannot be folded
 }

@@ -230,7 +230,7 @@ func TestVerifyReportsEditedRows(t *testing.T) {
 		"a lost row":           {"vault-1", `DELETE FROM tags WHERE document = $1`, "vault", `tags tag=t document=DOCUMENT is missing`},
 		"an added permission":  {"vault-1", `INSERT INTO permissions VALUES ('user:mallory', $1, 3, 1)`, "vault", `permissions principal=user:mallory folder=DOCUMENT owner=1 does not follow from the log`},
 		"a lost version":       {"vault-1", `DELETE FROM versions WHERE document = $1 AND version = 2`, "vault", `versions document=DOCUMENT version=2 is missing`},
-		"a lost table":         {"summaries-1", `ALTER TABLE busy RENAME TO idle`, "summaries", `the active generation cannot be read: busy: `},
+		"a lost table":         {"summaries-1", `ALTER TABLE busy RENAME TO idle`, "summaries", `the active generation cannot be read: read the table busy: `},
 		"a file of a job":      {"jobs-1", `UPDATE files SET state = 'failed' WHERE file = 1`, "jobs", `state is "failed", according to the log "waiting"`},
 		"lost work":            {"work-1", `DELETE FROM files`, "work", `is missing`},
 		"a parked event":       {"summaries-1", `INSERT INTO parked VALUES (3, $1, 0, 'why')`, "summaries", `parked position=3 does not follow from the log`},
@@ -271,7 +271,7 @@ func TestVerifyReportsIndexProblems(t *testing.T) {
 		"a lost passage": {func(d string) searchindex.Batch { return searchindex.Batch{Delete: []string{d + "/3/0/0"}} }, "passage DOCUMENT/3/0/0 is missing"},
 		"an extra passage": {func(d string) searchindex.Batch {
 			return searchindex.Batch{Put: []searchindex.Passage{{ID: d + "/2/0/0", Document: d, Text: "old"}}}
-		}, "passage DOCUMENT/2/0/0 should not be there"},
+		}, "passage DOCUMENT/2/0/0 should not exist"},
 		"another text": {func(d string) searchindex.Batch {
 			return searchindex.Batch{Put: []searchindex.Passage{{ID: d + "/3/0/0", Document: d, Text: "another", Folders: []string{"f"}}}}
 		}, "a search for "},

@@ -7,8 +7,8 @@ import (
 	"annals/projections/searchindex"
 )
 
-// settleAfter bounds the documents, and the passages to delete, that an engine
-// receives before it has to settle. After a crash it receives them again.
+// settleAfter bounds the documents and deletions that an engine receives before it has to
+// settle. After a crash it receives them again.
 const settleAfter = 20_000
 
 // filled describes the changes that a searchindex.Filler has received and not
@@ -27,14 +27,16 @@ func (p *Projection) Fills() bool {
 	return ok
 }
 
-func (f *filled) taken() (row int64, passage string) {
+// received returns the last rows of unindexed and forgotten that the engine received.
+func (f *filled) received() (row int64, passage string) {
 	if f == nil {
 		return 0, ""
 	}
 	return f.row, f.passage
 }
 
-func (f *filled) take(waiting []waitingDocument, gone []string) {
+// receive records rows that the engine has received.
+func (f *filled) receive(waiting []waitingDocument, gone []string) {
 	if f == nil {
 		return
 	}
@@ -48,8 +50,8 @@ func (f *filled) take(waiting []waitingDocument, gone []string) {
 
 func (f *filled) empty() bool { return f == nil || len(f.forgotten) == 0 && len(f.documents) == 0 }
 
-// fill is like apply, but waits for the engine only if that has received very much,
-// or if passages of earlier versions can be deleted once it has settled.
+// fill is like apply, but it waits for the engine only after settleAfter changes, or if
+// passages of earlier versions can be deleted after the engine has settled.
 func (f *flush) fill(ctx context.Context) error {
 	failpoint.Here(failpoint.IndexBehind)
 	if err := f.filled.engine.Fill(ctx, f.batch); err != nil {

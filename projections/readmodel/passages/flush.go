@@ -15,7 +15,7 @@ import (
 	"annals/projections/searchindex"
 )
 
-// flush is one change of the index. Nothing else changes the tables while it runs.
+// flush updates the index in batches. Nothing else changes the tables while it runs.
 type flush struct {
 	*Projection
 	tables    readmodel.Tables
@@ -46,14 +46,14 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
 	f.replaces = false
-	taken, passed := f.filled.taken()
-	gone, err := sqldb.Column[string](ctx, f.tables, `SELECT passage FROM forgotten WHERE passage > $2 ORDER BY passage LIMIT CAST($1 AS INTEGER)`, forget, passed)
+	lastRow, lastPassage := f.filled.received()
+	gone, err := sqldb.Column[string](ctx, f.tables, `SELECT passage FROM forgotten WHERE passage > $2 ORDER BY passage LIMIT CAST($1 AS INTEGER)`, forget, lastPassage)
 	if err != nil {
 		return false, err
 	}
 	f.batch.Delete = gone // applied together with a document that fills the batch
 	waiting, err := sqldb.List(ctx, f.tables, func(w *waitingDocument) []any { return []any{&w.row, &w.id} },
-		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, taken)
+		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, lastRow)
 	if err != nil {
 		return false, err
 	}
@@ -62,7 +62,7 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	f.filled.take(waiting, gone)
+	f.filled.receive(waiting, gone)
 	return len(waiting) == page || len(gone) == forget || f.replaces, nil
 }
 
@@ -129,8 +129,8 @@ type indexedDocument struct {
 	version, shown int
 }
 
-// complete makes searches find the document by these passages instead of those of an
-// earlier version, in one step.
+// complete switches searches in one step from the passages of an earlier version to those
+// of this one.
 func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
 	err := errors.Join(
 		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
@@ -157,11 +157,11 @@ func (f *flush) document(ctx context.Context, id string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("document %s of the index: %w", id, err)
+		return fmt.Errorf("read document %s for the index: %w", id, err)
 	}
 	whole := searchindex.Passage{Document: id, Title: title}
 	if err := json.Unmarshal([]byte(tags), &whole.Tags); err != nil {
-		return fmt.Errorf("tags of document %s: %w", id, err)
+		return fmt.Errorf("read the tags of document %s: %w", id, err)
 	}
 	if whole.Folders, err = f.folderAndAbove(ctx, folder); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			// Passages share parts, and SQLite would read all of a part for each.
 			if row.part != part.row {
 				if part, err = f.part(ctx, row.part); err != nil {
-					return nil, fmt.Errorf("section %d of document %s: %w", row.section, whole.Document, err)
+					return nil, fmt.Errorf("read section %d of document %s: %w", row.section, whole.Document, err)
 				}
 			}
 			whole.ID = ID(whole.Document, version, row.section, row.number)

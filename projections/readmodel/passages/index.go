@@ -15,9 +15,9 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Position returns the position up to which the search index holds everything. If
-// its server does not respond, this is the last known position, and a loss of the
-// index is noticed later.
+// Position returns the position up to which the search index is up to date. If its server
+// does not respond, Position returns the last known position, and a loss of the index is
+// noticed later.
 func (p *Projection) Position(ctx context.Context, tables readmodel.Tables) (events.Position, error) {
 	position, held, err := p.positions(ctx, tables)
 	if fault.Is(err, fault.Unavailable) {
@@ -37,7 +37,7 @@ func (p *Projection) positions(ctx context.Context, tables readmodel.Tables) (po
 		return 0, held, err
 	}
 	if position < held {
-		return 0, held, fmt.Errorf("%w: the search index is at position %d, and was at %d", searchindex.ErrDamaged, position, held)
+		return 0, held, fmt.Errorf("%w: the search index is at position %d, but was at %d before", searchindex.ErrDamaged, position, held)
 	}
 	return position, held, nil
 }
@@ -86,8 +86,8 @@ const (
 	smallPassages = 20
 )
 
-// Flush brings the index up to date with the tables in bounded batches, and then
-// sets its position. It leaves out the work of Later.
+// Flush updates the index from the tables in bounded batches, and then sets its position.
+// It leaves deferred documents to Later.
 func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through events.Position) error {
 	f, err := p.newFlush(ctx, tables)
 	if err != nil {
@@ -112,8 +112,8 @@ func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through
 	return f.finish(ctx)
 }
 
-// Postpone leaves documents to Later that would delay others: large ones, and medium
-// ones beyond one batch, even if little of them is new. A document that is already
+// Postpone defers documents that would delay others: large ones, and medium ones that do
+// not fit into one batch, even if only a part of them has changed. A document that is already
 // deferred moves to the end of the queue, so that one which changes often does not
 // delay others. Nothing is deferred for a searchindex.Filler.
 func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) error {

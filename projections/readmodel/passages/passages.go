@@ -26,8 +26,8 @@ type Projection struct {
 	begun *begunDocument // nil if Later begins with a whole document
 }
 
-// begunDocument is a document whose first passages, up to a row, are in the index
-// with the labels of whole.
+// begunDocument is a document that is partly indexed: its passages up to a row are in the
+// index, with the labels of whole.
 type begunDocument struct {
 	whole   searchindex.Passage
 	version int
@@ -107,9 +107,9 @@ func (p *Projection) applyDocument(ctx context.Context, tx readmodel.Tx, id stri
 	return nil
 }
 
-// removeArrived removes a document that arrives at a position in a folder which was
-// deleted before that, and reports whether it did. A deletion after that position
-// may be recorded already, because events may be applied again.
+// removeArrived removes a document that was imported or moved into a folder after that was
+// deleted, and reports whether it did. It compares positions, because a later deletion may
+// be recorded already if events are applied again.
 func removeArrived(ctx context.Context, tx readmodel.Tx, document string, folder uuid.UUID, at events.Position) (gone bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM folders WHERE id = $1 AND deleted > 0 AND deleted < $2)`, folder.String(), int64(at)).Scan(&gone)
 	if err != nil || !gone {
@@ -142,8 +142,8 @@ func unindex(ctx context.Context, tx readmodel.Tx, document string) error {
 	return tx.Exec(ctx, `INSERT INTO unindexed (document) VALUES ($1) ON CONFLICT DO NOTHING`, document)
 }
 
-// replaceText gives a document another text. Searches find the earlier one until the
-// index holds all of the new one. It can be read as long as the document exists.
+// replaceText sets the text of a new version. Searches find the earlier text until all of
+// the new one is indexed. Earlier texts can be read as long as the document exists.
 func replaceText(ctx context.Context, tx readmodel.Tx, document string, version int, c events.Content) error {
 	var made int
 	err := tx.QueryRow(ctx, `SELECT version FROM documents WHERE id = $1`, document).Scan(&made)
@@ -151,7 +151,7 @@ func replaceText(ctx context.Context, tx readmodel.Tx, document string, version 
 		return dropAttempts(ctx, tx, document) // deleted with its folder, or applied before
 	}
 	if err != nil {
-		return fmt.Errorf("text of document %s: %w", document, err)
+		return fmt.Errorf("replace the text of document %s: %w", document, err)
 	}
 	return setText(ctx, tx, document, version, c)
 }

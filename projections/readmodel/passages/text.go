@@ -113,7 +113,7 @@ var passageColumns = []string{"document", "version", "section", "number", "row",
 func cutPart(ctx context.Context, tx readmodel.Tx, document string, version int, p part, number int) (int, error) {
 	var breaks []int
 	if err := json.Unmarshal([]byte(p.breaks), &breaks); err != nil {
-		return number, fmt.Errorf("page breaks of section %d: %w", p.section, err)
+		return number, fmt.Errorf("read the page breaks of section %d: %w", p.section, err)
 	}
 	spans := cutPassages(string(p.text))
 	if len(spans) == 0 && p.number == 0 {

@@ -19,18 +19,17 @@ import (
 )
 
 const (
-	// alikeTerms bounds the terms that replace a word. Those in the most passages
-	// are kept.
+	// alikeTerms bounds the terms that replace a word. The most frequent ones are kept.
 	alikeTerms = 20
 	// alikeWords bounds the words of a query for which similar ones are looked up.
 	alikeWords = 4
 	// prefixShare is the weight of words that begin with a word of the query, as a
 	// share of that word's weight.
 	prefixShare = 0.25
-	// prefixQuery bounds the length in words of a query whose last word may be
-	// incomplete: a longer one is probably typed to its end.
+	// prefixQuery bounds the length in words of a query whose last word may be incomplete.
+	// The user has probably finished typing a longer query.
 	prefixQuery = 3
-	// shortestPrefix is the least number of letters of such an incomplete word.
+	// shortestPrefix is the minimum length of an incomplete word in letters.
 	shortestPrefix = 4
 	// walkSteps bounds the letters that are read in dictionaries for one word. A
 	// random number of up to the same size is added: see walk and steps.
@@ -112,8 +111,8 @@ func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []
 	return more, nil
 }
 
-// weightGroup gives the terms that replace one term the weight that they would have
-// as a single one. If the term itself is found too, they have less than its weight.
+// weightGroup weights the terms that replace one term as if they were a single term. If
+// the term itself is found, too, their weight is below its own.
 func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
 	terms := make([]rankedTerm, 0, len(group))
 	for _, g := range group {

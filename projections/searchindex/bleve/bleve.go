@@ -116,7 +116,7 @@ func open(dir string, limit int, with func() (bleve.Index, error)) (x *engine, e
 	}()
 	opened, err := with()
 	if errors.Is(err, bbolt.ErrTimeout) {
-		return nil, fault.Errorf(fault.Unavailable, "another process has the search index %s open", dir)
+		return nil, fault.Errorf(fault.Unavailable, "another process has the search index %s open: stop it first", dir)
 	}
 	if err != nil {
 		return nil, fault.Errorf(fault.Internal, "open search index %s: %w", dir, err)
@@ -146,7 +146,7 @@ func damaged(dir string, cause any) error {
 func (x *engine) snapshot() (*scorch.IndexSnapshot, error) {
 	advanced, err := x.index.Advanced()
 	if err != nil {
-		return nil, fmt.Errorf("search index %s: %w", x.dir, err)
+		return nil, fmt.Errorf("open a snapshot of search index %s: %w", x.dir, err)
 	}
 	reader, err := advanced.Reader()
 	if err != nil {

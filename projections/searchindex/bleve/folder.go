@@ -76,15 +76,15 @@ func (f Folder) Folder() string { return string(f) }
 // Lock creates the folder and keeps other servers out of it.
 func (f Folder) Lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the search index: %w", err)
+		return nil, fmt.Errorf("create the folder of the search index: %w", err)
 	}
 	lock := flock.New(f.index("search.lock"))
 	locked, err := lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("lock the folder of the search index %s: %w", f, err)
+		return nil, fmt.Errorf("lock the search index folder %s: %w", f, err)
 	}
 	if !locked {
-		return nil, fault.Errorf(fault.Unavailable, "another process holds the folder of the search index %s", f)
+		return nil, fault.Errorf(fault.Unavailable, "another process has locked the search index folder %s: stop it first", f)
 	}
 	return lock.Unlock, nil
 }

@@ -23,15 +23,14 @@ type writer struct {
 	lines     bytes.Buffer // documents to be sent
 	pending   []int64      // tasks that were sent and have not been seen to end
 	sent      int          // bytes sent since the last settle
-	abandoned bool         // they belong to a change that failed
+	abandoned bool         // the pending tasks belong to a change that failed
 }
 
 const (
 	// sweepAfter is how many emptied passages the index may hold.
 	sweepAfter = 1000
-	// leastSpeed is the least number of bytes a second that a server is expected to
-	// process.
-	leastSpeed = 100 << 10
+	// minSpeed is the number of bytes per second that every server is expected to process.
+	minSpeed = 100 << 10
 )
 
 // Apply makes the change and moves the position in one task, and returns once
@@ -65,9 +64,9 @@ func (x *index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	return x.send(ctx)
 }
 
-// Settle sends the remaining changes and the position, and waits for all of them.
-// They share a task if nothing was sent before. Otherwise the position comes last,
-// because it claims that everything before it was applied.
+// Settle sends the remaining changes and the position, and waits until all are applied.
+// They are one task if nothing was sent before. Otherwise the position is sent last,
+// because it means that everything before it was applied.
 func (x *index) Settle(ctx context.Context, p events.Position) (err error) {
 	defer x.failed(&err)
 	if len(x.pending) > 0 && x.lines.Len() > 0 {
@@ -128,7 +127,7 @@ func (x *index) send(ctx context.Context) error {
 // pending: the next change waits for them first, so that the queue does not grow.
 func (x *index) settle(ctx context.Context) error {
 	for len(x.pending) > 0 {
-		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/leastSpeed)*time.Second)
+		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/minSpeed)*time.Second)
 		if isStillWaiting(ctx, err) {
 			return x.wrap("wait for", err)
 		}
@@ -144,12 +143,12 @@ func (x *index) settle(ctx context.Context) error {
 
 // sweep deletes emptied passages if there are many. It selects them by their state
 // and not by their ids, so it never deletes one that was put again. Nothing waits
-// for it, and the next sweep makes up for one that fails.
+// for it, and if it fails, the next sweep deletes them.
 func (x *index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return
 	}
-	_, err := x.enqueue(ctx, x.server.limits.ask, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
+	_, err := x.enqueue(ctx, x.server.limits.request, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
 		return x.index.DeleteDocumentsByFilterWithContext(ctx, "gone = true", nil)
 	})
 	if err == nil {

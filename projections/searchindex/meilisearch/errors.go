@@ -81,7 +81,7 @@ func classify(err error) error {
 	case code == "no_space_left_on_device", code == "database_size_limit_reached", code == "too_many_open_files", code == "io_error":
 		return fault.Hide(fault.Unavailable, "the search engine has no space left at the moment", err)
 	case code == "task_not_found":
-		return fault.Hide(fault.Unavailable, "the search engine has lost a change that it had accepted", err)
+		return fault.Hide(fault.Unavailable, "the search engine has lost an accepted change", err)
 	case errors.Is(err, errStillQueued):
 		return fault.Hide(fault.Unavailable, "the search engine has not indexed the latest changes yet", err)
 	case transient(err), errors.Is(err, context.DeadlineExceeded):

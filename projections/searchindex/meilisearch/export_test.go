@@ -17,7 +17,7 @@ func (s *server) Index(generation string) *index { return s.index(generation) }
 
 // SetTimeouts sets the timeouts of all requests.
 func (s *server) SetTimeouts(to time.Duration) {
-	s.limits.search, s.limits.ask, s.limits.send, s.limits.settle = to, to, to, to
+	s.limits.search, s.limits.request, s.limits.send, s.limits.settle = to, to, to, to
 }
 
 // AwaitUnreachable returns once the breaker is open.

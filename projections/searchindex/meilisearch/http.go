@@ -12,14 +12,14 @@ const maxReply = 64 << 20
 
 // limits bound requests in time and size.
 type limits struct {
-	search time.Duration // one search, with all its requests
-	ask    time.Duration // one request, with its retries
-	send   time.Duration // sending one task
-	settle time.Duration // waiting for a small task to end; the next call continues to wait
-	task   int           // bytes of one task: Meilisearch processes a few large ones faster than many
+	search  time.Duration // one search, with all its requests
+	request time.Duration // one request, with its retries
+	send    time.Duration // sending one task
+	settle  time.Duration // waiting for a small task to end; the next call continues to wait
+	task    int           // bytes of one task: Meilisearch processes a few large ones faster than many
 }
 
-var usual = limits{search: 5 * time.Second, ask: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
+var usual = limits{search: 5 * time.Second, request: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
 
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -83,14 +83,14 @@ func (s *server) retry(ctx context.Context, within time.Duration, fn func(contex
 	return err
 }
 
-// ask is like retry, but for reads, to which a running server responds soon. A reply
-// that the index is missing may be older than the index, so ask ignores it if the
-// index was seen meanwhile.
-func (x *index) ask(ctx context.Context, fn func(context.Context) error) error {
+// read is like retry, for reads. If there is no reply soon, the server is probed. A reply
+// that the index is missing may be older than the index, so the read is repeated if the
+// index was seen in the meantime.
+func (x *index) read(ctx context.Context, fn func(context.Context) error) error {
 	defer time.AfterFunc(slow, x.server.breaker.suspect).Stop()
 	for {
 		seen := x.seen.Load()
-		err := x.server.retry(ctx, x.server.limits.ask, fn)
+		err := x.server.retry(ctx, x.server.limits.request, fn)
 		if !missing(err) || seen || !x.seen.Load() {
 			return err
 		}

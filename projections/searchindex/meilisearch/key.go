@@ -9,9 +9,9 @@ import (
 const maxKey = 511
 
 // key encodes an id or a tag in the characters that Meilisearch allows in ids and
-// distinguishes in filters, which ignore case. Lower-case letters and digits stand
-// for themselves, and so does "-" between two of them; "--" is a slash between two
-// of them, and _xx any other byte. The keys of passages have the order of their ids.
+// distinguishes in filters, which ignore case. Lower-case letters and digits are not
+// changed, nor is "-" between two of them. A slash between two of them becomes "--", and
+// any other byte becomes _xx. The keys of passages sort like their ids.
 func key(id string) string {
 	plain := true
 	for i := range len(id) {

@@ -27,7 +27,7 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// server is a Meilisearch server. It may be unreachable until an index is used.
+// server is a Meilisearch server. It is not contacted before an index is used.
 type server struct {
 	client  meilisearch.ServiceManager
 	http    *http.Client
@@ -105,7 +105,7 @@ func (x *index) Unreachable() error { return x.server.breaker.unreachable() }
 func (x *index) Position(ctx context.Context) (events.Position, error) {
 	var state stateDocument
 	placed := x.placed.Load()
-	err := x.ask(ctx, func(ctx context.Context) error {
+	err := x.read(ctx, func(ctx context.Context) error {
 		return x.index.GetDocumentWithContext(ctx, stateID, nil, &state)
 	})
 	switch {
@@ -137,7 +137,7 @@ func (x *index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
 	}
-	return fault.Errorf(fault.Internal, "search index %s: %w: it is no longer on the server: %w", x.uid, searchindex.ErrDamaged, cause)
+	return fault.Errorf(fault.Internal, "search index %s: %w: the server no longer has it: %w", x.uid, searchindex.ErrDamaged, cause)
 }
 
 // Count returns the number of passages.
@@ -181,7 +181,7 @@ func (x *index) Each(ctx context.Context, fn func(id string) error) error {
 // in all.
 func (x *index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
 	filter = strings.TrimSuffix("document EXISTS AND "+filter, " AND ")
-	err = x.ask(ctx, func(ctx context.Context) error {
+	err = x.read(ctx, func(ctx context.Context) error {
 		page = meilisearch.DocumentsResult{}
 		return x.index.GetDocumentsWithContext(ctx, &meilisearch.DocumentsQuery{
 			Filter: filter, Fields: []string{"id"}, Offset: offset, Limit: limit,

@@ -17,7 +17,7 @@ import (
 // distance of these, and does not weight words. So it only selects candidates, many
 // more than the limit, and Search scores them.
 //
-// Its time is bounded; while the server is unreachable it fails at once.
+// Its time is bounded. While the server is unreachable it fails immediately.
 func (x *index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (x *index) candidates(ctx context.Context, parts []part, f filter, end int)
 	i, _ := slices.BinarySearch(windows, 2*end)
 	var all []candidate
 	seen := make(map[string]bool)
-	most := max(fewestParts, filteredValues/max(f.values, 1))
-	for some := range slices.Chunk(parts[:min(len(parts), max(fewestParts, allValues/max(f.values, 1)))], most) {
+	most := max(minParts, filteredValues/max(f.values, 1))
+	for some := range slices.Chunk(parts[:min(len(parts), max(minParts, allValues/max(f.values, 1)))], most) {
 		request := &meilisearch.MultiSearchRequest{Federation: &meilisearch.MultiSearchFederation{Limit: int64(windows[min(i, len(windows)-1)])}}
 		for _, part := range some {
 			request.Queries = append(request.Queries, &meilisearch.SearchRequest{
@@ -105,9 +105,9 @@ func (x *index) candidates(ctx context.Context, parts []part, f filter, end int)
 	return all, nil
 }
 
-// multiSearch sends several queries at once; found is nil if there is no index yet.
+// multiSearch sends several queries in one request; found is nil if there is no index yet.
 func (x *index) multiSearch(ctx context.Context, request *meilisearch.MultiSearchRequest) (found *meilisearch.MultiSearchResponse, err error) {
-	err = x.ask(ctx, func(ctx context.Context) (err error) {
+	err = x.read(ctx, func(ctx context.Context) (err error) {
 		found, err = x.server.client.MultiSearchWithContext(ctx, request)
 		return err
 	})

@@ -100,9 +100,9 @@ func (x *index) create(ctx context.Context) error {
 	return nil
 }
 
-// info returns the server's record of the index.
+// info returns the metadata of the index.
 func (x *index) info(ctx context.Context) (info *meilisearch.IndexResult, err error) {
-	err = x.ask(ctx, func(ctx context.Context) error {
+	err = x.read(ctx, func(ctx context.Context) error {
 		info, err = x.index.FetchInfoWithContext(ctx)
 		return err
 	})
@@ -112,7 +112,7 @@ func (x *index) info(ctx context.Context) (info *meilisearch.IndexResult, err er
 	case err == nil && info.UID != x.uid:
 		err = errUnexpectedReply
 	}
-	return info, x.wrap("read the record of", err)
+	return info, x.wrap("read the creation time of", err)
 }
 
 // same returns searchindex.ErrDamaged if the index is not the one that this process
@@ -125,16 +125,16 @@ func (x *index) same(ctx context.Context) error {
 	return err
 }
 
-var errReplaced = errors.New("another index has its name")
+var errReplaced = errors.New("it was replaced by another index")
 
 func (x *index) checkVersion(ctx context.Context) error {
 	var v version
-	err := x.ask(ctx, func(ctx context.Context) (err error) {
+	err := x.read(ctx, func(ctx context.Context) (err error) {
 		v, err = x.server.version(ctx)
 		return err
 	})
 	if err != nil {
-		return x.wrap("ask for the version of the server of", err)
+		return x.wrap("read the server version for", err)
 	}
 	if v.major < oldestMajor || v.major == oldestMajor && v.minor < oldestMinor {
 		return fault.Errorf(fault.Unavailable, "the search engine is Meilisearch %s, but must be %d.%d or later: upgrade it", v.text, oldestMajor, oldestMinor)
@@ -147,7 +147,7 @@ type version struct {
 	major, minor int
 }
 
-// version asks the server for its version, which needs no index.
+// version requests the version of the server, for which no index is needed.
 func (s *server) version(ctx context.Context) (v version, err error) {
 	reply, err := s.client.VersionWithContext(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ func (x *index) enqueue(ctx context.Context, within time.Duration, send func(con
 
 // change sends a small task and waits until it is done.
 func (x *index) change(ctx context.Context, send func(context.Context) (*meilisearch.TaskInfo, error)) error {
-	id, err := x.enqueue(ctx, x.server.limits.ask, send)
+	id, err := x.enqueue(ctx, x.server.limits.request, send)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (x *index) await(ctx context.Context, id int64, within time.Duration) error
 	defer cancel()
 	_, err := backoff.Retry(limited, func() (struct{}, error) {
 		var task *meilisearch.Task
-		err := x.ask(limited, func(ctx context.Context) (err error) {
+		err := x.read(limited, func(ctx context.Context) (err error) {
 			task, err = x.server.client.GetTaskWithContext(ctx, id)
 			return err
 		})

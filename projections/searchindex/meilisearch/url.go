@@ -21,7 +21,7 @@ const (
 	defaultPrefix = "annals-"
 )
 
-// location is the content of such a URL.
+// location is the parsed URL of a server.
 type location struct{ address, key, prefix string }
 
 // prefixForm matches a valid prefix. It allows the characters of index names.

@@ -18,21 +18,21 @@ import (
 const averageLength = 180
 
 const (
-	// combined is how many words are dropped, one more in each part. A part takes
-	// the server a millisecond or more.
+	// combined is the number of parts with several words: each drops one more word. A part
+	// takes the server a millisecond or more.
 	combined = 4
-	// filteredValues bounds the values in the filters of parts that are sent at
-	// once, because each takes the server up to 0.1 ms. allValues bounds those of
-	// one search. At least fewestParts are sent.
+	// filteredValues bounds the filter values of one request, because each value takes the
+	// server up to 0.1 ms. allValues bounds those of one search. At least minParts parts
+	// are sent.
 	filteredValues = 2000
 	allValues      = 8000
-	fewestParts    = 3
+	minParts       = 3
 	// countedValues bounds the values in the filters with which words are counted.
 	// If there are more, words are counted among the candidates.
 	countedValues = 500
-	// leastShare is the least share of a part. It is above zero for words that
-	// nearly all passages hold.
-	leastShare = 1e-3
+	// minShare is the minimum share of a part. It is above zero, so that words which nearly
+	// all passages contain still find passages.
+	minShare = 1e-3
 	// moreTerms bounds the further terms that are looked up.
 	moreTerms = 48
 )
@@ -180,7 +180,7 @@ func (w *weightedQuery) parts() []part {
 		for i, t := range terms {
 			words[i] = t.Text
 		}
-		parts = append(parts, part{strings.Join(words, " "), max(bm25.Sum(terms)/whole, leastShare)})
+		parts = append(parts, part{strings.Join(words, " "), max(bm25.Sum(terms)/whole, minShare)})
 	}
 	if w.termsUncounted {
 		for i := range asked {
