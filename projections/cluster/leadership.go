@@ -20,7 +20,8 @@ const (
 	// leadEvery is how often a follower tries to lead, and reads the leader's
 	// position in case a notification was lost.
 	leadEvery = 2 * time.Second
-	// followEvery is how often it does so while a reader waits.
+	// followEvery is how often a follower reads the position of the leader while a reader
+	// waits.
 	followEvery = 250 * time.Millisecond
 	// sessionCheckEvery is how often a follower checks whether the leader's session
 	// has timed out.

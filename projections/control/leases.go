@@ -75,8 +75,8 @@ func (c *Store) ReleaseAll(ctx context.Context, holder string) error {
 	return err
 }
 
-// RemoveExpired removes leases that expired some time ago. It skips those that
-// another node is claiming, which could deadlock.
+// RemoveExpired removes leases that expired some time ago. It skips those that another
+// node is claiming, because waiting for them could deadlock.
 func (c *Store) RemoveExpired(ctx context.Context, ago time.Duration) error {
 	old := `SELECT name FROM leases WHERE expires < ` + c.clock + ` - $1`
 	if c.Shared() {

@@ -59,8 +59,8 @@ func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File)
 const (
 	leaseTime  = 20 * time.Second
 	renewEvery = 5 * time.Second
-	// retryAfter is the pause before a file is retried that was returned or that
-	// another node holds.
+	// retryAfter is the pause before another try to claim a file that was returned, or that
+	// another node has claimed.
 	retryAfter = time.Second
 	lookEvery  = 2500 * time.Millisecond // how often to look for leases of killed processes
 	// gatherSlots is how long to wait for more slots to be freed before the next poll. A

@@ -79,8 +79,7 @@ func Edit(t testing.TB, home tables.Home, generation, statement string, args ...
 	}
 }
 
-// Corrupt writes something that cannot be opened in place of a generation that does
-// not exist.
+// Corrupt creates a generation with tables that cannot be opened.
 func Corrupt(t testing.TB, home tables.Home, generation string) {
 	t.Helper()
 	var err error
@@ -101,8 +100,7 @@ func path(home tables.Home, generation string) string {
 	return filepath.Join(string(home.(tables.Folder)), generation+".db")
 }
 
-// Generations returns the numbers below 10 of the generations of a projection that
-// have tables.
+// Generations returns which of the first ten generations of a projection have tables.
 func Generations(t testing.TB, home tables.Home, p readmodel.Projection) (numbers []int) {
 	t.Helper()
 	for n := range 10 {

@@ -16,7 +16,8 @@ import (
 
 // Projection folds events into the tables of one read model.
 type Projection interface {
-	// Name is also the name of its SQL in schema and of its files.
+	// Name returns the name of the read model, which its SQL in package schema and its
+	// files have, too.
 	Name() string
 	// Version has to be raised whenever the same events may lead to different tables. The
 	// read model is then rebuilt.

@@ -45,7 +45,7 @@ type Check struct {
 	Took     time.Duration
 }
 
-// maxProblems is how many problems a Check lists; it counts all.
+// maxProblems bounds the problems that a Check lists. It counts all of them.
 const maxProblems = 20
 
 func (c *Check) problem(text string) {

@@ -66,7 +66,8 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	return len(waiting) == page || len(gone) == forget || f.replaces, nil
 }
 
-// waitingDocument is a row of unindexed.
+// waitingDocument is a row of the table unindexed: a document with changes that the index
+// lacks.
 type waitingDocument struct {
 	row int64
 	id  string

@@ -84,8 +84,8 @@ func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
-// Options returns that terms are indexed with their frequencies and the field's
-// length, even in fields where only the passage matters. A merged segment stores a
-// term of a single passage as that passage's norm and number, and would read one
-// with norm 0 back as no passage.
+// Options makes bleve store the frequencies of terms and the length of every field, even
+// if a field is only filtered by. Otherwise a merged segment would lose terms of a single
+// passage: it stores them as the norm and number of the passage, and reads norm 0 as no
+// passage.
 func (f *field) Options() index.FieldIndexingOptions { return index.IndexField }
