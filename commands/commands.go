@@ -63,7 +63,7 @@ type Names interface {
 	NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error)
 }
 
-// Contents tells whether a folder may be deleted.
+// Contents reports which folders contain documents.
 type Contents interface {
 	// HoldsDocuments reports whether a folder directly contains documents. It waits
 	// until the read models have reached the position after.

@@ -89,7 +89,7 @@ const maxOutcomes = 32
 // waits for the disk and for the append before it.
 type outcomes struct {
 	all  []events.Data
-	done chan struct{} // closed once err is set
+	done chan struct{} // closed when err is set
 	err  error
 }
 

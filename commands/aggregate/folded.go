@@ -30,7 +30,7 @@ type folded[S State] struct {
 
 	// Guarded by Store.mu:
 	weight  int           // included in the total
-	element *list.Element // nil once dropped
+	element *list.Element // nil if dropped from the cache
 }
 
 // lock is a mutex with a cancellable acquire.

@@ -38,9 +38,9 @@ func (f *folder) grants(user events.User) (granted events.Access) {
 	return granted
 }
 
-// Need returns an error unless a user has at least the access least to a folder. The error
+// need returns an error unless a user has at least the access least to a folder. The error
 // for a folder that the user may not read is the same as for one that does not exist.
-func (t *Tree) Need(user events.User, id uuid.UUID, least events.Access) error {
+func (t *Tree) need(user events.User, id uuid.UUID, least events.Access) error {
 	switch access := t.Access(user, id); {
 	case access == events.NoAccess:
 		return fault.Errorf(fault.NotFound, "no folder %s", id)
@@ -52,7 +52,7 @@ func (t *Tree) Need(user events.User, id uuid.UUID, least events.Access) error {
 
 // mayPutInto returns an error unless a user may put documents and folders into a folder.
 func (t *Tree) mayPutInto(user events.User, target uuid.UUID) error {
-	if err := t.Need(user, target, events.Write); err != nil {
+	if err := t.need(user, target, events.Write); err != nil {
 		return err
 	}
 	if t.isInbox(target) {

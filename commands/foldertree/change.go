@@ -71,7 +71,7 @@ func (c ChangeFolder) Decide(t *Tree, user events.User) (data []events.Data, err
 			return nil, err
 		}
 	}
-	if err := t.Need(user, c.ID, events.Write); err != nil {
+	if err := t.need(user, c.ID, events.Write); err != nil {
 		return nil, err
 	}
 	f := t.folders[c.ID]
@@ -142,7 +142,7 @@ type DeleteFolder struct {
 // Decide returns the event of the command. The caller must check that the folder contains
 // no documents: the tree has only folders.
 func (c DeleteFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
-	if err := t.Need(user, c.ID, events.Own); err != nil {
+	if err := t.need(user, c.ID, events.Own); err != nil {
 		return nil, err
 	}
 	if t.isInbox(c.ID) {

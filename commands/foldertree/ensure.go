@@ -32,7 +32,7 @@ func NewEnsureFolder(user events.User, to Target) EnsureFolder {
 }
 
 // Decide returns the events that create the missing folders.
-func (c EnsureFolder) Decide(t *Tree) (made []events.Data, err error) {
+func (c EnsureFolder) Decide(t *Tree) (data []events.Data, err error) {
 	path, err := t.MayFile(c.user, c.to)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (c EnsureFolder) Decide(t *Tree) (made []events.Data, err error) {
 		case depth == 0 && path[0] != events.Inbox, depth == 1 && slices.Equal(path[:2], own):
 			created.Owner = c.user.Principal
 		}
-		made = append(made, created)
+		data = append(data, created)
 		parent = created.Folder
 	}
-	return made, nil
+	return data, nil
 }

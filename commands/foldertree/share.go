@@ -33,7 +33,7 @@ type ShareFolder struct {
 func (c ShareFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	list, err := normalizePermissions(c.Permissions)
 	if err == nil {
-		err = t.Need(user, c.ID, events.Own)
+		err = t.need(user, c.ID, events.Own)
 	}
 	if err == nil {
 		err = t.fresh(c.ID, c.Version)

@@ -20,7 +20,7 @@ import (
 
 var (
 	// errUnknownFile means that the job, or the file in it, does not exist.
-	errUnknownFile = errors.New("find the file to import")
+	errUnknownFile = errors.New("the file to import does not exist")
 	// errFiled means that there is nothing left to do, because the file is filed already.
 	errFiled = errors.New("the file is filed already")
 	// errTimeout is the cause of a context that ended because of Importer.FileTimeout.

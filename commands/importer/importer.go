@@ -75,10 +75,10 @@ type Importer struct {
 	// being read; empty means the system's folder for temporary files.
 	SpoolDir string
 
-	// Limits for tests; 0 means the default.
-	textBatch int   // bytes of sections in one append; maxTextBatch
-	spoolMem  int   // bytes of a file's sections in memory; defaultSpoolMem
-	textLimit int64 // bytes of a file's sections; extract.Allowance
+	// Limits, which only tests set; 0 means the default.
+	textBatch int   // bytes of sections in one append; default maxTextBatch
+	spoolMem  int   // bytes of a file's sections in memory; default defaultSpoolMem
+	textLimit int64 // bytes of a file's sections; default extract.Allowance
 
 	once  sync.Once
 	slots slots

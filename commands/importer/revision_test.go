@@ -87,10 +87,10 @@ func TestRevisionBecomesVersion(t *testing.T) {
 	document := b.imported(doc{"a.md", "Library", "# Old\n\nApples are red.\n"})
 	job, work := b.revise(document, 1, "# New\n\nPears are green and long.\n")
 	b.deliver(b.importer(b.driver), work)
-	made, texts := b.revisions(document)
-	if len(made) != 1 || made[0].Version != 2 || made[0].Title != "New" || made[0].MediaType != "text/markdown" || texts[0] != "Pears are green and long." ||
-		!strings.Contains(made[0].Summary+made[0].Description, "Pears") {
-		t.Errorf("revisions = %+v with texts %q", made, texts)
+	revised, texts := b.revisions(document)
+	if len(revised) != 1 || revised[0].Version != 2 || revised[0].Title != "New" || revised[0].MediaType != "text/markdown" || texts[0] != "Pears are green and long." ||
+		!strings.Contains(revised[0].Summary+revised[0].Description, "Pears") {
+		t.Errorf("revisions = %+v with texts %q", revised, texts)
 	}
 	if f := b.outcome(job).imported[0]; f.Document != document || f.Title != "New" || f.Duplicate {
 		t.Errorf("outcome = %+v", f)
@@ -102,8 +102,8 @@ func TestSameBytesMakeNoVersion(t *testing.T) {
 	document := b.imported(doc{"a.md", "Library", "same"})
 	job, work := b.revise(document, 1, "same")
 	b.deliver(b.importer(b.driver), work)
-	if made, _ := b.revisions(document); len(made) > 0 {
-		t.Errorf("revisions for the same bytes = %+v, want none", made)
+	if revised, _ := b.revisions(document); len(revised) > 0 {
+		t.Errorf("revisions for the same bytes = %+v, want none", revised)
 	}
 	if f := b.outcome(job).imported[0]; f.Document != document || !f.Duplicate {
 		t.Errorf("outcome = %+v, want the document as a duplicate", f)
@@ -116,8 +116,8 @@ func TestRenamedDocumentKeepsFormat(t *testing.T) {
 	b.rename(document, 1, "notes")
 	_, work := b.revise(document, 2, "# New\n\nText.\n")
 	b.deliver(b.importer(b.driver), work)
-	if made, _ := b.revisions(document); len(made) != 1 || made[0].Title != "New" || made[0].MediaType != "text/markdown" {
-		t.Errorf("revisions = %+v", made)
+	if revised, _ := b.revisions(document); len(revised) != 1 || revised[0].Title != "New" || revised[0].MediaType != "text/markdown" {
+		t.Errorf("revisions = %+v", revised)
 	}
 }
 
@@ -155,8 +155,8 @@ func TestFailedRevisionChangesNothing(t *testing.T) {
 			if got := o.failed[0]; !strings.Contains(got, test.want) || o.kinds[0] != test.kind {
 				t.Errorf("failed with %q, kind %q; want %q in it, kind %q", got, o.kinds[0], test.want, test.kind)
 			}
-			if made, _ := b.revisions(document); len(made) > 0 {
-				t.Errorf("revisions = %+v", made)
+			if revised, _ := b.revisions(document); len(revised) > 0 {
+				t.Errorf("revisions = %+v", revised)
 			}
 		})
 	}
@@ -223,16 +223,16 @@ func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
 				t.Errorf("%s: no file was rejected", what)
 			}
 			// If the revision was appended, others change the document before the restart.
-			made, _ := b.revisions(document)
-			if len(made) > 0 {
+			revised, _ := b.revisions(document)
+			if len(revised) > 0 {
 				b.rename(document, 2, "b.md")
 			}
 			if left := b.deliver(b.crashable(b.driver), work); len(left) > 0 {
 				t.Errorf("%s: the second run rejected %v", what, left)
 			}
-			made, texts := b.revisions(document)
-			if len(made) != 1 || strings.Count(texts[0], "a thing or two") != want {
-				t.Errorf("%s: the document was revised %d times, want 1", what, len(made))
+			revised, texts := b.revisions(document)
+			if len(revised) != 1 || strings.Count(texts[0], "a thing or two") != want {
+				t.Errorf("%s: the document was revised %d times, want 1", what, len(revised))
 			}
 			if f := b.outcome(job).imported[0]; f.Document != document || f.Duplicate {
 				t.Errorf("%s: outcome = %+v", what, f)
@@ -356,9 +356,9 @@ func TestRevisionRetriesAfterOutage(t *testing.T) {
 	})
 	defer func() { b.reader = readers }()
 	b.deliver(b.importer(b.driver), work)
-	made, texts := b.revisions(document)
-	if len(made) != 1 || !strings.HasPrefix(texts[0], "two") || len(texts[0]) != extract.MaxPart {
-		t.Errorf("after %d tries the document was revised %d times, want 1", tries, len(made))
+	revised, texts := b.revisions(document)
+	if len(revised) != 1 || !strings.HasPrefix(texts[0], "two") || len(texts[0]) != extract.MaxPart {
+		t.Errorf("after %d tries the document was revised %d times, want 1", tries, len(revised))
 	}
 	if o := b.outcome(job); len(o.imported) != 1 {
 		t.Errorf("outcome = %+v", o)

@@ -105,8 +105,8 @@ func TestFilesSurviveOutage(t *testing.T) {
 					t.Fatalf("rejected %v, want all", nacked)
 				}
 			}
-			if made := tries - tries0; made > 5*len(work)*3 {
-				t.Errorf("%d tries, want at most three for each file and delivery", made)
+			if n := tries - tries0; n > 5*len(work)*3 {
+				t.Errorf("%d tries, want at most three for each file and delivery", n)
 			}
 			for _, e := range b.all()[before:] {
 				if _, failed := e.Data.(events.FileFailed); failed {

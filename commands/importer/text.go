@@ -89,7 +89,7 @@ func (w *textWriter) check(info extract.Info) error {
 
 func (w *textWriter) tooMuchText() error {
 	return fault.Errorf(fault.Invalid, "the file contains too much text for its size: more than %d bytes, including titles and page numbers. The limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files: split the file, and upload the parts",
-		w.limit, extract.BytesPerByte, extract.LeastBytes>>10)
+		w.limit, extract.BytesPerByte, extract.MinBytes>>10)
 }
 
 // size returns an upper bound for the bytes of an event.

@@ -73,10 +73,10 @@ var DefaultFolder = Limits{Bytes: 200 << 30, Documents: 1_000_000}
 // names of kinds; times are in nanoseconds.
 type Override map[Kind]int64
 
-// MarshalText writes a kind's name.
+// MarshalText returns the name of a kind.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a kind's name.
+// UnmarshalText sets k to the kind with this name.
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	known, ok := ParseKind(string(text))
 	if !ok {

@@ -8,13 +8,13 @@ import (
 )
 
 // The size of an upload limits the size of its events: BytesPerByte bytes for each byte of
-// the file, but at least LeastBytes. For a Word document the size of its uncompressed XML
-// counts, up to MaxInflation times the size of the file, but at least up to LeastXML.
+// the file, but at least MinBytes. For a Word document the size of its uncompressed XML
+// counts, up to maxInflation times the size of the file, but at least up to minXML.
 const (
 	BytesPerByte = 8
-	LeastBytes   = 64 << 10
-	MaxInflation = 32
-	LeastXML     = 2 << 20
+	MinBytes     = 64 << 10
+	maxInflation = 32
+	minXML       = 2 << 20
 
 	// otherEvents are the bytes for a file's events that are not sections: acceptance,
 	// progress, title, summary, warnings and outcome.
@@ -34,11 +34,11 @@ const (
 // Allowance returns the limit for the bytes of a file's section events, including their
 // metadata. source is the size of the file or of its XML.
 func Allowance(source int64) int64 {
-	return max(LeastBytes, BytesPerByte*source) - otherEvents
+	return max(MinBytes, BytesPerByte*source) - otherEvents
 }
 
 // MaxXML returns how many bytes of XML may count for a Word document of this size.
-func MaxXML(size int64) int64 { return max(MaxInflation*size, LeastXML) }
+func MaxXML(size int64) int64 { return max(maxInflation*size, minXML) }
 
 // ErrFull stops the extraction of a file when its text has reached the allowance. The text
 // written before is kept.
@@ -156,7 +156,7 @@ func (w *Writer) Warnings() (all []string) {
 		all = append(all, fmt.Sprintf("The file has too many headings for its size: %d of them do not start a section, and are part of the text.", w.budget.merged))
 	}
 	if w.budget.full {
-		all = append(all, fmt.Sprintf("The file contains too much text for its size, and its end is missing: the limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files.", BytesPerByte, LeastBytes>>10))
+		all = append(all, fmt.Sprintf("The file contains too much text for its size, and its end is missing: the limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files.", BytesPerByte, MinBytes>>10))
 	}
 	return all
 }

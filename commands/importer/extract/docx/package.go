@@ -100,7 +100,7 @@ func (p *wordPackage) open(name string, limit int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, damaged(name)
 	}
-	return &partReader{ReadCloser: r, p: p, name: name, most: limit, left: limit}, nil
+	return &partReader{ReadCloser: r, p: p, name: name, limit: limit, left: limit}, nil
 }
 
 func damaged(part string) error {
@@ -110,11 +110,11 @@ func damaged(part string) error {
 // partReader uncompresses a part within its own limit and that of the package.
 type partReader struct {
 	io.ReadCloser
-	p    *wordPackage
-	name string
-	most int64
-	left int64
-	read int64
+	p     *wordPackage
+	name  string
+	limit int64
+	left  int64
+	read  int64
 }
 
 func (r *partReader) Read(b []byte) (int, error) {
@@ -127,7 +127,7 @@ func (r *partReader) Read(b []byte) (int, error) {
 		r.p.lengths[r.name] = r.read
 	}
 	if r.left < 0 {
-		return 0, fault.Errorf(fault.Invalid, "the Word document is too large: its part %s has more than %d MiB uncompressed: split it, and upload the parts", r.name, r.most>>20)
+		return 0, fault.Errorf(fault.Invalid, "the Word document is too large: its part %s has more than %d MiB uncompressed: split it, and upload the parts", r.name, r.limit>>20)
 	}
 	if r.p.inflated > r.p.limit {
 		return 0, fault.Errorf(fault.Invalid, "the Word document is too large: it has more than %d MiB uncompressed, the limit for a file of its size (reached in part %s): split it, and upload the parts", r.p.limit>>20, r.name)

@@ -52,7 +52,7 @@ const (
 func respond(conn *process.Server, f process.Frame) error {
 	req, err := decodeRequest(f.Payload)
 	if f.Kind != requestFrame || err != nil {
-		return errors.New("unexpected frame: want a request")
+		return errors.New("read a request: unexpected frame")
 	}
 	file, err := conn.File(req.path)
 	if err != nil {
@@ -132,14 +132,14 @@ func (a *response) pdf(_ context.Context, f extract.File, w *extract.Writer) (ex
 		case documentFrame:
 			var err error
 			if doc, err = pdfium.DecodeDocument(frame.Payload); err != nil || layout != nil {
-				a.failed = errors.New("malformed or repeated document frame")
+				a.failed = errors.New("read the pages of a PDF: malformed or repeated document frame")
 				return extract.Info{}, a.failed
 			}
 			layout = pdf.NewLayout(doc, w)
 		case pageFrame:
 			page, err := pdfium.DecodePage(frame.Payload)
 			if err != nil || layout == nil {
-				a.failed = errors.New("malformed page frame, or one before the document")
+				a.failed = errors.New("read the pages of a PDF: malformed page frame, or no document frame before it")
 				return extract.Info{}, a.failed
 			}
 			a.step("reading", page.Number, doc.Pages)
@@ -153,7 +153,7 @@ func (a *response) pdf(_ context.Context, f extract.File, w *extract.Writer) (ex
 		case endFrame:
 			stopped, err := decodeFailure(frame.Payload)
 			if err != nil || layout == nil && stopped.text == "" {
-				a.failed = errors.New("malformed end frame, or one before the document")
+				a.failed = errors.New("read the pages of a PDF: malformed end frame, or no document frame before it")
 				return extract.Info{}, a.failed
 			}
 			if stopped.text != "" && (layout == nil || layout.Pages() == 0) {
@@ -168,7 +168,7 @@ func (a *response) pdf(_ context.Context, f extract.File, w *extract.Writer) (ex
 			}
 			return info, nil
 		default:
-			a.failed = errors.New("unexpected frame between pages")
+			a.failed = errors.New("read the pages of a PDF: unexpected frame")
 			return extract.Info{}, a.failed
 		}
 	}

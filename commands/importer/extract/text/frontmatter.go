@@ -40,7 +40,7 @@ var matterFormats = []matterFormat{
 	{"<!--{", "}-->", asNode(jsonFields), simpleJSON},
 }
 
-var errComplexMatter = errors.New("parse the front matter: it is too deep or too long")
+var errComplexMatter = errors.New("parse the front matter: it is nested too deeply or too long")
 
 // frontMatter parses the front matter of a Markdown file: YAML, TOML, or JSON in a comment as on
 // Go's web site.
@@ -73,7 +73,7 @@ func frontMatter(source []byte) matter {
 }
 
 // matterBlock returns the start and end of the front matter in the head of a file, and its length
-// with both lines around it. format is nil if there is none.
+// including the start and end lines. format is nil if there is none.
 func matterBlock(head []byte) (format *matterFormat, start, end, length int) {
 	for at := 0; at < len(head); {
 		next := lineEnd(head, at)

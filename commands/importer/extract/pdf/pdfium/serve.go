@@ -41,7 +41,7 @@ func Serve(memory int64, cacheDir string) error {
 		s.conn = conn
 		req, err := decodeRequest(f.Payload)
 		if f.Kind != requestFrame || err != nil {
-			return errors.New("unexpected frame: want a request")
+			return errors.New("read a request: unexpected frame")
 		}
 		return s.respond(req)
 	})
