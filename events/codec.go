@@ -76,7 +76,7 @@ func (c codec) decode(r Record) Event {
 	e := Event{ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type}
 	var err error
 	if e.Metadata, err = readMetadata(r.Metadata); err != nil {
-		e.Err = fmt.Errorf("metadata of event %d of %s: %w", r.Revision, r.Stream, err)
+		e.Err = fmt.Errorf("decode the metadata of event %d of %s: %w", r.Revision, r.Stream, err)
 		return e
 	}
 	kind := Kind{r.Type, e.Metadata.Schema}
@@ -87,7 +87,7 @@ func (c codec) decode(r Record) Event {
 	}
 	data, err := decode(r.Data)
 	if err != nil {
-		e.Err = fmt.Errorf("event %d of %s as %s: %w", r.Revision, r.Stream, kind, err)
+		e.Err = fmt.Errorf("decode event %d of %s as %s: %w", r.Revision, r.Stream, kind, err)
 		return e
 	}
 	e.Data = data

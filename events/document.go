@@ -39,11 +39,12 @@ type Content struct {
 	Warnings    []string `json:"warnings,omitempty"` // what could not be read, as sentences
 }
 
-// textCopies is how often the text is kept: in the log, in the read model of
-// texts, and in the search index.
+// textCopies is the number of stored copies of a text: in the log, in the read model
+// passages, and in the search index.
 const textCopies = 3
 
-// TextStored returns how many bytes the service stores for a text of the given size.
+// TextStored returns how many bytes the service stores for a text of the given size,
+// including all copies.
 func TextStored(bytes int64) int64 { return textCopies * bytes }
 
 // Stored returns how many bytes the service stores for the content: the original, and

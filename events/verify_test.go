@@ -85,7 +85,7 @@ func TestVerifyReportsProblems(t *testing.T) {
 		"a flipped quote":          {`UPDATE events SET data = CAST(replace(data, '"b.md"', '"b.md#') AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: `},
 		"an invalid SHA-256":       {`UPDATE events SET data = CAST(replace(data, 'ababab', 'abXbab') AS BLOB) WHERE position = 3`, `event 0 of STREAM (DocumentImported) at position 3: `},
 		"an unknown type":          {`UPDATE events SET type = 'DocumentRenamee' WHERE position = 4`, `which this version of Annals does not know`},
-		"invalid metadata":         {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: metadata`},
+		"invalid metadata":         {`UPDATE events SET metadata = CAST('{' AS BLOB) WHERE position = 4`, `event 1 of STREAM (DocumentRenamed) at position 4: decode the metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.db")

@@ -85,7 +85,7 @@ func TestNodesShareAccounts(t *testing.T) {
 func TestAccountsRejectInvalidURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"ftp://host/accounts":                "the scheme \"ftp\" is not supported: use sqlite:///path or postgres://host/database",
-		"postgres://me:secret@host:port/db":  "--accounts: the PostgreSQL URL cannot be read",
+		"postgres://me:secret@host:port/db":  "--accounts: the PostgreSQL URL cannot be parsed",
 		"postgres://me:secret@127.0.0.1:1/x": "the database does not respond at the moment",
 		"sqlite:///nowhere/accounts.db":      "there are no accounts at sqlite:///nowhere/accounts.db",
 	} {

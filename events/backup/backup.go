@@ -35,7 +35,7 @@ var segmentBytes int64 = 16 << 20
 // probably belongs to another log.
 const maxLost = 1000
 
-// Backup is a backup to make.
+// Backup has the parameters of a backup.
 type Backup struct {
 	Location  Location
 	Program   string // version of Annals

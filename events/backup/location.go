@@ -67,7 +67,7 @@ func LoadManifest(ctx context.Context, p Location) (*Manifest, error) {
 	if _, started := files[lockFile]; started {
 		return nil, fault.Errorf(fault.NotFound, "the backup in %s is incomplete: run annals backup again", p)
 	}
-	return nil, fault.Errorf(fault.NotFound, "%s holds no backup", p)
+	return nil, fault.Errorf(fault.NotFound, "there is no backup in %s", p)
 }
 
 // records yields the events of a backup in batches. If they do not match the digests,

@@ -36,7 +36,7 @@ type lock struct {
 	etag   string // of the object that this process wrote last
 }
 
-// lease is the content of the object.
+// lease is the content of the lock object.
 type lease struct {
 	Owner   uuid.UUID `json:"owner"`
 	Host    string    `json:"host,omitempty"`
@@ -175,7 +175,8 @@ func (l *lock) keepRenewing(ctx context.Context) (held context.Context, release 
 
 var errReleased = errors.New("the lease was released")
 
-// renew renews the lease until ctx ends or it is lost, and returns why.
+// renew renews the lease until stop is closed, ctx ends, or the lease is lost, and returns
+// the reason.
 func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 	tick := time.NewTicker(renewal)
 	defer tick.Stop()

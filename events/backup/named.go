@@ -118,7 +118,7 @@ func (n *names) needs(ctx context.Context, stream string, upTo events.Position) 
 	return needed, err
 }
 
-var errBeyond = errors.New("event is beyond the position")
+var errBeyond = errors.New("the event is after the position")
 
 // compute is needs without the cache. If an event cannot be decoded, the originals are
 // needed.

@@ -16,7 +16,7 @@ import (
 // sequence yields an error, Load returns it.
 type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error)
 
-// Restore is a restore to make.
+// Restore has the parameters of a restore.
 type Restore struct {
 	Location  Location // of the backup
 	Load      Load

@@ -12,7 +12,7 @@ import (
 	"annals/events/originals"
 )
 
-// Verification is a verification of a backup.
+// Verification has the parameters of the verification of a backup.
 type Verification struct {
 	Location Location
 	Load     Load // into a temporary log

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// busy prevents that the same original is committed and deleted concurrently. The zero
-// value is ready to use.
+// busy keeps an original from being committed and deleted concurrently. The zero value is
+// ready to use.
 type busy struct {
 	mu         sync.Mutex
 	committing map[string]int

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Gate prevents that a process deletes originals while other processes commit to the same
+// Gate keeps a process from deleting originals while other processes commit to the same
 // store.
 type Gate interface {
 	// Pass waits while another process deletes. No process deletes until the

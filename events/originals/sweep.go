@@ -54,7 +54,7 @@ func (w *sweep) delete(ctx context.Context) (err error) {
 	return err
 }
 
-// deleteSome deletes unused originals until maxGateShut has passed.
+// deleteSome deletes unused originals for at most maxGateShut.
 func (w *sweep) deleteSome(ctx context.Context, check func() error) error {
 	for start := time.Now(); len(w.unused) > 0 && time.Since(start) < maxGateShut; w.unused = w.unused[1:] {
 		if err := check(); err != nil {

@@ -67,7 +67,7 @@ func (b *Bucket) classify(err error) error {
 		return fault.Errorf(fault.Conflict, "another process has changed the object in %s: %w", b, err)
 	case reply.StatusCode == http.StatusForbidden, reply.StatusCode == http.StatusUnauthorized, reply.Code == minio.InvalidAccessKeyID:
 		return fault.Hide(fault.Unavailable, "the S3 store denies access",
-			fmt.Errorf("%s: %w (%s): check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and their rights on the bucket", b, err, reply.Code))
+			fmt.Errorf("%s: %w (%s): check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and their permissions for the bucket", b, err, reply.Code))
 	}
 	return fmt.Errorf("%s: %w", b, err)
 }

@@ -37,7 +37,7 @@ var prefixForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
 func ParsePostgres(text string) (*Postgres, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fault.Errorf(fault.Invalid, "the PostgreSQL URL cannot be read; write %s", form)
+		return nil, fault.Errorf(fault.Invalid, "the PostgreSQL URL cannot be parsed; write %s", form)
 	}
 	query := u.Query()
 	prefix := "annals"
@@ -51,7 +51,7 @@ func ParsePostgres(text string) (*Postgres, error) {
 	}
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
-		return nil, fault.Hide(fault.Invalid, "the PostgreSQL URL cannot be read; write "+form, err) // pgx leaves passwords out
+		return nil, fault.Hide(fault.Invalid, "the PostgreSQL URL cannot be parsed; write "+form, err) // pgx leaves passwords out
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second

@@ -89,7 +89,7 @@ func remove(ctx context.Context, conn *sql.Conn, streams []string, check func(ev
 		return err
 	}
 	if err := conn.QueryRowContext(ctx, head).Scan(&after, &last); err != nil || after != before {
-		return errors.Join(err, fmt.Errorf("the log would end at position %d instead of %d", after, before))
+		return errors.Join(err, fmt.Errorf("the removal would change the last position of the log to %d, from %d", after, before))
 	}
 	if check == nil {
 		return nil

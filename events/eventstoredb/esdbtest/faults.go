@@ -80,8 +80,8 @@ func Cluster(leader *Server, followers ...*Server) {
 	}
 }
 
-// begin counts a call and applies the part of its fault that precedes the call. It
-// returns the fault.
+// begin counts a call, and delays or fails it if the next fault says so. It returns the
+// fault, for the parts that apply later.
 func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
 	f := s.next(m)
 	if f.Hang && f.After == 0 {
