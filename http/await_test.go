@@ -122,6 +122,18 @@ func TestWriteSucceedsDespiteLag(t *testing.T) {
 	}
 }
 
+// New content is accepted, like any write, while a read model does not show it.
+func TestRevisionIsAcceptedDespiteLag(t *testing.T) {
+	s := startStack(t)
+	document := s.file("Folder", "a.md", "Text.")
+	s.stack.Queries.Models.MaxLag = 100 * time.Millisecond
+	defer s.stack.Block(t, "audit")()
+	resp, body := s.do("PUT", "/vault/documents/"+document+"/content", "New text.", "If-Match", `"1"`)
+	if resp.StatusCode != http.StatusAccepted || resp.Header.Get("Location") == "" {
+		t.Errorf("PUT content while the audit trail lags = %d %s, want 202 with the job's location", resp.StatusCode, body)
+	}
+}
+
 // The job in the first event of a stream is never reported as missing, even if the read
 // model lags: the reply waits, or is 503.
 func TestFirstEventNamesKnownJob(t *testing.T) {

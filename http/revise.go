@@ -167,17 +167,17 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	ctx, cancel := context.WithTimeout(c.Context(), s.Revise)
 	defer cancel()
 	defer context.AfterFunc(closing(c.Context()), cancel)()
-	j, err := s.followed(ctx, c, started)
+	end, err := s.followed(ctx, c, started)
 	switch {
-	case err == nil && j.Successful > 0:
+	case err == nil && end.Job.Successful > 0 && !end.Lagging:
 		var shown reply
 		if shown, err = s.showItem(ctx, c, r.ID); err == nil {
 			return shown, nil
 		}
-	case err == nil:
-		return nil, refusal(j.Results[0]) // there is one file
+	case err == nil && end.Job.Successful == 0:
+		return nil, refusal(end.Job.Results[0]) // there is one file
 	}
-	if ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		s.log(c.Request, fmt.Errorf("follow job %s, which revises document %s: %w", started.Job, r.ID, err))
 	}
 	now, _ := s.jobNow(c, started, 1)
@@ -185,15 +185,13 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	return located(address, withStatus(problem.Vault, http.StatusAccepted, now)), nil
 }
 
-// followed waits for the end of a job and returns it.
-func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (ended jobs.Job, err error) {
+// followed waits for the end of a job and returns the update with it.
+func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (end jobs.Update, err error) {
 	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u jobs.Update) error {
-		if u.Job != nil {
-			ended = *u.Job
-		}
+		end = u
 		return nil
 	})
-	return ended, err
+	return end, err
 }
 
 // refusal returns the error for new content that the job refused.

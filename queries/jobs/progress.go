@@ -22,6 +22,7 @@ type Update struct {
 	Outcome   string // see Result
 	Failed    string // why the file failed
 	Job       *Job   // the finished job
+	Lagging   bool   // a read model that a client may read next does not show the job yet
 }
 
 // FollowJob calls each with every step of a job as it happens, from its beginning, and
@@ -122,7 +123,7 @@ func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each fu
 	// The job is done even if the other read models are behind: do not wait long.
 	bounded, cancel := context.WithTimeout(ctx, q.Models.Lag())
 	defer cancel()
-	_ = q.Models.AwaitWrite(bounded, row.finished)
+	lagging := q.Models.AwaitWrite(bounded, row.finished) != nil
 	const pollInterval = 200 * time.Millisecond // another node may index, and does not report every step
 	for {
 		_, moved := q.Models.Passages.Moved()
@@ -131,7 +132,7 @@ func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each fu
 			return err
 		}
 		if j.Done {
-			return each(Update{Job: &j})
+			return each(Update{Job: &j, Lagging: lagging})
 		}
 		select {
 		case <-moved:
