@@ -167,6 +167,11 @@ func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (i
 	return tx.Tx.Changed(ctx, query, args...)
 }
 
+// Insert fails, because replay cannot send what it was not given as a statement.
+func (recordingTx) Insert(_ context.Context, table string, _ []string, _ ...any) error {
+	return fmt.Errorf("insert into %s: the benchmark records statements only", table)
+}
+
 // replay sends the recorded statements to tables of another database, and returns how
 // long that took.
 func (r *recording) replay(b *testing.B, p readmodel.Projection) time.Duration {
