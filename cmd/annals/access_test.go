@@ -11,8 +11,8 @@ import (
 	"annals/queries/accesslog"
 )
 
-// What commands do beside a server is in the audit trail: as an operator's, with
-// the account that it is about, and without any secret.
+// Commands are recorded in the audit trail as an operator's, with the account that they
+// change and without secrets.
 func TestCommandsAreInAccessLog(t *testing.T) {
 	dir := t.TempDir()
 	accounts, err := accounts.Open(t.Context(), dir)

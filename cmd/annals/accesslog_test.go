@@ -11,8 +11,8 @@ import (
 	"annals/http/signin"
 )
 
-// A token of the data folder's own accounts would be refused by a server whose
-// accounts are elsewhere.
+// A server whose accounts are in a database would reject a token that is issued from
+// the accounts in its data folder.
 func TestTokenNamesAccountsOfServer(t *testing.T) {
 	dir := t.TempDir()
 	urls := signin.DefaultURLs("127.0.0.1:1")
@@ -20,7 +20,7 @@ func TestTokenNamesAccountsOfServer(t *testing.T) {
 	if err := signin.WriteURLs(dir, urls); err != nil {
 		t.Fatal(err)
 	}
-	own, err := engine.URLs{Data: dir}.OpenAccounts(t.Context()) // such as were there before the server moved
+	own, err := engine.URLs{Data: dir}.OpenAccounts(t.Context()) // from before the accounts moved to the database
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// annals runs a command, which must succeed, and returns what it prints.
+// annals runs a command and returns its output. The command must succeed.
 func annals(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -23,8 +23,8 @@ func annals(t *testing.T, stdin string, args ...string) string {
 	return out.String()
 }
 
-// Two servers with a folder each share the users of one database, and a backup
-// of either keeps them.
+// Two servers with separate data folders share the users of one database, and a backup
+// of either server contains them.
 func TestNodesShareAccounts(t *testing.T) {
 	url := postgrestest.URL(t)
 	dirs := []string{t.TempDir(), t.TempDir()}

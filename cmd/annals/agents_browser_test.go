@@ -14,12 +14,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// browser goes through pages as a person does whose browser runs no scripts:
-// it keeps cookies, follows redirects, types into the fields that it has
-// answers for, and presses the first button.
+// browser acts like the browser of a person, without scripts: it keeps cookies, follows
+// redirects, fills in the fields for which it has answers, and presses the first
+// button.
 type browser struct {
 	http    *http.Client
-	answers map[string]string // by the names of fields
+	answers map[string]string // values by name of field
 }
 
 // newBrowser returns the browser of a person who knows a name and a password.
@@ -124,8 +124,7 @@ func (b *browser) fillIn(from *http.Request, page []byte) (*http.Request, error)
 	return r, nil
 }
 
-// firstElement returns the first element below root that is what is looked for, or
-// nil.
+// firstElement returns the first element below root for which is returns true, or nil.
 func firstElement(root *html.Node, is func(*html.Node) bool) *html.Node {
 	for n := range root.Descendants() {
 		if n.Type == html.ElementNode && is(n) {
@@ -144,7 +143,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// pageText returns what a page says.
+// pageText returns the visible text of a page.
 func pageText(root *html.Node) string {
 	var all []string
 	for n := range root.Descendants() {

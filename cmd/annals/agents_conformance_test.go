@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// conformance is the official suite's program.
+// conformance is the program of the official conformance suite.
 const conformance = "node_modules/.bin/conformance"
 
-// testConformanceOfTools runs all of the official suite's scenarios for
-// servers, in the two versions of the protocol that clients speak today.
+// testConformanceOfTools runs all server scenarios of the official suite, in the two
+// versions of the protocol that current clients use.
 func (a *agentTest) testConformanceOfTools(t *testing.T) {
 	token := a.newPlainClient(t, "alice").signIn(nil).Access
 	for version, failing := range meantToFail() {
@@ -33,7 +33,7 @@ func (a *agentTest) testConformanceOfTools(t *testing.T) {
 	}
 }
 
-// wantFailing holds that what fails is what is meant to, no less and no more.
+// wantFailing fails the test unless exactly the expected checks fail.
 func wantFailing(t *testing.T, got map[string]map[string]string, failing map[string]string) {
 	t.Helper()
 	meant, passing := make(map[string]bool), 0
@@ -60,9 +60,9 @@ func wantFailing(t *testing.T, got map[string]map[string]string, failing map[str
 	t.Logf("%d of %d scenarios pass", passing, len(got))
 }
 
-// signing returns the URL of a proxy that signs requests to the tools, since
-// the suite cannot. What names the proxy names the server behind it, and what
-// names another host goes through.
+// signing returns the URL of a proxy that adds the token to requests for the tools,
+// because the suite cannot. Requests to the proxy go to the server; requests to other
+// hosts are passed through.
 func (a *agentTest) signing(t *testing.T, token string) string {
 	t.Helper()
 	to, err := url.Parse(a.base)
@@ -80,12 +80,12 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
 		FlushInterval: -1,
-		// The suite leaves streams open and goes.
+		// The suite does not close its streams.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A body that is still being read when the answer comes is closed by
-		// its server, and the transport then cuts the answer off.
+		// The server closes a body that is still being read when the reply comes, and
+		// the transport would then cut the reply off.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -98,11 +98,11 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 	return proxy.URL + "/mcp"
 }
 
-// runStamp is the moment of a run, at the end of its folder's name.
+// runStamp is the time of a run at the end of its folder's name.
 var runStamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// outcomes reads what the suite leaves: for each scenario that ran, the checks
-// that failed and why. What a server may leave out is no failure.
+// outcomes reads the results of the suite: for each scenario, the failed checks and why
+// they failed. Optional features that are missing are not failures.
 func outcomes(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))

@@ -1,7 +1,7 @@
 package main
 
-// meantToFail names what of the official suite is meant to fail, and why, by the
-// version of the protocol: a scenario, or one check of it.
+// meantToFail lists the scenarios of the official suite, or single checks, that are
+// expected to fail, with reasons, by version of the protocol.
 func meantToFail() map[string]map[string]string {
 	const (
 		fixture   = "it is about a tool or a resource of the suite's own example server"

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// agentPackages are what scripts/test-deps installs: clients of the tools, and a
-// Node to run them.
+// agentPackages is the folder with the lock file of the packages that scripts/test-deps
+// installs: clients of the tools, and Node to run them.
 const agentPackages = "testdata/agents"
 
-// nodeModules returns the folder in which they are installed.
+// nodeModules returns the folder with the installed packages.
 func nodeModules(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -39,8 +39,8 @@ func nodeModules(t *testing.T) string {
 	return modules
 }
 
-// nodeCommand prepares a script to be run by Node in a folder of its own, with
-// the packages beside it.
+// nodeCommand returns a command that runs a script with Node, in a separate folder with
+// the packages.
 func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir, modules := t.TempDir(), nodeModules(t)
@@ -55,7 +55,7 @@ func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	return c
 }
 
-// eachLine runs a command, and each on every line that it prints.
+// eachLine runs a command and calls each with every line of its output.
 func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	t.Helper()
 	out, err := c.StdoutPipe()
@@ -65,7 +65,7 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	defer func() { // each ends the test on failure
+	defer func() { // each may end the test
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}()
@@ -81,8 +81,8 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	return lines.Err()
 }
 
-// visit lets a person go through the sign-in at an address, and the browser
-// with the answer to the client, which listens for it.
+// visit lets a person sign in at an address, and sends the browser with the result to
+// the client, which listens for it.
 func (a *agentTest) visit(t *testing.T, person, address string) {
 	t.Helper()
 	redirected, err := a.browser(person).open(t.Context(), address)
@@ -98,8 +98,8 @@ func (a *agentTest) visit(t *testing.T, person, address string) {
 	}
 }
 
-// testTypeScriptClient lets the official client for TypeScript sign in and use
-// whatever there is.
+// testTypeScriptClient signs in with the official TypeScript client and uses all tools
+// and resources.
 func (a *agentTest) testTypeScriptClient(t *testing.T) {
 	settings, err := json.Marshal(map[string]any{
 		"url": a.tools(), "file": filepath.Join(a.inbox, "fastnet.md"), "outside": filepath.Join(a.data, "log.db"), "story": longStory(),

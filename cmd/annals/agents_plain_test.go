@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// plainClient is an agent that has nothing but an HTTP client.
+// plainClient is an agent that uses only an HTTP client.
 type plainClient struct {
 	*testing.T
 	*agentTest
 	*browser // of the person it acts for
 	signin   authorizationServer
-	id       string // that it registered under
+	id       string // client id from its registration
 }
 
 // authorizationServer is the metadata of the server where people sign in.
@@ -32,11 +32,11 @@ type authorizationServer struct {
 	Methods   []string `json:"code_challenge_methods_supported"`
 }
 
-// callbackURL is a plain client's redirect address, at which nothing listens at: it
-// reads them off the redirect.
+// callbackURL is the redirect address of plain clients. Nothing listens there: they
+// read the parameters from the redirect.
 const callbackURL = "http://127.0.0.1:9/callback"
 
-// tokenReply is the token endpoint's answer, good or bad.
+// tokenReply is a reply of the token endpoint, with tokens or an error.
 type tokenReply struct {
 	Access    string `json:"access_token"`
 	Refresh   string `json:"refresh_token"`
@@ -45,8 +45,8 @@ type tokenReply struct {
 	Error     string `json:"error"`
 }
 
-// newPlainClient finds the sign-in from the tools' first refusal, as a client
-// does that was told nothing else, and registers with it.
+// newPlainClient finds the sign-in from the reply to a call without a token, like a
+// client that has only the URL of the tools, and registers there.
 func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	t.Helper()
 	c := &plainClient{T: t, agentTest: a, browser: a.browser(person)}
@@ -59,8 +59,8 @@ func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	return c
 }
 
-// refused calls the tools without a token, and returns the address that it is
-// told to look at.
+// refused calls the tools without a token, and returns the address of the metadata that
+// the 401 names.
 func (c *plainClient) refused() (metadata string) {
 	c.Helper()
 	status, header, _ := c.rpc("", "", "initialize", initializeParams)
@@ -73,8 +73,8 @@ func (c *plainClient) refused() (metadata string) {
 	return metadata
 }
 
-// discover goes from the resource's metadata to its authorization server's,
-// which is the same at both places where clients look for it.
+// discover reads the resource metadata and then the metadata of its authorization
+// server, which must be the same at both well-known URLs.
 func (c *plainClient) discover(metadata string) (server authorizationServer) {
 	c.Helper()
 	var resource struct {
@@ -111,7 +111,7 @@ func (c *plainClient) get(address string, into any) {
 	}
 }
 
-// registration is the registration endpoint's answer, good or bad.
+// registration is a reply of the registration endpoint, with a client or an error.
 type registration struct {
 	ID    string `json:"client_id"`
 	Error string `json:"error"`
@@ -134,8 +134,8 @@ func (c *plainClient) register(metadata map[string]any) (status int, r registrat
 	return reply.StatusCode, r
 }
 
-// authorization is an authorization request of c with other values for some
-// parameters; those without a value are left out.
+// authorization returns the URL of an authorization request. others replaces
+// parameters; those with an empty value are left out.
 func (c *plainClient) authorization(verifier string, others url.Values) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
@@ -148,7 +148,7 @@ func (c *plainClient) authorization(verifier string, others url.Values) string {
 	return c.signin.Authorize + "?" + q.Encode()
 }
 
-// code lets the person sign in and consent, and returns what the client gets.
+// code lets the person sign in and consent, and returns the code that the client gets.
 func (c *plainClient) code(others url.Values) (code, verifier string) {
 	c.Helper()
 	verifier = rand.Text() + rand.Text()
@@ -163,7 +163,8 @@ func (c *plainClient) code(others url.Values) (code, verifier string) {
 	return q.Get("code"), verifier
 }
 
-// exchange asks the token endpoint, for c unless form says otherwise.
+// exchange sends a form to the token endpoint, with the parameters of c unless form
+// sets them.
 func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
 	c.Helper()
 	if !form.Has("client_id") {
@@ -180,7 +181,7 @@ func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
 	return reply.StatusCode, r
 }
 
-// forCode is the form that gives a code for tokens.
+// forCode returns the form that exchanges a code for tokens.
 func forCode(code, verifier string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callbackURL}, "code_verifier": {verifier}}
 }
@@ -189,7 +190,7 @@ func forRefresh(token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
 }
 
-// signIn goes the whole way to tokens.
+// signIn signs in and returns the tokens.
 func (c *plainClient) signIn(others url.Values) tokenReply {
 	c.Helper()
 	status, r := c.exchange(forCode(c.code(others)))
@@ -199,12 +200,12 @@ func (c *plainClient) signIn(others url.Values) tokenReply {
 	return r
 }
 
-// initializeParams is how a session with the tools begins.
+// initializeParams are the parameters of the request that begins a session.
 var initializeParams = map[string]any{
 	"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "plain", "version": "1"},
 }
 
-// rpc sends one message to the tools and returns what answers it.
+// rpc sends one message to the tools and returns the reply.
 func (c *plainClient) rpc(token, session, method string, params any) (status int, header http.Header, result json.RawMessage) {
 	c.Helper()
 	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
@@ -242,8 +243,8 @@ func (c *plainClient) rpc(token, session, method string, params any) (status int
 	return reply.StatusCode, reply.Header, answer
 }
 
-// answerOf reads the result from a reply. There is none if the reply is an error, or
-// answers a notification.
+// answerOf reads the result from a reply. It returns nil for an error, or for the reply
+// to a notification.
 func answerOf(reply *http.Response) (json.RawMessage, error) {
 	if reply.StatusCode != http.StatusOK {
 		return nil, nil

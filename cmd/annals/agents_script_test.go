@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testWholeWay goes from the first refusal to an answer.
+// testWholeWay performs all steps from the first refused call to a search result.
 func (a *agentTest) testWholeWay(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	tokens := c.signIn(nil)
@@ -42,7 +42,7 @@ func (c *plainClient) session(token string) string {
 	return session
 }
 
-// search calls service_search and returns its result as it came.
+// search calls service_search and returns the raw result.
 func (c *plainClient) search(token, session, query string) string {
 	c.Helper()
 	status, _, result := c.rpc(token, session, "tools/call", map[string]any{"name": "service_search", "arguments": map[string]any{"query": query}})
@@ -56,8 +56,8 @@ func (c *plainClient) search(token, session, query string) string {
 	return string(result)
 }
 
-// testWrongSteps takes every step of the way wrongly. What happens at a later time than
-// this is tested in http/signin, with a fake clock.
+// testWrongSteps performs each step with wrong parameters. Expired credentials are
+// tested in http/signin, with a fake clock.
 func (a *agentTest) testWrongSteps(t *testing.T) {
 	c, other := a.newPlainClient(t, "alice"), a.newPlainClient(t, "bob")
 	t.Run("registration", c.testWrongRegistrations)
@@ -66,15 +66,15 @@ func (a *agentTest) testWrongSteps(t *testing.T) {
 	t.Run("tools", func(t *testing.T) { c.on(t).testWrongTokens(other.on(t)) })
 }
 
-// on returns c for a test of its own.
+// on returns c with another test.
 func (c *plainClient) on(t *testing.T) *plainClient {
 	d := *c
 	d.T = t
 	return &d
 }
 
-// testWrongRegistrations holds that redirects that a thief or a script could
-// take are refused, and those of well-known agents are not.
+// testWrongRegistrations checks that redirects which another program could receive are
+// rejected, and that those of well-known agents are accepted.
 func (c *plainClient) testWrongRegistrations(t *testing.T) {
 	c = c.on(t)
 	for _, uri := range []string{
@@ -172,7 +172,7 @@ func (c *plainClient) testWrongExchanges(otherID string) {
 	c.wantGone(foreign, "another client's refresh token")
 }
 
-// refusedWith is the status that the token endpoint refuses with.
+// refusedWith returns the status with which the token endpoint returns an error code.
 func refusedWith(code string) int {
 	if code == "invalid_client" {
 		return http.StatusUnauthorized
@@ -187,8 +187,8 @@ func (c *plainClient) wantGone(form url.Values, what string) {
 	}
 }
 
-// testWrongTokens checks that a token is valid only for its resource, for as long as it
-// is whole, and that a session is its user's.
+// testWrongTokens checks that a token is valid only for its resource and only
+// unchanged, and that only its user can use a session.
 func (c *plainClient) testWrongTokens(other *plainClient) {
 	mine, theirs := c.signIn(nil).Access, other.signIn(nil).Access
 	rest := c.signIn(url.Values{"resource": {c.base + "/core"}}).Access
@@ -215,8 +215,8 @@ func (c *plainClient) testWrongTokens(other *plainClient) {
 	}
 }
 
-// testRegistrationsAreBounded checks that a client that registers again and again is
-// told to wait, and that nothing else suffers.
+// testRegistrationsAreBounded checks that a client which registers too often has to
+// wait, and that nothing else is affected.
 func (a *agentTest) testRegistrationsAreBounded(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	refused := 0

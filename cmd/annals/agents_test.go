@@ -9,23 +9,22 @@ import (
 	"testing"
 )
 
-// agentTest is the real program with two users and a folder of each, for what agents
-// use: the official clients, and plain HTTP.
+// agentTest is a running server with two users who have a folder each, for tests with
+// official clients and with plain HTTP.
 type agentTest struct {
 	*serverProcess
 	data  string
-	inbox string // a folder below which the tools may read files
+	inbox string // folder from which the tools may import files
 }
 
-// agentPasswords are what the users sign in with.
+// agentPasswords are the passwords of the users.
 var agentPasswords = map[string]string{"alice": "a lighthouse keeper", "bob": "an icebreaker captain"}
 
-// longLines is how many lines the document has that no client gets in one
-// piece.
+// longLines is the number of lines of the document that is too long for one reply.
 const longLines = 3000
 
-// TestAgents holds that an agent needs no more than the tools' URL and a person
-// who signs in, and that nobody gets in by a step less.
+// TestAgents checks that an agent needs only the URL of the tools and a person who
+// signs in, and that every step of the sign-in is required.
 func TestAgents(t *testing.T) {
 	a := startAgentTest(t)
 	t.Run("AnHTTPClientGoesTheWholeWay", a.testWholeWay)
@@ -33,7 +32,7 @@ func TestAgents(t *testing.T) {
 	t.Run("TheTypeScriptClientUsesEverything", a.testTypeScriptClient)
 	t.Run("TheToolsConform", a.testConformanceOfTools)
 	t.Run("TheSignInConforms", a.testConformanceOfSignIn)
-	t.Run("RegistrationsAreBounded", a.testRegistrationsAreBounded) // last: there is no registering after it
+	t.Run("RegistrationsAreBounded", a.testRegistrationsAreBounded) // last, because no client can register afterwards
 }
 
 func startAgentTest(t *testing.T) *agentTest {
@@ -59,7 +58,7 @@ func startAgentTest(t *testing.T) *agentTest {
 	}
 	a.annals(t, "", "import", "--user", "alice", "--tag", "towers", "--state", filepath.Join(dir, "alice"), filepath.Join(dir, "lighthouses"))
 	a.annals(t, "", "import", "--user", "bob", "--tag", "ships", "--state", filepath.Join(dir, "bob"), filepath.Join(dir, "ice breakers"))
-	a.annals(t, "", "share", "--user", "bob", "ice breakers", "user:alice", "read") // which shows nothing to alice before she accepts
+	a.annals(t, "", "share", "--user", "bob", "ice breakers", "user:alice", "read") // without effect for alice before she accepts
 	return a
 }
 
@@ -71,7 +70,7 @@ func longStory() string {
 	return b.String()
 }
 
-// annals runs another command of the program beside the server.
+// annals runs another command while the server runs.
 func (a *agentTest) annals(t *testing.T, input string, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -80,7 +79,7 @@ func (a *agentTest) annals(t *testing.T, input string, args ...string) {
 	}
 }
 
-// tools is the URL that a person gives to an agent.
+// tools returns the URL that a person passes to an agent.
 func (a *agentTest) tools() string { return a.base + "/mcp" }
 
 func (a *agentTest) browser(name string) *browser { return newBrowser(name, agentPasswords[name]) }

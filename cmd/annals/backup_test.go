@@ -17,10 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestBackupAndRestore holds that what backups take while
-// files are being imported, some of them killed, is whole: one that was taken
-// in the middle serves, and its jobs come to their end; and the last gives the
-// same answers as its source.
+// TestBackupAndRestore makes backups while files are being imported, and kills some of
+// them. A backup from the middle can be served, and its jobs end; the last backup gives
+// the same replies as its source.
 func TestBackupAndRestore(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
@@ -34,9 +33,9 @@ func TestBackupAndRestore(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond)))) // any moment will do
+		time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond)))) // any time will do
 		_ = p.Process.Kill()
-		_ = p.Wait() // its error is that it was killed
+		_ = p.Wait() // fails because it was killed
 	}
 	c.backUp(middle)
 	c.backUp(last)
@@ -62,7 +61,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// notes returns files for a folder.
+// notes returns the files of a folder, by name.
 func notes(folder string) map[string]string {
 	files := map[string]string{}
 	for n := range 15 {
@@ -71,7 +70,7 @@ func notes(folder string) map[string]string {
 	return files
 }
 
-// backUp takes a backup beside the server.
+// backUp makes a backup while the server runs.
 func (c *crashTest) backUp(dir string) {
 	c.Helper()
 	if out, err := c.program("backup", dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "written and read back") {
@@ -79,14 +78,14 @@ func (c *crashTest) backUp(dir string) {
 	}
 }
 
-// backedUp runs a command of the program and returns what it prints.
+// backedUp runs a command and returns its output.
 func backedUp(ctx context.Context, args ...string) (string, error) {
 	var out, errOut strings.Builder
 	err := run(ctx, args, strings.NewReader(""), &out, &errOut)
 	return out.String() + errOut.String(), err
 }
 
-// restored restores a backup and serves it until its jobs have ended.
+// restored restores a backup, serves it, and waits until its jobs have ended.
 func (c *crashTest) restored(from string) *crashTest {
 	c.Helper()
 	r := newCrashTest(c.T)
@@ -100,8 +99,8 @@ func (c *crashTest) restored(from string) *crashTest {
 	return r
 }
 
-// answers is what a server replies about all its documents: lists, texts, files as they
-// came, and a search.
+// answers returns the replies of a server about all its documents: lists, texts,
+// original files, and a search.
 func answers(c *crashTest) string {
 	c.Helper()
 	token, err := issueToken(c.data, "admin")
@@ -178,7 +177,7 @@ func TestServeRejectsIncompleteRestore(t *testing.T) {
 	}
 }
 
-// sameEvents returns an error unless two logs print the same.
+// sameEvents returns an error unless all logs have the same events.
 func sameEvents(t *testing.T, data ...string) error {
 	var logs [2]strings.Builder
 	for i := range data {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// costlyKinds are how many kinds of small files there are that cost much.
+// costlyKinds is the number of kinds of small files that are expensive to import.
 const costlyKinds = 18
 
-// costlyFile creates one. Each has different bytes, since the server recognises
-// duplicates of files known to the server.
+// costlyFile returns a file of such a kind. Each has different bytes, because the
+// server recognises duplicates.
 func costlyFile(kind int, random *rand.Rand) upload {
 	salt := fmt.Sprint(random.Uint64())
 	markdown := func(head, text string) upload {
@@ -30,13 +30,13 @@ func costlyFile(kind int, random *rand.Rand) upload {
 			fmt.Fprintf(&keys, "a%d.", i%7)
 		}
 		return markdown("+++\n"+keys.String()+"z = 1\n+++\n", "text")
-	case 1: // and with many
+	case 1: // front matter with many keys
 		var keys strings.Builder
 		for i := range 4000 {
 			fmt.Fprintf(&keys, "a%d.b.c = 1\n", i)
 		}
 		return markdown("+++\n"+keys.String()+"+++\n", "text")
-	case 2: // references that multiply
+	case 2: // references that expand exponentially
 		yaml := "---\na: &a [x,x,x,x,x,x,x,x,x]\n"
 		for c := 'b'; c < 'k'; c++ {
 			p := string(c - 1)
@@ -57,7 +57,7 @@ func costlyFile(kind int, random *rand.Rand) upload {
 		return markdown("", strings.Repeat("[a](", 30_000)+strings.Repeat("![[", 20_000))
 	case 7:
 		return markdown("", strings.Repeat("*a_ **b ", 20_000)+strings.Repeat("`", 20_001))
-	case 8: // a table that is wide, with rows that are short
+	case 8: // a wide table with short rows
 		return markdown("", strings.Repeat("|a", 3000)+"|\n"+strings.Repeat("|-", 3000)+"|\n"+strings.Repeat("|b|\n", 10_000))
 	case 9:
 		return upload{fmt.Sprintf("c%d-%s.txt", kind, salt), []byte(salt + "\n\n" + strings.Repeat("1. HEADING\n\nx\n\n", 20_000))}
@@ -69,7 +69,7 @@ func costlyFile(kind int, random *rand.Rand) upload {
 		return word(strings.Repeat(`<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>h</w:t></w:r></w:p>`, 60_000))
 	case 13:
 		return word(strings.Repeat(`<w:p><w:bookmarkStart w:id="1" w:name="b"/><w:hyperlink w:anchor="b"><w:r><w:t xml:space="preserve">`+strings.Repeat(" ", 500)+`</w:t></w:r></w:hyperlink></w:p>`, 30_000))
-	case 14: // much that is nothing, which inflates
+	case 14: // a large empty paragraph, which compresses well
 		return word(`<w:p><w:r><w:t>` + strings.Repeat("A", 40<<20) + `</w:t></w:r></w:p>`)
 	case 15:
 		var operators bytes.Buffer
@@ -79,28 +79,29 @@ func costlyFile(kind int, random *rand.Rand) upload {
 		}
 		operators.WriteString("ET")
 		return upload{fmt.Sprintf("c%d-%s.pdf", kind, salt), writePDF(operators.Bytes(), 3000)}
-	case 16: // one page of very much
+	case 16: // one page with very much text
 		return upload{fmt.Sprintf("c%d-%s.pdf", kind, salt), writePDF(bytes.Repeat([]byte("BT /F1 6 Tf 10 10 Td (a) Tj ET "), 1_000_000), 1)}
-	default: // pages that draw nested states
+	default: // pages with nested graphics states
 		return upload{fmt.Sprintf("c%d-%s.pdf", kind, salt), writePDF(append(bytes.Repeat([]byte("q 1 0 0 1 1 1 cm "), 500_000), "BT /F1 6 Tf (a) Tj ET"...), 5)}
 	}
 }
 
-// saltBytes is how long the end of a costly file is that makes it another one.
+// saltBytes is the length of the random end of a costly file, which makes its bytes
+// unique.
 const saltBytes = 22
 
-// resalt returns a copy of a costly file that is another one to the service: to
-// make each from nothing would take the processors from the server.
+// resalt returns a copy of a costly file with another random end. Creating each file
+// from scratch would use CPU time that the server needs.
 func resalt(f upload, random *rand.Rand) upload {
 	salt := fmt.Sprintf("%% %020d", random.Uint64())
 	kept, kind := f.content, filepath.Ext(f.name)
-	if kind == ".docx" { // it ends with a comment
+	if kind == ".docx" { // the archive ends with a comment
 		kept = kept[:len(kept)-saltBytes]
 	}
 	return upload{strings.TrimSuffix(f.name, kind) + salt[2:] + kind, append(kept[:len(kept):len(kept)], salt...)}
 }
 
-// wordOf packs a Word document of a body.
+// wordOf returns a Word document with a body.
 func wordOf(body string) []byte {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
@@ -114,7 +115,7 @@ func wordOf(body string) []byte {
 			_, err = w.Write([]byte(text))
 		}
 		if err != nil {
-			panic(err) // a buffer takes all
+			panic(err) // writing to a buffer cannot fail
 		}
 	}
 	if err := archive.SetComment(strings.Repeat("-", saltBytes)); err != nil {
@@ -126,7 +127,7 @@ func wordOf(body string) []byte {
 	return out.Bytes()
 }
 
-// pdfLines are the operators that write lines on a page.
+// pdfLines returns the operators that draw lines of text on a page.
 func pdfLines(lines []string) []byte {
 	var out bytes.Buffer
 	out.WriteString("BT /F1 11 Tf 14 TL 60 780 Td ")
@@ -137,7 +138,7 @@ func pdfLines(lines []string) []byte {
 	return out.Bytes()
 }
 
-// writePDF makes a PDF of pages that all show the same.
+// writePDF returns a PDF whose pages all have the same content.
 func writePDF(content []byte, pages int) []byte {
 	var out, packed bytes.Buffer
 	z := zlib.NewWriter(&packed)

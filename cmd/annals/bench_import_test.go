@@ -20,8 +20,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// BenchmarkImportSmallFiles imports small Markdown files, all in one request and
-// a hundred in each of many, beside writing and syncing each to a file.
+// BenchmarkImportSmallFiles imports small Markdown files, in one request and in
+// requests of a hundred files. The baseline writes and syncs each file to disk.
 func BenchmarkImportSmallFiles(b *testing.B) {
 	for _, c := range []struct{ files, perRequest int }{{1000, 1000}, {2000, 100}} {
 		b.Run(fmt.Sprintf("requests=%d", c.files/c.perRequest), func(b *testing.B) {
@@ -44,8 +44,8 @@ func BenchmarkImportSmallFiles(b *testing.B) {
 	}
 }
 
-// smallFiles writes files of about 200 words in twenty folders, and returns how
-// long that took.
+// smallFiles writes files of about 200 words to twenty folders, and returns how long
+// that took.
 func smallFiles(b *testing.B, files, round int) (dir string, took time.Duration) {
 	dir = b.TempDir()
 	for i := range files {
@@ -81,9 +81,9 @@ func writeSynced(path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// BenchmarkMemory imports the corpora, and waits a minute after that. It
-// reports the peak of the anonymous memory of the server and its children, and
-// what they hold in the end.
+// BenchmarkMemory imports the corpora, and then waits one minute. It reports the peak
+// of the anonymous memory of the server and its child processes, and their memory at
+// the end.
 func BenchmarkMemory(b *testing.B) {
 	dir := unpackCorpora(b, benchCorpora(b))
 	s := serveBench(b, nil)
@@ -110,7 +110,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// unpackCorpora makes plain files of the corpora, in a folder for each.
+// unpackCorpora unpacks the corpora to files, in one folder for each corpus.
 func unpackCorpora(b *testing.B, corpora string) (dir string) {
 	if _, err := exec.LookPath("zstd"); err != nil {
 		b.Skip("zstd is not installed")
@@ -143,7 +143,7 @@ func unpackCorpora(b *testing.B, corpora string) (dir string) {
 		to := filepath.Join(dir, "gutenberg")
 		err = errors.Join(err, os.MkdirAll(to, 0o700), exec.CommandContext(b.Context(), "zstd", "-dq", path, "-o", filepath.Join(to, strings.TrimSuffix(filepath.Base(path), ".zst"))).Run())
 	}
-	// Other files are not imported, and empty ones fail.
+	// Skip files that cannot be imported, and empty ones, which would fail.
 	err = errors.Join(err, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			if info, err := e.Info(); err == nil && info.Size() == 0 {
@@ -171,7 +171,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// unpackAbstracts makes a file of each line.
+// unpackAbstracts writes one file for each line.
 func unpackAbstracts(path, dir string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -236,7 +236,7 @@ func BenchmarkLargeText(b *testing.B) {
 		b.ReportMetric(time.Since(begun).Seconds(), "search-s")
 		stop = s.watchMemory()
 		document := "/vault/documents/" + job.Results[0].Document
-		b.ReportMetric(s.readAll(token, document, 1<<20).Seconds(), "document-s") // cut to what one reply may hold
+		b.ReportMetric(s.readAll(token, document, 1<<20).Seconds(), "document-s") // truncated to the maximum size of a reply
 		b.ReportMetric(s.readAll(token, document+"/markdown", largeText*9/10).Seconds(), "markdown-s")
 		all, _ = stop()
 		b.ReportMetric(all, "read-peak-MB")
@@ -266,8 +266,8 @@ func writeLargeText(path string) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// readAll reads what is at a path, of so many bytes at least, and returns how
-// long that took.
+// readAll reads the reply for a path, which must have at least the given number of
+// bytes, and returns how long that took.
 func (s *benchServer) readAll(token, path string, atLeast int64) time.Duration {
 	s.Helper()
 	begun := time.Now()

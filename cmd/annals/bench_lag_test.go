@@ -12,11 +12,10 @@ import (
 	"annals/projections/readmodel"
 )
 
-// BenchmarkLag imports small files as fast as the server takes them and looks ten times
-// a second how far each read model is behind: for how long the first event that it has
-// not passed is in the log, as /metrics reports it. A look at a log that did not grow
-// since the last one does not count. p50-s and p95-s are those of the read model that
-// is furthest behind.
+// BenchmarkLag imports small files as fast as possible, and reads the lag of each read
+// model from /metrics ten times a second: how long the first event that it has not
+// applied has been in the log. Samples without new events in the log do not count.
+// p50-s and p95-s are those of the read model with the largest lag.
 func BenchmarkLag(b *testing.B) {
 	s := serveBench(b, nil)
 	lags := make(map[string][]time.Duration)
@@ -42,7 +41,7 @@ func BenchmarkLag(b *testing.B) {
 	b.ReportMetric(float64(files)/time.Since(begun).Seconds(), "files/s")
 }
 
-// watchLag adds to the lags of each read model until stop is called.
+// watchLag appends the lags of each read model to lags until stop is called.
 func (s *benchServer) watchLag(lags map[string][]time.Duration) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -75,7 +74,7 @@ func (s *benchServer) watchLag(lags map[string][]time.Duration) (stop func()) {
 	}
 }
 
-// gauges returns the values of a metric by its one label.
+// gauges returns the values of a metric with one label, by the value of the label.
 func gauges(text []byte, name string) map[string]float64 {
 	values := make(map[string]float64)
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {

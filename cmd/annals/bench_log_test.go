@@ -19,31 +19,29 @@ import (
 )
 
 const (
-	historyJobFiles   = 100 // files of a job
-	historyJobEvents  = 820 // events that a job leaves, about
-	historyFolderJobs = 2   // folders that a job files in
+	historyJobFiles   = 100 // number of files of a job
+	historyJobEvents  = 820 // approximate number of events of a job
+	historyFolderJobs = 2   // number of folders of a job
 )
 
-// history is a log as imports leave it, of about so many events, made from a
-// seed: jobs of 100 files, many at a time, each file accepted, read into its
-// sections (five, of 150 words, in the mean), filed and ended. Of a thousand
-// events 610 are sections, 125 accept files, 120 file documents and as many
-// end their files; a file in ten takes so long that it leaves its steps. One in
-// a hundred fails. Later one document in twenty is renamed, tagged, moved or
-// revised. So the payloads are nearly all section texts, as in logs of real
-// imports.
+// history is a generated log that resembles the logs of real imports. It is made from a
+// seed: concurrent jobs of 100 files, each file accepted, read into five sections on
+// average of 150 words, filed and ended. Of a thousand events 610 are sections, 125
+// accept files, 120 file documents, and 120 end files. One file in ten takes long
+// enough to append its steps, and one in a hundred fails. Later one document in twenty
+// is renamed, tagged, moved or revised.
 type history struct {
 	log     *events.Log
 	jobs    int
 	folders []uuid.UUID
-	words   string // that texts are cut from
+	words   string // source of all texts
 }
 
-// benchHistory returns a data folder with a log of about n events and nothing
-// else, which it keeps for later runs.
+// benchHistory returns a data folder that contains only a log of about n events, and
+// caches it for later runs.
 func benchHistory(b *testing.B, n int) (dataDir string) {
 	b.Helper()
-	const form = 2 // of the history: a log of another is not used
+	const form = 2 // version of the generator; logs of other versions are not reused
 	dataDir = filepath.Join(os.TempDir(), fmt.Sprintf("annals-bench-%d-%d", form, n))
 	if exists(dataDir) {
 		return dataDir
@@ -91,7 +89,7 @@ func writeHistory(ctx context.Context, dataDir string, n int) (err error) {
 	return g.Wait()
 }
 
-// writeFolders makes all folders, in tops of a hundred.
+// writeFolders creates all folders, in top-level folders of a hundred.
 func (h *history) writeFolders(ctx context.Context) error {
 	var top uuid.UUID
 	expected := events.NoStream
@@ -116,7 +114,7 @@ func (h *history) writeFolders(ctx context.Context) error {
 	return nil
 }
 
-// historyJob is one job while it is written.
+// historyJob is a job that is being written.
 type historyJob struct {
 	*history
 	random *rand.Rand
@@ -149,7 +147,7 @@ func (h *history) writeJob(ctx context.Context, n int) error {
 	return j.append(ctx, events.JobFinished{Successful: len(files) - j.failed, Failed: j.failed})
 }
 
-// append adds events to the job.
+// append appends events to the stream of the job.
 func (j *historyJob) append(ctx context.Context, all ...events.Data) error {
 	at, err := j.log.Append(ctx, j.stream, j.last, benchCause, newEvents(all)...)
 	j.last = at.Revision
@@ -207,7 +205,7 @@ func (j *historyJob) text(ctx context.Context, id uuid.UUID, attempt int, f even
 	}, err
 }
 
-// cut returns so many bytes of text from anywhere.
+// cut returns a random piece of the text.
 func (j *historyJob) cut(length int) string {
 	at := j.random.IntN(len(j.words) - length)
 	return strings.ToValidUTF8(j.words[at:at+length], "")

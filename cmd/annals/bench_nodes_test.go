@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkThreeNodes imports small files into one node and into three, as
-// compareNodes says.
+// BenchmarkThreeNodes compares imports of small files into one node and into three (see
+// compareNodes).
 func BenchmarkThreeNodes(b *testing.B) {
 	compareNodes(b, func(b *testing.B, s *nodes) func() int {
 		s.importEverywhere("warm", 100)
@@ -26,13 +26,13 @@ func BenchmarkThreeNodes(b *testing.B) {
 	})
 }
 
-// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with files as users have them:
-// PDF, DOCX, and trees of Markdown and HTML, each imported once.
+// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with typical files of users: PDF,
+// DOCX, and directories of Markdown and HTML, each imported once.
 func BenchmarkThreeNodesCorpora(b *testing.B) {
 	dir := unpackCorpora(b, benchCorpora(b))
 	compareNodes(b, func(_ *testing.B, s *nodes) func() int {
 		s.importEverywhere("warm", 99)
-		s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first makes a node compile its reader
+		s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first PDF makes a node compile its reader
 		return func() (files int) {
 			for _, from := range []string{"pdf", "docx", "trees"} {
 				files += s.importTree(filepath.Join(dir, from), from)
@@ -42,16 +42,16 @@ func BenchmarkThreeNodesCorpora(b *testing.B) {
 	})
 }
 
-// compareNodes compares the processor time that servers take for a file, one node
-// and three, which share a log at a loopback EventStoreDB and read models in
-// PostgreSQL. warm prepares them and returns what is measured, which imports files
-// and counts them. In one wiring nodes share a search index: at the Meilisearch
-// that ANNALS_TEST_MEILISEARCH names, or else at a small server in the benchmark's
-// process, whose time does not count. In the other each node indexes all passages
-// for itself, with bleve: what that takes, it takes three times.
+// compareNodes compares the CPU time per file of one node and of three nodes that share
+// a log at a loopback EventStoreDB and read models in PostgreSQL. warm prepares the
+// nodes and returns the measured function, which imports files and returns their
+// number. In one wiring the nodes share a search index: at the Meilisearch in
+// ANNALS_TEST_MEILISEARCH, or else at a small server in the process of the benchmark,
+// whose CPU time does not count. In the other wiring each node indexes all passages
+// with bleve, so that CPU time is spent three times.
 func compareNodes(b *testing.B, warm func(b *testing.B, s *nodes) (measured func() (files int))) {
 	for _, index := range []string{"shared", "bleve"} {
-		var perFile []float64 // of one node, of three
+		var perFile []float64 // with one node and with three
 		for _, n := range []int{1, 3} {
 			b.Run(fmt.Sprintf("index=%s/nodes=%d", index, n), func(b *testing.B) {
 				args := []string{"--log-level", "warn"}
@@ -82,8 +82,8 @@ func sharedIndex(b *testing.B) string {
 	return meilisearchtest.New(b).URL("bench")
 }
 
-// importEverywhere imports so many files in all, an equal part at each node, and
-// returns how many there were once all nodes find them.
+// importEverywhere imports files, an equal number at each node, and returns their
+// number after all nodes find them.
 func (s *nodes) importEverywhere(name string, files int) int {
 	s.Helper()
 	jobs := make([][]string, len(s.all))
@@ -105,8 +105,8 @@ func (s *nodes) importEverywhere(name string, files int) int {
 	return files
 }
 
-// importTree imports the files of a folder, as many at each node, and returns how
-// many there are once all nodes find them.
+// importTree imports the files of a folder, an equal number at each node, and returns
+// their number after all nodes find them.
 func (s *nodes) importTree(dir, folder string) int {
 	s.Helper()
 	batches, err := uploads(dir, folder, 100)
@@ -130,7 +130,7 @@ func (s *nodes) importTree(dir, folder string) int {
 	return files
 }
 
-// cpu returns the processor time that all nodes and their children have taken.
+// cpu returns the CPU time of all nodes and their child processes.
 func (s *nodes) cpu() (sum time.Duration) {
 	for _, node := range s.all {
 		sum += (&benchServer{serverProcess: node}).cpu()

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkPipeline imports PDFs until they can be found, and reads the same
-// files with as many processes of pdftotext as there are cores, in turns.
+// BenchmarkPipeline imports PDFs until search finds them. The baseline, in turns with
+// it, reads the same files with one process of pdftotext per CPU.
 func BenchmarkPipeline(b *testing.B) {
 	originals, _ := filepath.Glob(filepath.Join(benchCorpora(b), "pdf", "ordinary", "*.pdf"))
 	if _, err := exec.LookPath("pdftotext"); err != nil {
@@ -39,8 +39,8 @@ func BenchmarkPipeline(b *testing.B) {
 	b.ReportMetric(float64(files)/theirs.wall.Seconds(), "pdftotext-files/s")
 }
 
-// copies makes files of the same content and bytes of their own, so that none
-// is known to the server.
+// copies copies files with a different end of each, so that the server does not
+// recognise duplicates.
 func copies(b *testing.B, paths []string, mark string) (dir string) {
 	dir = b.TempDir()
 	for _, path := range paths {
@@ -56,8 +56,7 @@ func copies(b *testing.B, paths []string, mark string) (dir string) {
 	return dir
 }
 
-// pdftotext reads every file of a folder and returns the processor time that
-// it took.
+// pdftotext reads every file of a folder and returns the CPU time that it took.
 func pdftotext(b *testing.B, dir string) (cpu time.Duration) {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.pdf"))
 	took := make([]time.Duration, len(paths))
@@ -66,7 +65,7 @@ func pdftotext(b *testing.B, dir string) (cpu time.Duration) {
 	for i, path := range paths {
 		g.Go(func() error {
 			c := exec.CommandContext(b.Context(), "pdftotext", "-enc", "UTF-8", path, os.DevNull)
-			_ = c.Run() // what it cannot read takes its time too
+			_ = c.Run() // files that it cannot read count as well
 			took[i] = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 			return nil
 		})

@@ -24,14 +24,14 @@ import (
 	"annals/projections/searchindex/searchindextest"
 )
 
-// BenchmarkRebuildTables makes the vault, jobs and summaries from a log of a million
-// events (ANNALS_BENCH_EVENTS: of another number), each beside a raw loop that
-// reads the same events and inserts a row for each: about as many as the read
-// models write. rows-ratio is beside one raw loop that reads the whole log once
-// and inserts as many rows as the three hold in the end. They take turns, and
-// the better of two times counts, as whatever
-// else the machine does only adds to a time. peak-MB is the program's anonymous
-// memory, and peak/tenth how many times as much that is as for a tenth of the log.
+// BenchmarkRebuildTables rebuilds vault, jobs and summaries from a log of a million
+// events (ANNALS_BENCH_EVENTS sets another number). The baseline for each is a raw loop
+// that reads the same events and inserts one row for each, about as many as the read
+// model has. rows-ratio compares with one raw loop that reads the whole log once and
+// inserts as many rows as all three read models have. Both run in turns, and the better
+// of two times counts, because other load on the machine only adds time. peak-MB is the
+// anonymous memory of the program, and peak/tenth its ratio to that for a tenth of the
+// log.
 func BenchmarkRebuildTables(b *testing.B) {
 	n := 1_000_000
 	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
@@ -62,12 +62,12 @@ func BenchmarkRebuildTables(b *testing.B) {
 	b.ReportMetric(peak/rebuildMemory(b, tenth, models), "peak/tenth")
 }
 
-// benchRebuild makes read models of a log in a folder of their own.
+// benchRebuild rebuilds read models from a log, in a separate folder.
 type benchRebuild struct {
 	*testing.B
 	dir     string
 	options generation.Options
-	bleve   time.Duration // that the search index took
+	bleve   time.Duration // time of the search index
 }
 
 func newBenchRebuild(b *testing.B, history string) *benchRebuild {
@@ -96,7 +96,7 @@ func newBenchRebuild(b *testing.B, history string) *benchRebuild {
 	return r
 }
 
-// run makes a read model and returns how long that took.
+// run builds a read model and returns how long that took.
 func (r *benchRebuild) run(name string) time.Duration {
 	r.Helper()
 	begun := time.Now()
@@ -106,7 +106,7 @@ func (r *benchRebuild) run(name string) time.Duration {
 	return time.Since(begun)
 }
 
-// rows returns how many rows a read model holds.
+// rows returns the number of rows of a read model.
 func (r *benchRebuild) rows(name string) (total int) {
 	r.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, "read-models", name+"-1.db"))
@@ -128,7 +128,7 @@ func (r *benchRebuild) rows(name string) (total int) {
 	return total
 }
 
-// timedEngine adds up how long its changes take.
+// timedEngine measures the total time of its changes.
 type timedEngine struct {
 	searchindex.Engine
 	took *time.Duration
@@ -140,11 +140,11 @@ func (e *timedEngine) Apply(ctx context.Context, batch searchindex.Batch) error 
 	return e.Engine.Apply(ctx, batch)
 }
 
-// rawLoop reads the events of some types, or all, and writes one row for each
-// into a table until there are so many, in transactions of 1000, with the driver
-// and the settings of read models.
+// rawLoop reads the events of some types, or all, and inserts one row for each into a
+// table, up to a number of rows, in transactions of 1000, with the driver and the
+// settings of read models.
 func rawLoop(b *testing.B, history string, types []string, most int) time.Duration {
-	ctx := context.Background() // with one that ends, the driver takes longer
+	ctx := context.Background() // the driver is slower with a context that can end
 	from, err := sql.Open("sqlite", "file:"+filepath.Join(history, "log.db")+"?_pragma=query_only(1)")
 	if err != nil {
 		b.Fatal(err)
@@ -211,7 +211,7 @@ func rawLoop(b *testing.B, history string, types []string, most int) time.Durati
 	return time.Since(begun)
 }
 
-// rebuildMemory lets the program make read models and returns the peak of its
+// rebuildMemory lets the program build read models and returns the peak of its
 // anonymous memory in MB.
 func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) float64 {
 	program, err := os.Executable()
@@ -235,11 +235,11 @@ func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) 
 	return peak
 }
 
-// BenchmarkRebuildPassages makes the passages and their index from a log of
-// 100,000 events, cutting included, beside the index alone, which is given the
-// same passages out of memory, in batches of as many and one at a time too: the
-// same fields, terms and settings. bleve-share is the part of the rebuild that
-// the index takes.
+// BenchmarkRebuildPassages builds the passages and their index from a log of 100,000
+// events, including the cutting. The baseline is the index alone, which gets the same
+// passages from memory, in the same batches, and also one at a time, with the same
+// fields, terms and settings. bleve-share is the share of the index in the time of the
+// rebuild.
 func BenchmarkRebuildPassages(b *testing.B) {
 	history := benchHistory(b, 100_000)
 	var ours, yardstick, share time.Duration
@@ -257,7 +257,7 @@ func BenchmarkRebuildPassages(b *testing.B) {
 	b.ReportMetric(float64(passages)/ours.Seconds(), "passages/s")
 }
 
-// passages returns what a rebuild gave the index.
+// passages returns the passages that a rebuild indexed.
 func (r *benchRebuild) passages() []searchindex.Passage {
 	r.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, "read-models", "passages-1.db"))

@@ -29,16 +29,16 @@ import (
 
 const (
 	benchTops      = 100
-	benchSubs      = 100 // in each of those
+	benchSubs      = 100 // in each top-level folder
 	benchDocuments = 25_000
-	benchSections  = 4 // passages of each document
+	benchSections  = 4 // number of passages of a document
 	benchGrants    = 500
 	benchReader    = "reader"
 	benchHits      = 10
 )
 
-// benchLibrary is what BenchmarkSearchOverHTTP searches: made from a seed: the log and
-// the bare index hold the same.
+// benchLibrary is the generated content that BenchmarkSearchOverHTTP searches, made
+// from a seed. The log and the bare index have the same passages.
 type benchLibrary struct {
 	tops, subs []uuid.UUID
 	granted    []uuid.UUID // subs
@@ -76,7 +76,8 @@ func (l *benchLibrary) document(i int) (id uuid.UUID, sub int, sections []string
 	return uuid.NewSHA1(l.subs[sub], fmt.Append(nil, i)), sub, sections
 }
 
-// zipfWord draws of 60,000 words in the proportions of natural language.
+// zipfWord returns one of 60,000 words, with frequencies like those of natural
+// language.
 func zipfWord(random *rand.Rand) string {
 	n := int(math.Exp(random.Float64()*math.Log(60_000))) - 1
 	return "ba" + string(rune('a'+n%26)) + "ol" + strconv.FormatInt(int64(n), 26)
@@ -90,8 +91,8 @@ func zipfQuestion(random *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// write appends the library to a new log, with many appends at a time, which
-// share the disk's syncs.
+// write appends the library to a new log with many concurrent appends, which share
+// syncs of the disk.
 func (l *benchLibrary) write(ctx context.Context, dataDir string) error {
 	driver, err := engine.OpenLog(ctx, engine.LogFlag, "", dataDir, engine.MayCreate)
 	if err != nil {
@@ -154,8 +155,8 @@ func (l *benchLibrary) writeDocument(ctx context.Context, log *events.Log, i int
 	return err
 }
 
-// bareIndex gives the same passages to bleve as it comes: its English
-// analyzer, and BM25.
+// bareIndex indexes the same passages with plain bleve, with its English analyzer and
+// BM25.
 func (l *benchLibrary) bareIndex(b *testing.B) blevesearch.Index {
 	m := blevesearch.NewIndexMapping()
 	m.ScoringModel = "bm25"
@@ -211,10 +212,10 @@ func (l *benchLibrary) searchBare(ctx context.Context, x blevesearch.Index, ques
 	return err
 }
 
-// BenchmarkSearchOverHTTP searches 100,000 passages in 10,000 folders through
-// the whole service, and the same passages in bare bleve with the same
-// question and filter, in turns: as someone who was granted 500 of the folders
-// and as an admin, one question at a time and four.
+// BenchmarkSearchOverHTTP searches 100,000 passages in 10,000 folders through the whole
+// service, as a user with grants on 500 of the folders and as an administrator, with
+// one and with four concurrent questions. The baseline, in turns, searches the same
+// passages in plain bleve with the same question and filter.
 func BenchmarkSearchOverHTTP(b *testing.B) {
 	l := newBenchLibrary()
 	s := serveBench(b, func(dataDir string) {
@@ -254,9 +255,9 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 	}
 }
 
-// besideOther asks both sides the same questions in turns, twenty at a time, and
-// reports how long an answer takes. The second to run may find what the first has left
-// in caches: each does so as often.
+// besideOther runs the same questions on both sides in turns, twenty at a time, and
+// reports the response times. Because the second side may profit from caches that the
+// first has filled, both are second equally often.
 func besideOther(b *testing.B, clients int, other string, ours, theirs func(context.Context, string) error) {
 	const turn = 20
 	random := rand.New(rand.NewPCG(2, 2))
@@ -288,7 +289,7 @@ func besideOther(b *testing.B, clients int, other string, ours, theirs func(cont
 	}
 }
 
-// timed asks questions, so many clients at once, and returns how long each took.
+// timed runs questions with concurrent clients and returns the response times.
 func timed(ctx context.Context, clients int, questions []string, search func(context.Context, string) error) ([]time.Duration, error) {
 	times := make([]time.Duration, len(questions))
 	g, ctx := errgroup.WithContext(ctx)
@@ -304,7 +305,7 @@ func timed(ctx context.Context, clients int, questions []string, search func(con
 	return times, g.Wait()
 }
 
-// search makes one search and returns how many passages it found.
+// search sends one search and returns the number of passages that it found.
 func (s *benchServer) search(ctx context.Context, token, question string) (int, error) {
 	var found struct {
 		Sources []struct {
@@ -315,7 +316,7 @@ func (s *benchServer) search(ctx context.Context, token, question string) (int, 
 	return len(found.Sources), err
 }
 
-// post sends a body as JSON and reads the reply into another.
+// post sends a body as JSON and decodes the reply.
 func (s *benchServer) post(ctx context.Context, token, path string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

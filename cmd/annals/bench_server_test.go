@@ -16,7 +16,7 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// benchServer is the real program, serving a folder of its own.
+// benchServer is a running server with its own data folder.
 type benchServer struct {
 	*testing.B
 	*serverProcess
@@ -24,7 +24,7 @@ type benchServer struct {
 	core *client.Core
 }
 
-// serveBench starts a server; fill, if not nil, writes its log before.
+// serveBench starts a server. If fill is not nil, it writes the log before.
 func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchServer {
 	b.Helper()
 	s := &benchServer{B: b}
@@ -42,7 +42,7 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 	}
 	b.Cleanup(func() {
 		if s.command.ProcessState != nil {
-			return // it was ended before
+			return // it has already ended
 		}
 		if err := s.end(os.Interrupt); err != nil {
 			b.Error(err)
@@ -58,9 +58,8 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 	return s
 }
 
-// importFiles uploads a folder in requests of a bounded number of files, each of which
-// is done before the next begins, and fails if more files than mayFail are not
-// imported.
+// importFiles uploads a folder in requests with up to perRequest files, one after
+// another, and fails if more than mayFail files are not imported.
 func (s *benchServer) importFiles(dir, folder string, perRequest, mayFail int) (files int) {
 	s.Helper()
 	batches, err := uploads(dir, folder, perRequest)
@@ -85,7 +84,7 @@ func firstFailure(job client.Job) (r client.FileResult) {
 	return r
 }
 
-// importBatch makes one request and asks for its job until that is done.
+// importBatch uploads files in one request and waits until their job is done.
 func (s *benchServer) importBatch(batch []client.File) client.Job {
 	s.Helper()
 	job, _, err := s.core.Upload(s.Context(), batch)
@@ -103,7 +102,7 @@ func (s *benchServer) importBatch(batch []client.File) client.Job {
 	return job
 }
 
-// family returns the server's process and all below it.
+// family returns the process ids of the server and all its descendants.
 func (s *benchServer) family() []int {
 	parents := make(map[int]int)
 	entries, _ := os.ReadDir("/proc")
@@ -125,8 +124,8 @@ func (s *benchServer) family() []int {
 	return family
 }
 
-// processStat returns the fields of /proc/PID/stat after the name, nil if there is no
-// such process (any more).
+// processStat returns the fields of /proc/PID/stat after the name, or nil if the
+// process does not exist.
 func processStat(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -135,13 +134,13 @@ func processStat(pid int) []string {
 	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }
 
-// cpu returns the processor time that the server and its children have taken.
+// cpu returns the CPU time of the server and its child processes.
 func (s *benchServer) cpu() time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
 	var ticks time.Duration
 	for _, pid := range s.family() {
 		if fields := processStat(pid); len(fields) > 14 {
-			for _, field := range fields[11:15] { // own and of children that ended, in user and kernel mode
+			for _, field := range fields[11:15] { // own time and that of ended children, in user and kernel mode
 				n, _ := strconv.Atoi(field)
 				ticks += time.Duration(n)
 			}
@@ -150,7 +149,7 @@ func (s *benchServer) cpu() time.Duration {
 	return ticks * tick
 }
 
-// anonymous returns the anonymous memory of the server and its children in MB.
+// anonymous returns the anonymous memory of the server and its child processes in MB.
 func (s *benchServer) anonymous() (server, children float64) {
 	for i, pid := range s.family() {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -166,14 +165,14 @@ func (s *benchServer) anonymous() (server, children float64) {
 	return server, children
 }
 
-// watchMemory looks at the memory until stop is called, which returns the peaks
-// in MB: of all together, and of the server alone.
+// watchMemory samples the memory until stop is called. stop returns the peaks in MB: of
+// all processes together, and of the server alone.
 func (s *benchServer) watchMemory() (stop func() (all, server float64)) {
 	return peaks(200*time.Millisecond, s.anonymous)
 }
 
-// peaks calls sample again and again until stop is called, which returns the
-// most of the server and its children together, and of the server alone.
+// peaks calls sample periodically until stop is called. stop returns the peaks of all
+// processes together, and of the server alone.
 func peaks(every time.Duration, sample func() (server, children float64)) (stop func() (all, server float64)) {
 	var all, alone float64
 	done, stopped := make(chan struct{}), make(chan struct{})
@@ -206,7 +205,7 @@ func (s *benchServer) awaitReady() {
 	}
 }
 
-// addUser makes a user and returns a token of theirs.
+// addUser creates a user and returns a token for the user.
 func (s *benchServer) addUser(name string) string {
 	s.Helper()
 	password := strings.NewReader("a long password of " + name + "\n")
@@ -220,8 +219,8 @@ func (s *benchServer) addUser(name string) string {
 	return token
 }
 
-// benchCorpora returns a folder of documents that lies beside the project, or
-// skips.
+// benchCorpora returns the folder with the corpora next to the project, or skips the
+// benchmark.
 func benchCorpora(b *testing.B) string {
 	b.Helper()
 	dir, err := os.Getwd()

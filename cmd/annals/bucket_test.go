@@ -8,9 +8,9 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// TestBackupBetweenBuckets holds that the program keeps its
-// promises with S3 in place of folders: what a server stores there is found by
-// the other commands, and backed up and restored while it serves.
+// TestBackupBetweenBuckets checks that the program works with S3 instead of folders:
+// other commands find the originals that a server stores there, back them up while it
+// serves, and restore them.
 func TestBackupBetweenBuckets(t *testing.T) {
 	uploads, kept := s3test.URL(t), s3test.URL(t)
 	t.Setenv("ANNALS_ORIGINALS", uploads)
@@ -34,7 +34,7 @@ func TestBackupBetweenBuckets(t *testing.T) {
 	if out, err := verified(t, c.data); err != nil {
 		t.Errorf("verify of the source: %v\n%s", err, out)
 	}
-	t.Setenv("ANNALS_ORIGINALS", "") // what is restored lies in the data folder
+	t.Setenv("ANNALS_ORIGINALS", "") // restored originals are in the data folder
 	r := c.restored(kept)
 	if got := answers(r); got != want {
 		t.Errorf("what was restored answers\n%s\nnot\n%s", got, want)

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// chromium is a real browser, driven over a pipe by its DevTools protocol.
+// chromium is a real browser that tests control over a pipe with its DevTools protocol.
 type chromium struct {
 	testing.TB
 	in      io.Writer
 	out     *bufio.Reader
 	last    int
-	session string // of its one page
+	session string // of its only page
 }
 
 // startChromium starts a browser, or skips the test if there is none.
@@ -44,7 +44,7 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Short, for the name of its socket; and all that it leaves goes with it.
+	// The path must be short, because it is part of the name of a socket.
 	dir, err := os.MkdirTemp("", "chromium-")
 	if err != nil {
 		t.Fatal(err)
@@ -61,12 +61,12 @@ func startChromium(t *testing.T) *chromium {
 	fromBrowser.Close()
 	b := &chromium{TB: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = b.try("", "Browser.close", nil, nil) // it must release its folder
+		_ = b.try("", "Browser.close", nil, nil) // so that it releases its folder
 		in.Close()
 		_ = c.Wait()
 		cancel()
 		out.Close()
-		_ = os.RemoveAll(dir) // of a process that it left, something may stay
+		_ = os.RemoveAll(dir) // a process of the browser may still write to it
 	})
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -120,14 +120,13 @@ func (b *chromium) try(session, method string, params, result any) error {
 	return fmt.Errorf("%s: the browser: %w", method, err)
 }
 
-// open types an address into the address bar.
+// open opens an address, as if typed into the address bar.
 func (b *chromium) open(address string) {
 	b.Helper()
 	b.call("Page.navigate", map[string]any{"url": address}, nil)
 }
 
-// run runs a script in the page that is shown, and returns its value; "" if there is
-// none yet.
+// run runs a script in the current page, and returns its value, or "" if it has none.
 func (b *chromium) run(script string) string {
 	b.Helper()
 	var out struct{ Result struct{ Value any } }
@@ -137,7 +136,7 @@ func (b *chromium) run(script string) string {
 	return fmt.Sprint(out.Result.Value)
 }
 
-// wait runs a script until it returns something in a page that is complete.
+// wait runs a script in a fully loaded page until it returns a value.
 func (b *chromium) wait(what, script string) string {
 	b.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// mainJob is what each of the programs prints: the steps of a client's work.
+// mainJob is the output of each program: the steps of a typical client.
 var mainJob = []string{
 	"progress", "job", "search", "ask", "list", "markdown", "download", "revise", "conflict", "invalid", "not found", "share", "delete",
 }
 
-// readClientsPage returns docs/clients.md, and the commands of each of its
-// sections by heading: "" are those before the first.
+// readClientsPage returns docs/clients.md, and the commands of its sections by heading;
+// "" is the heading of those before the first section.
 func readClientsPage(t *testing.T) (text string, commands map[string]string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/clients.md")
@@ -45,9 +45,8 @@ func readClientsPage(t *testing.T) (text string, commands map[string]string) {
 	return string(page), commands
 }
 
-// TestClientsPageNamesTheLockedVersions holds each version that the page has
-// installed to that of the lock files, by which TestClients has its tools, and
-// that none of them is missing.
+// TestClientsPageNamesTheLockedVersions checks that the page installs all tools in the
+// versions of the lock files that TestClients uses.
 func TestClientsPageNamesTheLockedVersions(t *testing.T) {
 	locked := map[string]bool{}
 	var packages struct{ Dependencies map[string]string }
@@ -94,13 +93,13 @@ func TestClientsPageCommandsHaveNoComments(t *testing.T) {
 	}
 }
 
-// clientsPage runs the commands of docs/clients.md as they stand. The address is
-// another, and what would install something finds it installed.
+// clientsPage runs the commands of docs/clients.md, with another address of the server,
+// and with the packages already installed.
 type clientsPage struct {
 	server   *clientTest
 	commands map[string]string
-	clone    string // a copy of what the page takes from the repository
-	folder   string // what the first block makes
+	clone    string // copy of the files of the repository that the page uses
+	folder   string // folder that the first block creates
 	token    string
 }
 
@@ -128,7 +127,7 @@ ANNALS_TEST_PROGRAM=1 exec '`+program+`' "$@"`)
 	if p.token == "" {
 		t.Fatalf("the page's first block prints %s", out)
 	}
-	// A download must not change line ends.
+	// The first block must not change line ends.
 	note, err := os.ReadFile(filepath.Join(p.folder, "eddystone.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +136,7 @@ ANNALS_TEST_PROGRAM=1 exec '`+program+`' "$@"`)
 	return p
 }
 
-// shim writes a program that stands for one that the page calls.
+// shim writes a script that replaces a program which the page calls.
 func shim(t *testing.T, dir, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -145,10 +144,10 @@ func shim(t *testing.T, dir, name, script string) {
 	}
 }
 
-// localAddress is the server's address in the commands that readers type.
+// localAddress matches the address of the server in commands that readers type.
 var localAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// run runs commands in a folder, with those of tools first in PATH.
+// run runs commands in a folder, with the folder tools first in PATH.
 func (p *clientsPage) run(t *testing.T, dir, commands, tools string, environment ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -167,8 +166,8 @@ func (p *clientsPage) run(t *testing.T, dir, commands, tools string, environment
 	return printed.String()
 }
 
-// does runs a section's commands in a folder as the first block leaves it, and
-// compares what its last command prints with the main job.
+// does runs the commands of a section in the folder of the first block, and compares
+// the output of the last command with mainJob.
 func (p *clientsPage) does(t *testing.T, section, tools string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.Base(p.folder))

@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// clientSources holds a program for each generated client, and the lock files
-// by which scripts/test-deps installs the generators and the checkers.
+// clientSources contains a program for each generated client, and the lock files of the
+// generators and checkers that scripts/test-deps installs.
 const clientSources = "testdata/clients"
 
-// TestClients holds that the documents that a server shows are right for those
-// who make clients of them: checkers find no fault in them, and the commands of
-// docs/clients.md make three clients that compile and do the main job.
+// TestClients checks the OpenAPI documents of a server: checkers find no problem in
+// them, and the commands of docs/clients.md generate three clients that compile and
+// work.
 func TestClients(t *testing.T) {
 	s := startClientTest(t)
 	page := s.startPage(t)
@@ -40,12 +40,12 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// clientTest is a server on a data folder of its own.
+// clientTest is a running server with its own data folder.
 type clientTest struct {
 	*serverProcess
 	data        string
-	admin       string // an administrator's token
-	core, vault string // files with the documents that the server shows
+	admin       string // token of an administrator
+	core, vault string // paths of the OpenAPI documents
 }
 
 func startClientTest(t *testing.T) *clientTest {
@@ -73,7 +73,7 @@ func startClientTest(t *testing.T) *clientTest {
 	return s
 }
 
-// request returns the body of a reply.
+// request sends a request and returns the body of the reply.
 func (s *clientTest) request(t *testing.T, method, path, media string, body io.Reader) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.base+path, body)
@@ -94,7 +94,7 @@ func (s *clientTest) request(t *testing.T, method, path, media string, body io.R
 	return text
 }
 
-// clientTools returns the folder of tools that scripts/test-deps makes by a lock
+// clientTools returns the folder of tools that scripts/test-deps installs from a lock
 // file.
 func clientTools(t *testing.T, name, lock string) string {
 	t.Helper()
@@ -113,8 +113,8 @@ func clientTools(t *testing.T, name, lock string) string {
 	return dir
 }
 
-// workshop makes a folder with copies of some of the sources, in which commands
-// are run.
+// workshop creates a folder with copies of some sources, and returns a function that
+// runs commands in it.
 func workshop(t *testing.T, sources ...string) func(name string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,7 +140,7 @@ func workshop(t *testing.T, sources ...string) func(name string, args ...string)
 	}
 }
 
-// nodeTool runs a tool of npm in a workshop.
+// nodeTool returns a function that runs tools of npm in a workshop.
 func nodeTool(t *testing.T, sources ...string) func(tool string, args ...string) string {
 	t.Helper()
 	modules := filepath.Join(clientTools(t, "clients_npm", "package-lock.json"), "node_modules")
@@ -182,7 +182,7 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 			case line == "", line == "Warnings:", strings.HasPrefix(line, "Validating spec"), line == "No validation issues detected.":
 			case strings.HasPrefix(line, "[info] Spec has "):
 			case line == "- Unused model: ProgressEvent", line == "- Unused model: FileMetadata":
-				// It does not look into contentSchema.
+				// The generator ignores contentSchema.
 			default:
 				t.Errorf("openapi-generator says %q", line)
 			}
@@ -190,19 +190,19 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 	}
 }
 
-// testSchemathesis has requests made of the documents, right ones and wrong
-// ones, and each reply compared with what is described; ANNALS_TEST_SCHEMATHESIS
-// sets how many of each operation, and it is few without.
+// testSchemathesis lets Schemathesis send valid and invalid requests, and check the
+// replies against the documents. ANNALS_TEST_SCHEMATHESIS sets the number of requests
+// for each operation; the default is small.
 func (s *clientTest) testSchemathesis(t *testing.T) {
 	program := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin", "schemathesis")
-	own := startClientTest(t) // what is there is changed and deleted
+	own := startClientTest(t) // because Schemathesis changes and deletes everything
 	examples := os.Getenv("ANNALS_TEST_SCHEMATHESIS")
 	examples = cmp.Or(examples, "5")
 	rules, err := os.ReadFile("../../schemathesis.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Paths have ids of what there is, most of the time.
+	// Most paths should have ids of existing things.
 	ids, err := json.Marshal(own.fill(t))
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func (s *clientTest) testSchemathesis(t *testing.T) {
 	}
 }
 
-// fill makes folders and documents, and returns the ids of all.
+// fill creates folders and documents, and returns their ids.
 func (s *clientTest) fill(t *testing.T) (ids []string) {
 	t.Helper()
 	var form bytes.Buffer

@@ -22,8 +22,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// leaveText appends a text of so many sections that no document names, of a job
-// that has ended, to the log at path.
+// leaveText appends a text with the given number of sections to the log at path, for a
+// job that has ended. No document refers to the text.
 func leaveText(ctx context.Context, path string, sections int) error {
 	driver, err := sqlite.Open(ctx, path)
 	if err != nil {
@@ -71,7 +71,7 @@ func recordsOf(t *testing.T, path string) (all []events.Record) {
 	}
 }
 
-// compacted runs annals compact and returns what it prints.
+// compacted runs annals compact and returns its output.
 func compacted(t *testing.T, data string, args ...string) string {
 	t.Helper()
 	out, err := backedUp(t.Context(), append([]string{"compact", "--data", data}, args...)...)
@@ -81,8 +81,8 @@ func compacted(t *testing.T, data string, args ...string) string {
 	return out
 }
 
-// TestCompact holds that texts which came to nothing go, beside
-// backups and copies that hold them, and nothing else changes.
+// TestCompact checks that compact removes texts of failed imports and changes nothing
+// else, with backups and copies that have the texts.
 func TestCompact(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
@@ -93,7 +93,7 @@ func TestCompact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// parts returns the log's events of texts that nobody names, and all others.
+	// parts returns the events of texts without a document, and all other events.
 	parts := func() (texts, others []events.Record) {
 		t.Helper()
 		all := recordsOf(t, path)
@@ -116,7 +116,7 @@ func TestCompact(t *testing.T) {
 		leave()
 	}
 
-	// Beside a server, while it imports, it does nothing but look.
+	// While a server runs and imports, only --dry-run works.
 	imported := make(chan error, 1)
 	go func() { imported <- importFiles(t, c.dir, "second", notes("second")) }()
 	if out, err := backedUp(t.Context(), "compact", "--data", c.data); err == nil || !strings.Contains(out, "stop it first") {
@@ -139,10 +139,10 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Killed anywhere it leaves the one log or the other.
+	// If it is killed, the log is either unchanged or compacted.
 	for _, kill := range []struct {
 		point failpoint.Point
-		left  int // events of texts
+		left  int // number of events of texts afterwards
 	}{{failpoint.StreamsRemoved, 120}, {failpoint.RemovalCommitted, 0}, {failpoint.LogShrunk, 0}} {
 		if !failpoint.Enabled {
 			break
@@ -183,7 +183,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("compact once more prints\n%s", out)
 	}
 
-	// All that is made of the log holds.
+	// All read models still match the log.
 	if out, err := verified(t, c.data); err != nil || strings.Contains(out, "not compared") {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
@@ -218,8 +218,7 @@ func sameRecord(a, b events.Record) bool {
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
 }
 
-// spoiled is the log of a server that loses an event of another stream when one
-// is truncated.
+// spoiled is a log that loses an event of another stream when a stream is truncated.
 type spoiled struct {
 	events.Driver
 	truncated atomic.Bool
@@ -240,8 +239,8 @@ func (s *spoiled) ReadAll(ctx context.Context, after events.Position, limit int,
 	return records, through, err
 }
 
-// eventStoreDBWithText returns the URL of a log at EventStoreDB, kept by kept,
-// which holds texts that came to nothing, and that log.
+// eventStoreDBWithText returns a log at EventStoreDB and its URL. It has texts of
+// failed imports, and is stored in kept.
 func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *events.Log) {
 	t.Helper()
 	url = esdbtest.Start(t, kept).URL() + "&prefix=annals-"
@@ -257,7 +256,7 @@ func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *ev
 	return url, log
 }
 
-// What EventStoreDB has made of a log is read after its streams were truncated.
+// The log is read again after the truncation.
 func TestCompactReportsLossAtEventStoreDB(t *testing.T) {
 	url, _ := eventStoreDBWithText(t, &spoiled{Driver: memory.New()})
 	out, err := backedUp(t.Context(), "compact", "--data", t.TempDir(), "--grace", "0s", "--log", url)

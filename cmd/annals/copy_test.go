@@ -23,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// copyTest copies a log by the program itself, in a process of its own.
+// copyTest copies a log with the program in a separate process.
 type copyTest struct {
 	*testing.T
 	dir            string
@@ -32,7 +32,7 @@ type copyTest struct {
 	appended       int
 }
 
-// newCopyTest copies into another file, or to EventStoreDB.
+// newCopyTest prepares a copy to another file, or to EventStoreDB.
 func newCopyTest(t *testing.T, toCluster bool) *copyTest {
 	c := &copyTest{T: t, dir: t.TempDir()}
 	c.from, c.to = c.file("source.db"), c.file("target.db")
@@ -61,7 +61,7 @@ func (c *copyTest) open(url string) events.Driver {
 	return d
 }
 
-// add appends events to the source, in runs of three to a stream.
+// add appends events to the source, in runs of three events of one stream.
 func (c *copyTest) add(n int) {
 	c.Helper()
 	for range n / 3 {
@@ -90,7 +90,8 @@ func (c *copyTest) program(args ...string) *exec.Cmd {
 	return p
 }
 
-// wantCopied wants the output of a copy that found both logs equal and whole.
+// wantCopied checks that the output of a copy says that both logs are equal and
+// complete.
 func (c *copyTest) wantCopied(out string) {
 	c.Helper()
 	var hashes [2]string
@@ -101,9 +102,9 @@ func (c *copyTest) wantCopied(out string) {
 	}
 }
 
-// TestCopyToOtherEngineAndBack holds that what is made of a copy answers
-// as before, whichever engine keeps it, that verify finds it sound, and that a
-// backup of it holds the same.
+// TestCopyToOtherEngineAndBack checks, for each engine, that a server on a copy gives
+// the same replies, that verify finds no problem, and that a backup of the copy is
+// equal.
 func TestCopyToOtherEngineAndBack(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")
@@ -162,8 +163,8 @@ func searched(t *testing.T, server *serverProcess, data string) string {
 	return string(reply)
 }
 
-// TestCrashWhileCopying holds that a copy which is killed at any moment is gone
-// on with: nothing is lost, doubled or in another order.
+// TestCrashWhileCopying checks that a killed copy can be continued: no event is lost,
+// duplicated or reordered.
 func TestCrashWhileCopying(t *testing.T) {
 	for name, toCluster := range map[string]bool{"to a file": false, "to EventStoreDB": true} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestCrashWhileCopying(t *testing.T) {
 	}
 }
 
-// crash kills a copy some events after its start, if it has not ended before.
+// crash kills a copy after some events, unless it has ended.
 func (c *copyTest) crash() {
 	c.Helper()
 	moment, err := c.target.Head(c.Context())
@@ -196,9 +197,9 @@ func (c *copyTest) crash() {
 	running, end := context.WithCancel(c.Context())
 	go func() {
 		defer end()
-		_ = p.Wait() // its error is that it was killed
+		_ = p.Wait() // fails because it was killed
 	}()
-	_ = c.target.Wait(running, moment) // its error is that the copy has ended
+	_ = c.target.Wait(running, moment) // fails if the copy has ended
 	_ = p.Process.Kill()
 	<-running.Done()
 	c.Logf("killed beyond position %d", moment)

@@ -18,26 +18,27 @@ import (
 	"annals/projections"
 )
 
-// boundaryTest lets the program die at boundaries between what it makes
-// durable, one after the other on one data folder.
+// boundaryTest kills the program at each boundary between two durable steps, one after
+// another on the same data folder.
 type boundaryTest struct {
 	*crashTest
 	*rand.Rand
-	load    *crashLoad // nil before there is any
-	renewed int        // read models chosen so far, in turns
+	load    *crashLoad // nil before the clients are started
+	renewed int        // number of read models that were rebuilt, to choose them in turns
 }
 
-// boundary is how a process is brought to a point.
+// boundary is a failpoint, and how a process reaches it.
 type boundary struct {
 	point failpoint.Point
-	// reach returns when a process that dies at the point, by this setting, has died.
+	// reach makes a process reach the failpoint, with the given setting, and returns
+	// after it was killed there.
 	reach func(b *boundaryTest, setting string)
-	most  int  // times that it is reached before it counts; 0 and 1: once
-	slow  bool // it takes more than ten seconds
+	most  int  // number of times the point is passed before the process is killed; 0 means 1
+	slow  bool // takes more than ten seconds
 }
 
-// boundaries are in an order in which each can be reached: what is made once
-// is made when everything before it was.
+// boundaries is ordered so that each can be reached: steps that happen only once come
+// after the steps that they need.
 var boundaries = []boundary{
 	{point: failpoint.LogPrepared, reach: (*boundaryTest).starting},
 	{point: failpoint.LogCreated, reach: (*boundaryTest).starting},
@@ -101,16 +102,16 @@ var boundaries = []boundary{
 	{point: failpoint.LogShrunk, reach: (*boundaryTest).compacting},
 	{point: failpoint.LeaseRenewed, reach: (*boundaryTest).serving, slow: true},
 	{point: failpoint.OriginalRemoved, reach: (*boundaryTest).sweepingOriginals, slow: true},
-	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // at last: a file whose reading is ended thrice is given up
+	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // last, because a file is given up after its reading was interrupted three times
 }
 
-// sampledBoundaries is how many boundaries are tried if ANNALS_CRASH_ROUNDS does not
-// ask for all.
+// sampledBoundaries is the number of boundaries that are tried unless
+// ANNALS_CRASH_ROUNDS is set.
 const sampledBoundaries = 20
 
-// TestCrashAtEveryBoundary holds what TestCrashWhileImporting does, with a
-// program that dies at every boundary between two things that it makes
-// durable. ANNALS_CRASH_SEED repeats the choices of an earlier run.
+// TestCrashAtEveryBoundary checks the same as TestCrashWhileImporting, but kills the
+// program at every boundary between two durable steps. ANNALS_CRASH_SEED repeats the
+// choices of an earlier run.
 func TestCrashAtEveryBoundary(t *testing.T) {
 	if !failpoint.Enabled {
 		t.Skip("needs a build with -tags failpoint, as by make test and make crash")
@@ -124,7 +125,7 @@ func TestCrashAtEveryBoundary(t *testing.T) {
 	}
 	t.Logf("ANNALS_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const killsEach = 10 // of TestCrashWhileImporting, for once through all boundaries
+	const killsEach = 10 // number of rounds of TestCrashWhileImporting for one pass through all boundaries
 	for range max(1, crashRounds(t)/killsEach) {
 		b := &boundaryTest{crashTest: newCrashTest(t), Rand: random}
 		b.through(b.choose(crashRounds(t) > 0))
@@ -139,7 +140,7 @@ func TestEveryFailpointIsABoundary(t *testing.T) {
 	}
 }
 
-// choose returns boundaries, in their order.
+// choose returns the boundaries to try, in their order.
 func (b *boundaryTest) choose(all bool) (chosen []boundary) {
 	if all {
 		return boundaries
@@ -153,10 +154,11 @@ func (b *boundaryTest) choose(all bool) (chosen []boundary) {
 	return chosen
 }
 
-// through lets the program die at boundaries, and then looks for losses.
+// through kills the program at each of the boundaries, and then checks that nothing was
+// lost.
 func (b *boundaryTest) through(chosen []boundary) {
 	b.Helper()
-	b.down.Lock() // there is no server between two boundaries
+	b.down.Lock() // no server runs between two boundaries
 	b.Cleanup(b.abandon)
 	for _, at := range chosen {
 		setting := fmt.Sprintf("%s:%d", at.point, 1+b.IntN(max(1, at.most)))
@@ -167,7 +169,7 @@ func (b *boundaryTest) through(chosen []boundary) {
 	b.loaded()
 	b.serve("")
 	b.load.end()
-	if len(chosen) == len(boundaries) { // it takes a while
+	if len(chosen) == len(boundaries) { // this takes long
 		if out, err := b.program("rebuild", "--all").CombinedOutput(); err != nil {
 			b.Errorf("rebuild, going on with what was begun: %v\n%s", err, out)
 		}
@@ -189,8 +191,8 @@ func (b *boundaryTest) through(chosen []boundary) {
 	b.wantNothingLeft()
 }
 
-// wantNothingLeft checks that no crash has left a generation that nobody knows
-// of, and so nobody would delete.
+// wantNothingLeft checks that no crash has left a generation that the control store
+// does not list, because no process would delete it.
 func (b *boundaryTest) wantNothingLeft() {
 	b.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(b.data, "control.db"))
@@ -218,7 +220,7 @@ func (b *boundaryTest) wantNothingLeft() {
 	}
 }
 
-// abandon ends what a test that failed leaves.
+// abandon stops the server and the clients of a failed test.
 func (b *boundaryTest) abandon() {
 	if b.server != nil {
 		_ = b.server.end(os.Kill)
@@ -227,7 +229,7 @@ func (b *boundaryTest) abandon() {
 	b.down.Unlock()
 	if b.load != nil {
 		b.load.cancel()
-		_ = b.load.clients.Wait() // it has reported the error
+		_ = b.load.clients.Wait() // the error was already reported
 	}
 }
 
@@ -240,8 +242,8 @@ func (b *boundaryTest) wantKilled(err error, setting string) {
 	}
 }
 
-// serve starts the server and lets the clients at it. With a setting it may
-// die before.
+// serve starts the server and lets the clients call it. With a setting the server may
+// be killed before it serves.
 func (b *boundaryTest) serve(setting string) (serves bool) {
 	b.Helper()
 	var env []string
@@ -256,13 +258,13 @@ func (b *boundaryTest) serve(setting string) (serves bool) {
 	return true
 }
 
-// dead waits until the server has died as it was to.
+// dead waits until the server was killed at the setting.
 func (b *boundaryTest) dead(setting string) {
 	b.Helper()
 	b.wantKilled(b.ends(setting), setting)
 }
 
-// ends waits for the server's end and returns its exit status's error.
+// ends waits until the server ends and returns the error of its exit status.
 func (b *boundaryTest) ends(setting string) error {
 	b.Helper()
 	var failed <-chan struct{}
@@ -273,7 +275,7 @@ func (b *boundaryTest) ends(setting string) error {
 	case <-b.server.drained:
 	case <-failed:
 		b.Fatalf("while %s was waited for a client failed: %v", setting, b.load.clients.Wait())
-	case <-time.After(3 * time.Minute): // originals are swept after one, which make crash alone waits for
+	case <-time.After(3 * time.Minute): // originals are swept after one minute; only make crash waits for that
 		b.Fatalf("the server did not come to %s", setting)
 	}
 	b.down.Lock()

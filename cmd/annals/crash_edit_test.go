@@ -15,17 +15,17 @@ import (
 	"annals/events"
 )
 
-// editor changes one document and two folders over and over in a server that
-// is killed meanwhile, and knows how they must look.
+// editor changes one document and two folders repeatedly, while the server is killed
+// from time to time, and records their expected state.
 type editor struct {
 	*crashTest
 	vault   *client.Vault
 	token   string
-	folders [2]string // ids: one at the top, one in it
+	folders [2]string // ids of a top-level folder and of a folder in it
 
-	edits    int // begun so far
+	edits    int // number of edits that were begun
 	document editedDocument
-	reader   events.Principal // who was granted the lower folder last
+	reader   events.Principal // principal who was last granted the lower folder
 }
 
 // editedDocument is a document as the vault returns it.
@@ -34,10 +34,10 @@ type editedDocument struct {
 	Name    string `json:"name"`
 	Folder  string `json:"folderId"`
 	Version int    `json:"version"`
-	Content string `json:"content"` // Markdown; the editor's own has none
+	Content string `json:"content"` // Markdown without markup
 }
 
-// editedFolder is the path of the folder at the top, before it is renamed.
+// editedFolder is the path of the top-level folder before it is renamed.
 const editedFolder = "edited"
 
 func (c *crashTest) newEditor() *editor {
@@ -82,8 +82,8 @@ func (e *editor) read(ctx context.Context, id string) (d editedDocument, err err
 	return d, err
 }
 
-// edit makes changes until the server was killed and is back, and then each
-// once more.
+// edit makes changes until the server was killed and is running again, and then each
+// kind of change once more.
 func (e *editor) edit(ctx context.Context, back <-chan struct{}) error {
 	for last := false; !last; {
 		select {
@@ -98,7 +98,7 @@ func (e *editor) edit(ctx context.Context, back <-chan struct{}) error {
 	return nil
 }
 
-// all makes every kind of change once.
+// all makes one change of every kind.
 func (e *editor) all(ctx context.Context) error {
 	e.edits++
 	n, d := e.edits, &e.document
@@ -106,7 +106,7 @@ func (e *editor) all(ctx context.Context) error {
 	if err := e.change(ctx, http.MethodPatch, "", map[string]any{"name": d.Name}); err != nil {
 		return err
 	}
-	d.Folder = e.folders[1-n%2] // it begins in the lower one
+	d.Folder = e.folders[1-n%2] // the document begins in the lower folder
 	if err := e.change(ctx, http.MethodPatch, "", map[string]any{"folderId": d.Folder}); err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func editedName(n int) string { return fmt.Sprintf("%s %d", editedFolder, n) }
 func editedText(n int) string { return fmt.Sprintf("This note tells of %s.", editedWord(n)) }
 func editedWord(n int) string { return fmt.Sprintf("zanzibar%dquay", n) }
 
-// change makes the document's next version. A reply that was lost leaves open whether
-// it was one of success: then the version decides.
+// change makes the next version of the document. If the reply is lost, the version
+// shows whether the change was made.
 func (e *editor) change(ctx context.Context, method, path string, body any) error {
 	for {
 		err := e.write(ctx, method, "/documents/"+e.document.ID+path, fmt.Sprintf(`"%d"`, e.document.Version), body)
@@ -150,7 +150,7 @@ func (e *editor) change(ctx context.Context, method, path string, body any) erro
 	}
 }
 
-// write makes a request with a text or JSON as its body.
+// write sends a request with a text or JSON as its body.
 func (e *editor) write(ctx context.Context, method, path, version string, body any) error {
 	text, isText := body.(string)
 	if !isText {
@@ -170,7 +170,7 @@ func (e *editor) write(ctx context.Context, method, path, version string, body a
 	return err
 }
 
-// wantEdits checks that everything is as the last change of each kind left it.
+// wantEdits checks that everything is in the state after the last change of each kind.
 func (e *editor) wantEdits() {
 	e.Helper()
 	ctx := e.Context()
@@ -197,8 +197,8 @@ func (e *editor) wantEdits() {
 	e.wantFound()
 }
 
-// wantFound checks that a search in the folder of today finds the last
-// content, once it has come so far, and none before it.
+// wantFound checks that a search in the current folder finds the last content, after
+// the index has caught up, and no earlier content.
 func (e *editor) wantFound() {
 	e.Helper()
 	scope := editedName(e.edits)

@@ -19,35 +19,35 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crashLoad is clients that go on, whatever becomes of the server: they
-// import, change, move and delete.
+// crashLoad is a group of clients that import, change, move and delete while the server
+// is killed and restarted.
 type crashLoad struct {
 	*crashTest
 	editor *editor
-	rooms  [2]client.Folder // between which shelf is moved
+	rooms  [2]client.Folder // folders between which the folder shelf is moved
 	shelf  client.Folder
 
 	clients *errgroup.Group
-	ctx     context.Context // ends when one of them fails
+	ctx     context.Context // canceled when a client fails
 	cancel  context.CancelFunc
 	stop    chan struct{}
 
 	rounds  int             // of imports
-	awaited map[string]bool // jobs that ended
+	awaited map[string]bool // jobs for which a client has waited
 	moves   int             // of shelf
-	removed []string        // ids of documents that were deleted
+	removed []string        // ids of deleted documents
 
-	replacements int // of a file, each in the place of the one before
+	replacements int // number of times that the replaced file was uploaded
 }
 
-// loadPause is the pause between two rounds of a client: clients must be active at
-// every boundary, and not to fill the log.
+// loadPause is the pause of a client between two rounds. The clients must be active at
+// every boundary, but must not fill the log.
 const loadPause = 100 * time.Millisecond
 
-// removedFolder is what the paths of documents that are deleted begin with.
+// removedFolder is the first part of the paths of documents that are deleted.
 const removedFolder = "removed"
 
-// newLoad files the documents to change and starts the clients.
+// newLoad imports the documents to change and starts the clients.
 func (c *crashTest) newLoad() *crashLoad {
 	c.Helper()
 	l := &crashLoad{crashTest: c, editor: c.newEditor(), stop: make(chan struct{}), awaited: map[string]bool{}}
@@ -86,8 +86,7 @@ func (c *crashTest) newLoad() *crashLoad {
 	return l
 }
 
-// end lets the clients come to the end of what they are at, for which there
-// must be a server.
+// end lets the clients finish their current round, which needs a running server.
 func (l *crashLoad) end() {
 	l.Helper()
 	close(l.stop)
@@ -96,8 +95,8 @@ func (l *crashLoad) end() {
 	}
 }
 
-// importRound lets all clients send the files of one round, and waits until
-// they are read: otherwise more and more would wait.
+// importRound lets all clients upload the files of one round, and waits until they are
+// imported; otherwise the queue would grow without limit.
 func (l *crashLoad) importRound() error {
 	all, ctx := errgroup.WithContext(l.ctx)
 	round := l.rounds
@@ -130,7 +129,7 @@ func (l *crashLoad) file(ctx context.Context, folder string, contents map[string
 	return err
 }
 
-// upload is file that returns the job, which ended.
+// upload is like file, and returns the job, which has ended.
 func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, contents map[string][]byte) (job client.Job, err error) {
 	dir := filepath.Join(l.dir, "files", folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -158,12 +157,12 @@ func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, co
 	return l.ended(ctx, core, job.ID)
 }
 
-// replacedFolder holds a file that is replaced again and again.
+// replacedFolder is the folder of a file that is replaced repeatedly.
 const replacedFolder = "replaced"
 
 func replacedText(n int) string { return fmt.Sprintf("This file holds xylograph%dplate.", n) }
 
-// replace uploads a file in the place of the one before.
+// replace uploads a new content of the replaced file.
 func (l *crashLoad) replace() error {
 	dir := filepath.Join(l.dir, "files", replacedFolder)
 	err := os.MkdirAll(dir, 0o700)
@@ -188,8 +187,8 @@ func (l *crashLoad) replace() error {
 	return err
 }
 
-// wantReplaced checks that there is one document of all replacements, with the
-// last content, and that searches find that alone.
+// wantReplaced checks that all replacements are one document, with the last content,
+// and that searches find only that content.
 func (l *crashLoad) wantReplaced() {
 	l.Helper()
 	folder, _, err := l.editor.vault.FolderAt(l.Context(), replacedFolder)
@@ -208,8 +207,8 @@ func (l *crashLoad) wantReplaced() {
 	}
 }
 
-// wide uploads as many files, with as much said of them, as take several
-// appends to accept.
+// wide uploads so many files, with so much metadata, that accepting them takes several
+// appends.
 func (l *crashLoad) wide() error {
 	tags := make([]string, 60)
 	for i := range tags {
@@ -223,13 +222,14 @@ func (l *crashLoad) wide() error {
 	return err
 }
 
-// long uploads a file whose reading takes longer than what is not reported.
+// long uploads a file whose reading takes so long that its start is recorded in the
+// log.
 func (l *crashLoad) long() error {
 	return l.file(l.ctx, "long", map[string][]byte{"long.pdf": longPDF(500, 40)})
 }
 
-// remove files documents, some of which cannot be read, and deletes them: by
-// their folder, or one by one.
+// remove imports documents, some of which cannot be read, and deletes them, with their
+// folder or one by one.
 func (l *crashLoad) remove() error {
 	n := len(l.removed)
 	folder := fmt.Sprintf("%s %d", removedFolder, n)
@@ -262,7 +262,7 @@ func (l *crashLoad) remove() error {
 	}
 	for _, path := range paths {
 		err := l.editor.write(l.ctx, http.MethodDelete, path, "", "")
-		if err != nil && !client.IsRefusal(err, http.StatusNoContent, http.StatusNotFound) { // not found: the first reply was lost
+		if err != nil && !client.IsRefusal(err, http.StatusNoContent, http.StatusNotFound) { // 404 means that the first reply was lost
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (l *crashLoad) remove() error {
 	return nil
 }
 
-// folderAt returns the folder of a path, which must exist.
+// folderAt returns the folder at a path, which must exist.
 func (l *crashLoad) folderAt(path string) (client.Folder, error) {
 	folder, found, err := l.editor.vault.FolderAt(l.ctx, path)
 	if err == nil && !found {
@@ -279,13 +279,13 @@ func (l *crashLoad) folderAt(path string) (client.Folder, error) {
 	return folder, err
 }
 
-// Texts of what is moved and deleted.
+// Texts of the documents that are moved and deleted.
 const (
 	movedText   = "This one went through the quagmire."
 	removedWord = "ephemeral"
 )
 
-// docx returns a document of one paragraph.
+// docx returns a Word document with one paragraph.
 func docx(text string) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
@@ -307,7 +307,7 @@ func docx(text string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// move moves a folder with a document in it.
+// move moves a folder that contains a document.
 func (l *crashLoad) move() error {
 	l.moves++
 	return l.editor.write(l.ctx, http.MethodPatch, "/folders/"+l.shelf.ID, "", map[string]any{"parentFolderId": l.rooms[l.moves%2].ID})
@@ -342,7 +342,7 @@ type foundPassage struct {
 	Text     string `json:"text"`
 }
 
-// found returns what a search finds, once the read models are there.
+// found returns the passages that a search finds, after the read models have caught up.
 func (l *crashLoad) found(folder, query string) []foundPassage {
 	l.Helper()
 	body := fmt.Sprintf(`{"query": %q}`, query)

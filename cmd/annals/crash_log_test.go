@@ -11,16 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// soundLog is the state of a log that was read from its beginning and found sound.
+// soundLog is the state that follows from a log that was read from its beginning and
+// has no errors.
 type soundLog struct {
-	jobs    map[string]int  // how often each was finished
-	files   map[string]int  // how many each has
-	revises map[string]bool // jobs that bring a document new content
-	removed map[string]bool // jobs of which the documents may be deleted again
+	jobs    map[string]int  // number of JobFinished events by job
+	files   map[string]int  // number of files by job
+	revises map[string]bool // jobs with new content for a document
+	removed map[string]bool // jobs whose documents may have been deleted
 
 	ids      map[uuid.UUID]bool
-	next     map[string]int64 // revision, by stream
-	versions map[string]int   // by stream of a document
+	next     map[string]int64 // next revision by stream
+	versions map[string]int   // version by stream of a document
 	last     int64            // position
 }
 
@@ -61,8 +62,8 @@ func (c *crashTest) wantSoundLog() *soundLog {
 	return l
 }
 
-// fold applies an event of a job or a document. No request of this test makes two
-// changes of a document in one.
+// fold applies an event of a job or a document. In this test no request makes two
+// changes of one document.
 func (c *crashTest) fold(l *soundLog, e events.Record) {
 	c.Helper()
 	var data struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// starting lets a server die at its start, or when it has hardly begun.
+// starting kills a server while it starts, or shortly after.
 func (b *boundaryTest) starting(setting string) {
 	b.Helper()
 	if b.serve(setting) {
@@ -26,7 +26,7 @@ func (b *boundaryTest) starting(setting string) {
 	}
 }
 
-// loaded sees to it that there are clients.
+// loaded starts the clients if they are not running.
 func (b *boundaryTest) loaded() {
 	b.Helper()
 	if b.load == nil {
@@ -36,21 +36,21 @@ func (b *boundaryTest) loaded() {
 	}
 }
 
-// kill ends the server at no boundary in particular.
+// kill kills the server at no particular boundary.
 func (b *boundaryTest) kill() {
 	b.Helper()
-	_ = b.server.end(os.Kill) // its error is that it was killed
+	_ = b.server.end(os.Kill) // fails because it was killed
 	b.down.Lock()
 }
 
-// serving lets a server die while clients are at it.
+// serving kills a server while clients use it.
 func (b *boundaryTest) serving(setting string) {
 	b.Helper()
 	b.loaded()
 	b.starting(setting)
 }
 
-// importingMany is serving while a client imports very many files at once.
+// importingMany is serving while a client imports very many files in one upload.
 func (b *boundaryTest) importingMany(setting string) {
 	b.Helper()
 	b.loaded()
@@ -66,7 +66,7 @@ func (b *boundaryTest) importingLong(setting string) {
 	b.starting(setting)
 }
 
-// ending lets a server die that was asked to end while files wait.
+// ending kills a server while it shuts down with waiting files.
 func (b *boundaryTest) ending(setting string) {
 	b.Helper()
 	b.loaded()
@@ -86,15 +86,15 @@ func (b *boundaryTest) ending(setting string) {
 	b.Fatalf("no server came to %s at its end", setting)
 }
 
-// signingIn lets a process die that issues the first token.
+// signingIn kills a process that issues the first token.
 func (b *boundaryTest) signingIn(setting string) {
 	b.Helper()
-	b.serve("") // there must be a user
+	b.serve("") // creates the first user
 	b.kill()
 	b.dying(setting, "token", "admin")
 }
 
-// dying runs the program until it dies.
+// dying runs the program until it is killed.
 func (b *boundaryTest) dying(setting string, args ...string) {
 	b.Helper()
 	p := b.program(args...)
@@ -102,7 +102,7 @@ func (b *boundaryTest) dying(setting string, args ...string) {
 	b.wantKilled(p.Run(), setting)
 }
 
-// plant leaves a file that is older than anybody waits for.
+// plant creates a file that is older than all age limits.
 func (b *boundaryTest) plant(path ...string) {
 	b.Helper()
 	name := filepath.Join(append([]string{b.data, "originals"}, path...)...)
@@ -127,15 +127,15 @@ func (b *boundaryTest) sweepingOriginals(setting string) {
 	b.serving(setting)
 }
 
-// model returns another read model each time: who rebuilds one is kept waiting
-// by who died of it just before.
+// model returns another read model each time, because the lease of a process that was
+// killed while rebuilding one delays its next rebuild.
 func (b *boundaryTest) model() string {
 	names := readmodel.Names()
 	b.renewed++
 	return names[b.renewed%len(names)]
 }
 
-// rebuilding kills a process that rebuilds a read model beside a server.
+// rebuilding kills a process that rebuilds a read model while a server runs.
 func (b *boundaryTest) rebuilding(setting string) {
 	b.Helper()
 	b.loaded()
@@ -151,7 +151,7 @@ func (b *boundaryTest) rebuildingAlone(setting string) {
 	b.dying(setting, "rebuild", b.model())
 }
 
-// compacting lets a process die that removes a text which came to nothing.
+// compacting kills a process that removes the text of a failed import.
 func (b *boundaryTest) compacting(setting string) {
 	b.Helper()
 	b.loaded()
@@ -161,8 +161,8 @@ func (b *boundaryTest) compacting(setting string) {
 	b.dying(setting, "compact")
 }
 
-// leaveText appends a text that no document names, for a job that has ended, and
-// another, which keeps it from being the last.
+// leaveText appends a text that no document refers to, for a job that has ended, and
+// another event, so that the text is not the end of the log.
 func (b *boundaryTest) leaveText() error {
 	driver, err := sqlite.Open(b.Context(), filepath.Join(b.data, "log.db"))
 	if err != nil {
@@ -192,14 +192,14 @@ func (b *boundaryTest) leaveText() error {
 	}
 }
 
-// discarding lets a process die that deletes what serves.
+// discarding kills a process that deletes the active generation.
 func (b *boundaryTest) discarding(setting string) {
 	b.Helper()
 	b.loaded()
 	b.dying(setting, "rebuild", "--discard", b.model())
 }
 
-// goingBack lets a process die that goes back to what served before.
+// goingBack kills a process that rolls back to the previous generation.
 func (b *boundaryTest) goingBack(setting string) {
 	b.Helper()
 	b.loaded()
@@ -210,7 +210,8 @@ func (b *boundaryTest) goingBack(setting string) {
 	b.dying(setting, "rebuild", "--back", name)
 }
 
-// takingOver kills a server that activates what another process rebuilt.
+// takingOver kills a server while it activates a generation that another process has
+// rebuilt.
 func (b *boundaryTest) takingOver(setting string) {
 	b.Helper()
 	b.loaded()
@@ -218,7 +219,7 @@ func (b *boundaryTest) takingOver(setting string) {
 		return
 	}
 	name := b.model()
-	for range 3 { // what serves is kept once, and deleted after that
+	for range 3 { // an active generation is kept after the next cut-over, and deleted after the one after that
 		select {
 		case <-b.server.drained:
 		default:
@@ -230,7 +231,7 @@ func (b *boundaryTest) takingOver(setting string) {
 	b.dead(setting)
 }
 
-// damage leaves nothing of the files of a read model's newest generation.
+// damage destroys the files of the newest generation of a read model.
 func (b *boundaryTest) damage(name string) {
 	b.Helper()
 	number := func(path string) int {
@@ -251,20 +252,20 @@ func (b *boundaryTest) damage(name string) {
 	}
 }
 
-// replacingDamaged kills a server that rebuilds a damaged read model at its start.
+// replacingDamaged kills a server that rebuilds a damaged read model when it starts.
 func (b *boundaryTest) replacingDamaged(setting string) {
 	b.Helper()
 	b.loaded()
 	name := b.model()
-	if out, err := b.program("rebuild", name).CombinedOutput(); err != nil { // the newest serves then
+	if out, err := b.program("rebuild", name).CombinedOutput(); err != nil { // so that the newest generation is active
 		b.Fatalf("rebuild %s: %v\n%s", name, err, out)
 	}
 	b.damage(name)
 	b.starting(setting)
 }
 
-// refusingDamaged lets a server die that cannot take up what another process
-// made anew.
+// refusingDamaged kills a server that cannot activate a generation which another
+// process has rebuilt.
 func (b *boundaryTest) refusingDamaged(setting string) {
 	b.Helper()
 	b.loaded()

@@ -21,24 +21,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crashTest imports from several clients into a server that is killed at
-// random moments, while an editor changes what is there.
+// crashTest imports with several clients into a server that is killed at random times,
+// while an editor makes changes.
 type crashTest struct {
 	*testing.T
 	dir, data string
-	base      string // URL of the server, the same after every start
+	base      string // URL of the server, which does not change
 	server    *serverProcess
 	transport http.RoundTripper // of all clients
 
 	mu   sync.Mutex
-	jobs map[string]bool // whose acceptance was reported to a client
+	jobs map[string]bool // accepted jobs of which a client got the reply
 
-	// down is held for writing while there is known to be no server: clients
-	// then wait for it, and not longer and longer between their tries.
+	// down is locked for writing while no server is running. Clients then wait for the
+	// lock; otherwise their pauses between retries would grow.
 	down sync.RWMutex
 }
 
-// RoundTrip makes a client's request of the server, once there is one.
+// RoundTrip sends a request of a client when a server is running.
 func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.down.RLock()
 	defer c.down.RUnlock()
@@ -47,7 +47,7 @@ func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	crashClients = 4
-	crashFiles   = 25 // of each client in each round
+	crashFiles   = 25 // files per client and round
 	crashBatch   = 5
 )
 
@@ -59,10 +59,10 @@ func newCrashTest(t *testing.T) *crashTest {
 	}
 }
 
-// TestCrashWhileImporting holds that what was accepted survives: every job
-// ends, every file becomes one document, every change is made once and stays,
-// no event is lost or doubled, and read models are what the log gives.
-// ANNALS_CRASH_ROUNDS says how often the server is killed.
+// TestCrashWhileImporting checks that accepted work survives crashes: every job ends,
+// every file becomes one document, every change is made exactly once, no event is lost
+// or duplicated, and the read models match the log. ANNALS_CRASH_ROUNDS sets how often
+// the server is killed.
 func TestCrashWhileImporting(t *testing.T) {
 	rounds := cmp.Or(crashRounds(t), 3)
 	c := newCrashTest(t)
@@ -94,7 +94,7 @@ func TestCrashWhileImporting(t *testing.T) {
 	editor.wantEdits()
 }
 
-// crashRounds is how often to kill the server, 0 if that is not said.
+// crashRounds returns how often to kill the server, or 0 if that is not set.
 func crashRounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ANNALS_CRASH_ROUNDS")
@@ -108,7 +108,7 @@ func crashRounds(t *testing.T) int {
 	return rounds
 }
 
-// start starts the server, where it was before if it was.
+// start starts the server, after the first time at the same address.
 func (c *crashTest) start() {
 	c.Helper()
 	if err := c.tryStart(); err != nil {
@@ -116,7 +116,8 @@ func (c *crashTest) start() {
 	}
 }
 
-// tryStart is start with settings, which may keep it from serving.
+// tryStart is like start, with environment variables that may keep the server from
+// serving.
 func (c *crashTest) tryStart(env ...string) error {
 	var args []string
 	if c.base != "" {
@@ -132,8 +133,8 @@ func (c *crashTest) tryStart(env ...string) error {
 	return nil
 }
 
-// round lets every client send its files and the editor make changes, and
-// kills the server meanwhile.
+// round lets every client upload its files and the editor make changes, and kills the
+// server meanwhile.
 func (c *crashTest) round(round int, editor *editor) {
 	c.Helper()
 	g, ctx := errgroup.WithContext(c.Context())
@@ -156,8 +157,8 @@ func (c *crashTest) round(round int, editor *editor) {
 	}
 }
 
-// send uploads a client's files of one round. The first two clients have the
-// same files and file them in the same folder, at the same time.
+// send uploads the files of a client for one round. The first two clients upload the
+// same files to the same folder at the same time.
 func (c *crashTest) send(ctx context.Context, round, number int) error {
 	folder := fmt.Sprintf("client %d", max(number, 1))
 	dir := filepath.Join(c.dir, "files", strconv.Itoa(number), strconv.Itoa(round))
@@ -198,8 +199,8 @@ func (c *crashTest) client() *client.Core {
 	}}
 }
 
-// wantJobsEnded waits for every job, also those whose acceptance no client
-// was told of, and checks that all their files were imported.
+// wantJobsEnded waits for every job, even if no client got the reply that accepted it,
+// and checks that all files were imported.
 func (c *crashTest) wantJobsEnded(l *soundLog) {
 	c.Helper()
 	core := c.client()
@@ -209,7 +210,7 @@ func (c *crashTest) wantJobsEnded(l *soundLog) {
 			c.Fatalf("job %s: %v; %s", id, err, job.Message)
 		}
 		if l.revises[id] || l.removed[id] {
-			continue // it may have come too late, which who changed it finds out
+			continue // a later change may have replaced its content, which the editor checks
 		}
 		if n := l.files[id]; job.Status != "complete" || job.Successful != n || len(job.Results) != n {
 			c.Errorf("job %s ends as %+v, want %d files imported", id, job, n)
@@ -217,7 +218,7 @@ func (c *crashTest) wantJobsEnded(l *soundLog) {
 	}
 }
 
-// ended waits for a job's end.
+// ended waits until a job has ended.
 func (c *crashTest) ended(ctx context.Context, core *client.Core, id string) (client.Job, error) {
 	for {
 		job, err := core.Job(ctx, id)
@@ -232,7 +233,7 @@ func (c *crashTest) ended(ctx context.Context, core *client.Core, id string) (cl
 	}
 }
 
-// wantDocuments checks that the vault lists every file once.
+// wantDocuments checks that the vault lists every file exactly once.
 func (c *crashTest) wantDocuments(rounds int) {
 	c.Helper()
 	token, err := issueToken(c.data, "admin")
@@ -243,7 +244,7 @@ func (c *crashTest) wantDocuments(rounds int) {
 		for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
 			status, body, err := c.server.request(token, http.MethodGet, "/vault"+path, "")
 			if err == nil && status == http.StatusServiceUnavailable {
-				continue // the read models are catching up
+				continue // the read models have not caught up
 			}
 			if err == nil && status == http.StatusOK {
 				err = json.Unmarshal(body, into)

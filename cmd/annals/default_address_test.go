@@ -16,8 +16,8 @@ import (
 	"annals/cmd/annals/engine"
 )
 
-// No test may reach, or collide with, a server that somebody runs on this machine
-// as README says.
+// Tests must not call, or conflict with, a server that someone runs on this machine
+// with the commands of README.
 func TestNoTestUsesTheDefaultAddress(t *testing.T) {
 	if _, port, err := net.SplitHostPort(defaultListen); err != nil || port != "0" {
 		t.Errorf("tests run with the default address %s: TestMain must set one whose port is 0", defaultListen)
@@ -96,7 +96,8 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 		}
 	}
 
-	// With good settings it is the address, and nobody has missed a password.
+	// With valid settings the error is about the address, and no user admin was
+	// created whose password nobody has seen.
 	if got := start(); !strings.Contains(got, "--listen "+taken.Addr().String()) {
 		t.Errorf("serve on an address that is taken says %q, want the flag and the address", got)
 	}

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deployed returns a file of deploy/.
+// deployed returns the text of a file in deploy/.
 func deployed(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
@@ -25,12 +25,12 @@ func deployed(t *testing.T, name string) string {
 	return string(text)
 }
 
-// wantFlag fails the test unless serve has the flag of an environment variable
-// that takes the value.
+// wantFlag fails the test unless serve has the flag of an environment variable, and the
+// flag accepts the value.
 func wantFlag(t *testing.T, file, variable, value string) {
 	t.Helper()
 	if variable == "ANNALS_CONFIG" {
-		return // names the file of settings, as --config does
+		return // sets --config
 	}
 	serve, _, err := rootCommand().Find([]string{"serve"})
 	if err != nil {
@@ -48,7 +48,7 @@ func wantFlag(t *testing.T, file, variable, value string) {
 	}
 }
 
-// composeFile is what the tests look at of compose.yaml and single.yaml.
+// composeFile has the parts of compose.yaml and single.yaml that the tests check.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -68,8 +68,8 @@ func TestComposeFile(t *testing.T) {
 	checkCompose(t, "compose.yaml", 2)
 }
 
-// One container that keeps everything in one volume, answers on its machine alone
-// until somebody says otherwise, and is given no password.
+// The single-node file has one container with all data in one volume, which by default
+// is reachable only from its own machine, and contains no password.
 func TestSingleComposeFile(t *testing.T) {
 	compose := checkCompose(t, "single.yaml", 1)
 	node := compose.Services["annals"]
@@ -88,7 +88,7 @@ func TestSingleComposeFile(t *testing.T) {
 	}
 }
 
-// checkCompose checks a compose file with so many nodes of Annals.
+// checkCompose checks a compose file with the given number of nodes of Annals.
 func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(deployed(t, file)), &compose); err != nil {
@@ -129,8 +129,8 @@ func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 	return compose
 }
 
-// Every secret that the compose file asks for stands in the example, empty, and
-// nothing else does.
+// env.example has exactly the variables that the compose file requires, and no values
+// for secrets.
 func TestEnvironmentExampleMatchesComposeFile(t *testing.T) {
 	var asked, given []string
 	for _, m := range regexp.MustCompile(`[^$]\$\{([A-Z_]+)[^}]*\}`).FindAllStringSubmatch(deployed(t, "compose.yaml"), -1) {
@@ -195,8 +195,8 @@ func wantSettings(t *testing.T, name, path string) {
 	}
 }
 
-// The unit bounds what the program and its children take together, and lets
-// readers of files give up what they do not need.
+// The unit limits the resources of the program with its child processes, and allows
+// reader processes to confine themselves.
 func TestUnitLimits(t *testing.T) {
 	unit := deployed(t, "annals.service")
 	for _, setting := range []string{`MemoryMax=\d+[MG]`, `TasksMax=\d+`, `OOMPolicy=continue`, `LimitNOFILE=\d+`, `NoNewPrivileges=yes`, `SystemCallFilter=.*landlock_restrict_self.*seccomp`} {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// smallDisk returns a folder on a disk of its own, with room for some megabytes.
+// smallDisk returns a folder on a separate disk with some megabytes of space.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill takes all room on a disk, until free is called.
+// fill uses all free space of a disk, until free is called.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -49,8 +49,9 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// A full disk keeps read models from what is new. What they hold is read on, but
-// for what was withdrawn since; once there is room all goes on by itself.
+// On a full disk read models cannot apply new events. Their content can still be read,
+// unless an access was withdrawn. When there is space, everything continues
+// automatically.
 func TestReadsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, models := t.TempDir(), smallDisk(t)
@@ -77,7 +78,8 @@ func TestReadsOnFullDisk(t *testing.T) {
 		}
 		return status, string(reply)
 	}
-	// until asks until the reply has, or has not, a text.
+	// until repeats a request until the reply contains a text, or no longer contains
+	// it.
 	until := func(user, method, path, body, text string, has bool) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {

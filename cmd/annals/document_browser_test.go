@@ -11,8 +11,8 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// A link to a page of a document opens after the sign-in, with a second factor, to that
-// page.
+// A link to a page of a document leads through the sign-in, with a second factor, to
+// that page.
 func TestLinkOpensPageInBrowser(t *testing.T) {
 	const page = "#page=29"
 	browser := startChromium(t)
@@ -58,7 +58,7 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 		t.Helper()
 		browser.wait("the document", `location.href === "`+link+page+`" && document.contentType === "application/pdf"`)
 	}
-	// For the first time there is a second factor to be set up.
+	// At the first sign-in the user sets up a second factor.
 	signIn()
 	secret := browser.wait("the page of a new secret", `document.querySelector(".secret")?.textContent`)
 	code, err := totp.GenerateCode(strings.ReplaceAll(secret, " ", ""), time.Now())
@@ -69,11 +69,11 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 	recovery := browser.wait("the page of recovery codes", `document.querySelector(".codes code")?.textContent`)
 	browser.run(`document.querySelector("a.onward").click()`)
 	shown()
-	// Signed in, the link opens at once.
+	// After the sign-in the link opens directly.
 	browser.open("about:blank")
 	browser.open(link + page)
 	shown()
-	// In another browser the second factor is asked for.
+	// Another browser has to pass the second factor.
 	browser.call("Network.clearBrowserCookies", nil, nil)
 	browser.open("about:blank")
 	signIn()

@@ -18,7 +18,7 @@ func TestUnknownVariables(t *testing.T) {
 		"ANNALS_QUOTA_FOLDER=1":                     "did you mean ANNALS_QUOTA_FOLDERS?",
 		"ANNALS_PORT=9000":                          "annals serve --help lists the settings",
 		"ANNALS_ZZZ=1":                              "annals serve --help lists the settings",
-		"ANNALS_DECLINE=Reports":                    "", // --decline is given by flag alone
+		"ANNALS_DECLINE=Reports":                    "", // --decline works only on the command line
 		"ANNALS_TOKEN=a":                            "known",
 		"ANNALS_CONFIG=a":                           "known",
 		"ANNALS_PPROF=a":                            "known",

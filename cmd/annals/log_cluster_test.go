@@ -12,9 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestImportSurvivesLogServerRestart holds that files are imported once
-// while the server of the log is started again and again, loses answers, and
-// drops subscriptions.
+// TestImportSurvivesLogServerRestart checks that each file is imported exactly once
+// while the log server restarts repeatedly, loses replies and drops subscriptions.
 func TestImportSurvivesLogServerRestart(t *testing.T) {
 	log, dir := memory.New(), t.TempDir()
 	cluster := esdbtest.Start(t, log)
@@ -42,7 +41,7 @@ func TestImportSurvivesLogServerRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if log.Wait(ctx, head) == nil { // or the import was faster
+		if log.Wait(ctx, head) == nil { // otherwise the import has ended already
 			fail()
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"annals/events/memory"
 )
 
-// While the log is unreachable a service reports it, to probes and to writers, without
-// keeping them waiting for long, and it takes up its work by itself when the log is
-// back. ANNALS_TEST_OUTAGE extends the outage.
+// While the log is unreachable, a service reports it to probes and writers without long
+// delays. When the log is back, the service continues automatically. ANNALS_TEST_OUTAGE
+// extends the outage.
 func TestServiceSurvivesLogOutage(t *testing.T) {
 	t.Parallel()
 	outage, err := time.ParseDuration(cmp.Or(os.Getenv("ANNALS_TEST_OUTAGE"), "0s"))
@@ -102,7 +102,7 @@ func awaitType(t *testing.T, log *memory.Driver, name string) {
 	}
 }
 
-// countType counts the events of a type.
+// countType returns the number of events of a type.
 func countType(t *testing.T, log *memory.Driver, name string) (n int) {
 	t.Helper()
 	all, _, err := log.ReadAll(t.Context(), 0, 10_000, nil)

@@ -19,13 +19,13 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// signInSite is a server with the user alice, and a home directory from which she signs in
-// without its data folder.
+// signInSite is a server with the user alice, and a home directory on a machine without
+// its data folder.
 type signInSite struct {
 	*testing.T
 	*serverProcess
 	data string
-	home string // in which the sign-in is kept
+	home string // home directory that stores the sign-in
 }
 
 func newSignInSite(t *testing.T, args ...string) *signInSite {
@@ -48,12 +48,12 @@ func newSignInSite(t *testing.T, args ...string) *signInSite {
 	return s
 }
 
-// from returns the site with a home directory of its own, for another test.
+// from returns the site with a new home directory, for another test.
 func (s *signInSite) from(t *testing.T) *signInSite {
 	return &signInSite{T: t, serverProcess: s.serverProcess, data: s.data, home: t.TempDir()}
 }
 
-// annals prepares a process of the program.
+// annals returns a process of the program that is not started yet.
 func (s *signInSite) annals(args ...string) *exec.Cmd {
 	s.Helper()
 	program, err := os.Executable()
@@ -66,15 +66,15 @@ func (s *signInSite) annals(args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs the program to its end and returns what it prints.
+// run runs the program and returns its output.
 func (s *signInSite) run(args ...string) (string, error) {
 	s.Helper()
 	out, err := s.annals(args...).CombinedOutput()
 	return string(out), err
 }
 
-// login runs annals login and returns what it prints. finish has to complete the sign-in,
-// and gets the lines up to the empty one after the address.
+// login runs annals login and returns its output. finish has to complete the sign-in;
+// it gets the lines up to the empty line after the address.
 func (s *signInSite) login(finish func(says string), args ...string) (string, error) {
 	s.Helper()
 	c := s.annals(append([]string{"login"}, args...)...)
@@ -103,7 +103,7 @@ func (s *signInSite) login(finish func(says string), args ...string) (string, er
 	return says.String(), <-ended
 }
 
-// walk opens the first URL of a text as alice, and returns the page where that ends.
+// walk opens the first URL in a text as alice, and returns the last page.
 func (s *signInSite) walk(says, decision string) (page string) {
 	s.Helper()
 	w, err := newWalker("alice", "correct horse", decision)
@@ -123,7 +123,7 @@ func (s *signInSite) wantSignedIn() {
 	}
 }
 
-// kept returns the sign-in to the server, and a function that keeps another.
+// kept returns the stored sign-in, and a function that stores another one.
 func (s *signInSite) kept() (l login.Login, keep func(login.Login)) {
 	s.Helper()
 	store := login.Store{Path: filepath.Join(s.home, "annals", "credentials.json")}
@@ -138,7 +138,7 @@ func (s *signInSite) kept() (l login.Login, keep func(login.Login)) {
 	}
 }
 
-// age leaves a token a few minutes of its hour.
+// age makes a token expire within a few minutes.
 func age(l *login.Login) {
 	l.Issued, l.Expires = time.Now().Add(-time.Hour), time.Now().Add(5*time.Minute)
 }
@@ -190,7 +190,7 @@ func (s *signInSite) testBrowser() {
 	s.wantSignedIn()
 }
 
-// testDevice takes as long as devices wait before they poll.
+// testDevice is slow, because devices wait before they poll.
 func (s *signInSite) testDevice() {
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -218,8 +218,8 @@ func (s *signInSite) walkDevice(says, decision string) {
 	}
 }
 
-// testRenewal has several processes renew a token at the same time: if two sent the same
-// refresh token, the sign-in would end.
+// testRenewal lets several processes renew a token at the same time. If two of them
+// sent the same refresh token, the sign-in would be revoked.
 func (s *signInSite) testRenewal() {
 	if out, err := s.login(func(says string) { s.walk(says, "allow") }, "--no-browser"); err != nil {
 		s.Fatalf("login = %v %s", err, out)
@@ -248,8 +248,8 @@ func (s *signInSite) testRenewal() {
 	}
 }
 
-// testOwnIssuer has another server trust the site's issuer, of which only ID tokens name the
-// program as audience.
+// testOwnIssuer lets another server trust the issuer of the site. Only its ID tokens
+// have the program as audience.
 func (s *signInSite) testOwnIssuer() {
 	issuer := s
 	s = newSignInSite(s.T, "--issuer", "url="+issuer.base+"/signin,alias=corp,audience=annals-cli")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// longPDF returns a PDF of so many pages, which hold so many lines each that
-// name the page.
+// longPDF returns a PDF with the given numbers of pages and of lines per page. Each
+// line contains the number of its page.
 func longPDF(pages, lines int) []byte {
 	var b bytes.Buffer
 	var offsets []int

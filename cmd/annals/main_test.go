@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary be the program: by its name in scripts, by
-// the environment elsewhere, and as the readers that a server starts.
+// TestMain lets the test binary act as the program: by its name in scripts, by an
+// environment variable elsewhere, and as the reader processes of a server.
 func TestMain(m *testing.M) {
-	// Nothing can listen there; servers get a free port.
+	// No server can be reached at this address; servers use a free port.
 	defaultListen = "127.0.0.1:0"
 	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == readerName {
 		main()
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"annals": mainInScript, "xdg-open": walkAsProgram, "open": walkAsProgram})
 }
 
-// mainInScript is the program, which no script waits for longer than a minute.
+// mainInScript runs the program in a script, for at most one minute.
 func mainInScript() {
 	time.AfterFunc(time.Minute, func() {
 		fmt.Fprintln(os.Stderr, "annals: still at it after a minute, which ends a script")
@@ -32,8 +32,8 @@ func mainInScript() {
 	main()
 }
 
-// A dry run of an import shows which file goes where. Without --replace that needs
-// no server to compare with.
+// A dry run of an import prints the folder of each file. Without --replace it does not
+// call a server.
 func Example_import() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestServeOnMeilisearch holds that the program keeps its promises with the search
-// index on a server: verify finds what serve filled sound, and rebuild rebuilds it,
-// while it runs and after; and the server keeps nothing that serves no more.
+// TestServeOnMeilisearch checks that the program works with the search index on a
+// server: verify finds no problem, rebuild works with and without a running server, and
+// indexes of removed generations are deleted.
 func TestServeOnMeilisearch(t *testing.T) {
 	search := meilisearchtest.New(t)
 	t.Setenv("ANNALS_SEARCH", search.URL("test-"))

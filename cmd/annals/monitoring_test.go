@@ -21,7 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// alert is a rule of deploy/alerts.yaml.
+// alert is an alerting rule in deploy/alerts.yaml.
 type alert struct {
 	Alert, Expr string
 	For         model.Duration
@@ -48,7 +48,7 @@ func deployedAlerts(t *testing.T) []alert {
 	return file.Groups[0].Rules
 }
 
-// dashboardQueries returns what the dashboard asks for, by title.
+// dashboardQueries returns the queries of the dashboard by panel title.
 func dashboardQueries(t *testing.T) map[string][]string {
 	t.Helper()
 	var board struct {
@@ -91,7 +91,7 @@ func dashboardQueries(t *testing.T) map[string][]string {
 	return queries
 }
 
-// series are the names that a scrape has, each with the values of its labels.
+// series has the metrics of a scrape by name, each with the values of its labels.
 type series map[string]map[string]map[string]bool
 
 func parseSeries(t *testing.T, text []byte) series {
@@ -101,7 +101,7 @@ func parseSeries(t *testing.T, text []byte) series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := series{"up": {}} // Prometheus's own
+	all := series{"up": {}} // added by Prometheus
 	add := func(name, label, value string) {
 		if all[name] == nil {
 			all[name] = map[string]map[string]bool{}
@@ -129,7 +129,7 @@ func parseSeries(t *testing.T, text []byte) series {
 	return all
 }
 
-// check reports what an expression asks for that is not there.
+// check reports metrics and labels in an expression that no scrape has.
 func (s series) check(t *testing.T, where, expr string) {
 	t.Helper()
 	expr = strings.NewReplacer("$__rate_interval", "5m", "$job", "annals").Replace(expr)
@@ -138,7 +138,7 @@ func (s series) check(t *testing.T, where, expr string) {
 		t.Errorf("%s: %v", where, err)
 		return
 	}
-	var names []string // in the part of the expression that is looked at
+	var names []string // metrics in the part of the expression that is visited
 	label := func(l string) {
 		if l == "job" || l == "instance" { // Prometheus adds these
 			return
@@ -166,7 +166,7 @@ func (s series) check(t *testing.T, where, expr string) {
 					}
 				}
 			}
-		case *metricsql.AggrFuncExpr: // its parts were visited before
+		case *metricsql.AggrFuncExpr: // its parts are already visited
 			for _, l := range e.Modifier.Args {
 				label(l)
 			}
@@ -177,9 +177,9 @@ func (s series) check(t *testing.T, where, expr string) {
 	}
 }
 
-// some reports whether a filter by a value can be met at all. What a service that does
-// well has not, such as a status 5xx, looks like a value that never comes: so
-// alternatives of words alone are looked at.
+// some reports whether any series can match a label filter. Values that a healthy
+// service does not have, such as a status 5xx, look like impossible ones, so only
+// filters with alternatives of words are checked.
 func (s series) some(name string, f metricsql.LabelFilter) bool {
 	values := s[name][f.Label]
 	if f.Label == "job" || f.IsNegative || values == nil || f.Label == "status" {
@@ -197,8 +197,8 @@ func (s series) some(name string, f metricsql.LabelFilter) bool {
 	return false
 }
 
-// What is watched of a service is there, from the start of it as far as it can
-// be: an alert on a name that never comes is silent for ever.
+// All metrics in alerts and the dashboard exist, if possible from the start of a
+// service: an alert on a metric that does not exist never fires.
 func TestAlertsAndDashboardUseKnownMetrics(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--data", "d")
 	if err != nil {
@@ -250,7 +250,7 @@ func TestAlertsAndDashboardUseKnownMetrics(t *testing.T) {
 	}
 }
 
-// importAndSearch imports a file and one that cannot be read, and searches.
+// importAndSearch imports a file and an unreadable one, and searches.
 func (p *serverProcess) importAndSearch(t *testing.T, token string) {
 	t.Helper()
 	var body bytes.Buffer

@@ -24,7 +24,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// controls are the control store as so many nodes have it.
+// controls returns the control store as opened by the given number of nodes.
 func controls(t *testing.T, nodes int) []*control.Store {
 	t.Helper()
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
@@ -45,8 +45,8 @@ func controls(t *testing.T, nodes int) []*control.Store {
 	return all
 }
 
-// logged is a read side that is never behind: it reads the log. It calls asked
-// after each look.
+// logged is a read side without lag, because it reads the log. It calls asked after
+// each read.
 type logged struct {
 	log   *events.Log
 	asked func()
@@ -66,8 +66,8 @@ func (l logged) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.P
 	return holds, err
 }
 
-// beforeDocuments is a driver that calls before ahead of each append to a
-// document's stream.
+// beforeDocuments is a driver that calls before prior to each append to the stream of a
+// document.
 type beforeDocuments struct {
 	events.Driver
 	before func()
@@ -82,8 +82,8 @@ func (d *beforeDocuments) Append(ctx context.Context, stream string, expected in
 
 var ada = events.User{Principal: "user:corp/ada"}
 
-// filingNodes are two nodes on one log: one that deletes folders, and one that
-// files documents in them.
+// filingNodes are two nodes on one log: one deletes folders, the other files documents
+// in them.
 type filingNodes struct {
 	*testing.T
 	deletes, files *commands.Handler
@@ -120,7 +120,7 @@ func (n *filingNodes) remove(folder uuid.UUID) error {
 
 var sha = strings.Repeat("a", 64)
 
-// file files a document as an import does, which looks at the folder afterwards.
+// file files a document like an import, which checks the folder afterwards.
 func (n *filingNodes) file(folder uuid.UUID) error {
 	c := commands.ImportDocument{Folder: folder, Name: "a.md", Content: events.Content{SHA256: sha, TextStream: "text"}, User: ada}
 	c.Cause = events.Cause{Actor: ada.Principal, Causation: folder.String()}
@@ -136,8 +136,8 @@ func (n *filingNodes) file(folder uuid.UUID) error {
 	return err
 }
 
-// A node that is so slow that it files in a folder just after another has seen
-// that it is empty, and looks at it before that one deletes it.
+// A slow node files a document after another node has seen that the folder is empty,
+// and checks the folder before the other node deletes it.
 func TestSlowNodeSeesFolderDeleted(t *testing.T) {
 	t.Parallel()
 	n := newFilingNodes(t)
@@ -150,10 +150,10 @@ func TestSlowNodeSeesFolderDeleted(t *testing.T) {
 	})
 	looks := 0
 	n.reads.asked = func() {
-		if looks++; looks == 2 { // the one that counts
+		if looks++; looks == 2 { // the check after filing
 			close(seenEmpty)
 			<-appended
-			time.Sleep(50 * time.Millisecond) // for a look at the folder that waits for nobody
+			time.Sleep(50 * time.Millisecond) // in case the check does not wait for the gate
 		}
 	}
 	result := make(chan error)
@@ -180,7 +180,7 @@ func TestMoveIntoFolderDeletedByOtherNode(t *testing.T) {
 				_, err := n.files.ChangeDocument(t.Context(), ada, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &to})
 				result <- err
 			}()
-			time.Sleep(50 * time.Millisecond) // for one who waits for nobody
+			time.Sleep(50 * time.Millisecond) // in case the deletion does not wait for the gate
 		}
 	}
 	if err := n.remove(to); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A leader that hangs is replaced, though its machine keeps its connections: others go
-// on within half a minute, and it follows them when it comes to itself.
+// A hanging leader is replaced within half a minute, although its machine keeps its
+// connections open. When it resumes, it becomes a follower.
 func TestHangingLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 2)
@@ -36,7 +36,8 @@ func TestHangingLeaderIsReplaced(t *testing.T) {
 	}
 	listed := func(i int) func() (bool, string) {
 		return func() (bool, string) {
-			// A node that resumes does not know at first which generation is active.
+			// After resuming, the node does not know at first which generation is
+			// active.
 			status, folders, err := s.all[i].request(s.issuer.token, http.MethodGet, "/vault/folders", "")
 			return strings.Contains(string(folders), "Made meanwhile"), fmt.Sprint(status, string(folders), err)
 		}

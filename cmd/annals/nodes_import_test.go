@@ -20,13 +20,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Three nodes share the work on what is uploaded to each of them. One is killed
-// meanwhile: what it had in work is taken up, each file is imported once, and
-// the others tell the same of all of it.
+// Three nodes share the imports of all uploads. After one node is killed, the others
+// take over its files, import each file exactly once, and return the same replies.
 func TestImportSurvivesKilledNode(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3)
-	const files = 120 // of each client
+	const files = 120 // files of each client
 	var mu sync.Mutex
 	var jobs []string
 	clients, ctx := errgroup.WithContext(t.Context())
@@ -52,7 +51,7 @@ func TestImportSurvivesKilledNode(t *testing.T) {
 		t.Errorf("progress stream ends with %s", last)
 	}
 	killed := time.Now()
-	_ = s.all[2].end(os.Kill) // its error is that it was killed
+	_ = s.all[2].end(os.Kill) // fails because it was killed
 	s.wantImported(0, jobs)
 	t.Logf("all jobs were done %s after one of three nodes was killed", time.Since(killed).Round(100*time.Millisecond))
 	s.wantImported(1, jobs)
@@ -64,8 +63,8 @@ func TestImportSurvivesKilledNode(t *testing.T) {
 
 const followedFiles = 10
 
-// follow uploads files to a node and reads their progress to the end, the last
-// event of which it returns.
+// follow uploads files to a node, reads the progress stream to its end, and returns the
+// last event.
 func (s *nodes) follow(ctx context.Context, i int) (last string, err error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -98,7 +97,7 @@ func (s *nodes) follow(ctx context.Context, i int) (last string, err error) {
 	return last, nil
 }
 
-// wantEqualAnswers checks that two nodes list and find the same.
+// wantEqualAnswers checks that two nodes return the same listings and search results.
 func (s *nodes) wantEqualAnswers(one, other int) {
 	s.Helper()
 	for _, path := range []string{"/vault/folders", "/vault/tags"} {
@@ -114,8 +113,8 @@ func (s *nodes) wantEqualAnswers(one, other int) {
 	}
 }
 
-// wantEachFileOnce checks in the log that so many files were imported, and none
-// of them twice.
+// wantEachFileOnce checks that the log has imports of the given number of files, each
+// exactly once.
 func (s *nodes) wantEachFileOnce(files int) {
 	s.Helper()
 	log := events.NewLog(s.log)
@@ -150,8 +149,8 @@ func (s *nodes) wantEachFileOnce(files int) {
 	}
 }
 
-// Nodes that are restarted one after another fail no request of clients whose
-// proxy heeds whether they are ready. These share a search index too.
+// If nodes are restarted one after another behind a proxy that checks their readiness,
+// no request of a client fails. These nodes share a search index too.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3, "--search", meilisearchtest.New(t).URL("nodes"))
@@ -195,8 +194,8 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 	}
 }
 
-// useProxy makes a change through the proxy and looks whether it is seen, which
-// may be at another node.
+// useProxy makes a change through the proxy, and checks that it can be read, possibly
+// at another node.
 func (s *nodes) useProxy(ctx context.Context, proxy *proxy, client, n int) error {
 	name := fmt.Sprintf("folder %d of client %d", n, client)
 	status, reply, err := proxy.request(ctx, s.issuer.token, http.MethodPost, "/vault/folders", fmt.Sprintf(`{"name": %q}`, name))

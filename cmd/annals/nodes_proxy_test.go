@@ -12,8 +12,7 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// proxy sends requests to nodes in turns, those that say they are ready. It never
-// makes one twice.
+// proxy sends requests to the ready nodes in turns. It never repeats a request.
 type proxy struct {
 	nodes  *nodes
 	client *http.Client
@@ -25,7 +24,7 @@ type proxy struct {
 	next      int
 }
 
-// newProxy asks every tenth of a second which nodes are ready.
+// newProxy starts a proxy that polls the readiness of all nodes ten times per second.
 func newProxy(t *testing.T, s *nodes) *proxy {
 	p := &proxy{nodes: s, client: client.NewHTTPClient(8), ready: make([]bool, len(s.all)), requests: make([]int, len(s.all))}
 	for _, node := range s.all {
@@ -62,7 +61,7 @@ func (p *proxy) look(ctx context.Context, i int) {
 	p.ready[i] = err == nil && status == http.StatusOK
 }
 
-// await waits until a node is sent requests.
+// await waits until the proxy sends requests to a node.
 func (p *proxy) await(i int) {
 	p.nodes.Helper()
 	p.nodes.await("the proxy sends requests to a node", func() (bool, string) {
@@ -72,14 +71,14 @@ func (p *proxy) await(i int) {
 	})
 }
 
-// served returns how many requests each node was sent.
+// served returns the number of requests that each node got.
 func (p *proxy) served() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.requests
 }
 
-// request makes a request at the node whose turn it is.
+// request sends a request to the next node.
 func (p *proxy) request(ctx context.Context, token, method, path, body string) (status int, reply []byte, err error) {
 	return p.do(ctx, p.turn(), token, method, path, body)
 }

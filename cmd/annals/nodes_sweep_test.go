@@ -14,8 +14,8 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// keepers are two nodes that share originals: the first sweeps, and to the second
-// something is uploaded again that is of no use yet.
+// keepers are two nodes that share originals. The first one sweeps. The second one gets
+// an upload of an original that exists already, which nothing refers to yet.
 type keepers struct {
 	*testing.T
 	gates  [2]originals.Gate
@@ -23,7 +23,8 @@ type keepers struct {
 	again  originals.Staged
 }
 
-// newKeepers stores the upload once by the first node, and stages it at the second.
+// newKeepers stores an upload through the first node, and stages it again at the second
+// node.
 func newKeepers(t *testing.T, url string) *keepers {
 	t.Helper()
 	k := &keepers{T: t}
@@ -50,8 +51,8 @@ func (k *keepers) commit() {
 	}
 }
 
-// commitBeside lets the second node commit, and returns when it has, or waits for
-// the gate; wait waits for its end.
+// commitBeside lets the second node commit its upload, and returns after the commit, or
+// while it waits for the gate. wait waits for the end of the commit.
 func (k *keepers) commitBeside() (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -65,7 +66,7 @@ func (k *keepers) commitBeside() (wait func()) {
 	return func() { <-done }
 }
 
-// sweep deletes all that nothing refers to, which is everything.
+// sweep deletes all originals, because nothing refers to them.
 func (k *keepers) sweep(s originals.Store) {
 	k.Helper()
 	n, err := originals.Sweep(k.Context(), s, k.gates[0], time.Now().Add(time.Hour),
@@ -82,7 +83,7 @@ func (k *keepers) wantKept() {
 	}
 }
 
-// judged is a store that calls first before it judges an original by its date.
+// judged is a store that calls first before a sweep checks the date of an original.
 type judged struct {
 	originals.Store
 	first func()
@@ -108,7 +109,7 @@ func TestBucketSweepKeepsOtherNodesCommits(t *testing.T) {
 	k := newKeepers(t, server.URL)
 	var wait func()
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method == http.MethodDelete { // its date was looked at
+		if r.Method == http.MethodDelete { // the sweep has checked its date
 			wait = k.commitBeside()
 		}
 		next.ServeHTTP(w, r)
@@ -118,8 +119,8 @@ func TestBucketSweepKeepsOtherNodesCommits(t *testing.T) {
 	k.wantKept()
 }
 
-// An object that takes so long that a sweep looks at the old one and removes the
-// new one is put once more.
+// If writing an object takes so long that a sweep checks the old object and deletes the
+// new one, the object is written again.
 func TestSlowUploadSurvivesSweep(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)

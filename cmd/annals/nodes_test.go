@@ -26,9 +26,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nodes are real servers that share a log at EventStoreDB, which runs in the
-// test's process, read models in PostgreSQL, and a folder of originals. Each has
-// a search index of its own.
+// nodes are running servers that share a log at EventStoreDB, which runs in the process
+// of the test, read models in PostgreSQL, and a folder of originals. Each has its own
+// search index.
 type nodes struct {
 	testing.TB
 	dir    string
@@ -70,7 +70,7 @@ func (s *nodes) start(i int, listen string) (err error) {
 	return err
 }
 
-// restart starts a node that has ended, where it was.
+// restart starts an ended node again, at the same address.
 func (s *nodes) restart(i int) {
 	s.Helper()
 	if err := s.start(i, strings.TrimPrefix(s.all[i].base, "http://")); err != nil {
@@ -79,7 +79,7 @@ func (s *nodes) restart(i int) {
 	s.awaitReady(i)
 }
 
-// endAll ends all nodes at once; those that have ended are none.
+// endAll stops all running nodes at the same time.
 func (s *nodes) endAll() {
 	var ending sync.WaitGroup
 	for i, node := range s.all {
@@ -98,7 +98,7 @@ func (s *nodes) endAll() {
 	ending.Wait()
 }
 
-// awaitReady waits until a node can answer.
+// awaitReady waits until a node is ready.
 func (s *nodes) awaitReady(i int) {
 	s.Helper()
 	s.await(fmt.Sprintf("node %d is ready", i), func() (bool, string) {
@@ -107,7 +107,7 @@ func (s *nodes) awaitReady(i int) {
 	})
 }
 
-// await waits until something is so, for a minute at most.
+// await waits until so returns true, for at most one minute.
 func (s *nodes) await(what string, so func() (bool, string)) {
 	s.Helper()
 	for begun := time.Now(); ; {
@@ -126,7 +126,8 @@ func (s *nodes) await(what string, so func() (bool, string)) {
 	}
 }
 
-// get asks a node, and returns the body of a reply that must be 200.
+// get sends a GET to a node, and returns the body of the reply, which must have status
+// 200.
 func (s *nodes) get(i int, path string) string {
 	s.Helper()
 	return s.ask(i, http.MethodGet, path, "")
@@ -148,7 +149,7 @@ func (s *nodes) core(base string) *client.Core {
 	}}
 }
 
-// upload imports files into a folder at one node, and returns the jobs.
+// upload uploads files to one node and returns the jobs.
 func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequest int) (jobs []string, err error) {
 	dir := filepath.Join(s.dir, "files", folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -175,7 +176,7 @@ func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequ
 	return jobs, nil
 }
 
-// jobOf asks a node for a job.
+// jobOf returns the status of a job from a node.
 func (s *nodes) jobOf(i int, id string) (job client.Job) {
 	s.Helper()
 	if err := json.Unmarshal([]byte(s.get(i, "/core/jobs/"+id)), &job); err != nil {
@@ -184,7 +185,7 @@ func (s *nodes) jobOf(i int, id string) (job client.Job) {
 	return job
 }
 
-// wantImported waits until jobs are done as a node tells, with all their files.
+// wantImported waits until a node reports that jobs are done, with all files imported.
 func (s *nodes) wantImported(i int, jobs []string) {
 	s.Helper()
 	for _, id := range jobs {

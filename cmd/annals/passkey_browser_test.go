@@ -12,8 +12,8 @@ import (
 	"annals/http/signin/provider"
 )
 
-// A passkey leads to the page of a document, too, in place of the password and as the
-// second factor.
+// A passkey leads to the page of a document as well, both instead of the password and
+// as the second factor.
 func TestPasskeySignInOpensPage(t *testing.T) {
 	const link, page, password = "/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.pdf", "#page=29", "a lighthouse keeper"
 	browser := startChromium(t)
@@ -28,7 +28,7 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 	mux := http.NewServeMux()
 	live := httptest.NewServer(mux)
 	t.Cleanup(live.Close)
-	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // where browsers have passkeys
+	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // because browsers allow passkeys only for host names
 	issuer, err := signin.NewIssuer(store, signin.IssuerOptions{URL: base + "/signin"})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 	}
 	t.Cleanup(provider.Close)
 	mux.Handle("/signin/", provider)
-	mux.HandleFunc("/documents/", func(w http.ResponseWriter, r *http.Request) { // as the service does
+	mux.HandleFunc("/documents/", func(w http.ResponseWriter, r *http.Request) { // like the service
 		user, found, err := provider.Reader(r)
 		if err != nil || !found {
 			http.Redirect(w, r, "/signin/document?to="+r.URL.Path, http.StatusSeeOther)

@@ -15,10 +15,9 @@ import (
 	"time"
 )
 
-// TestReaderIgnoresSignals holds that a PDF that is being read
-// when the server and its readers are told to end, as by Ctrl-C or by a
-// service manager, becomes a whole document: before the end or after the next
-// start.
+// TestReaderIgnoresSignals checks that a PDF is imported completely if the server and
+// its reader processes get a stop signal while it is read, as from Ctrl-C or a service
+// manager: before the shutdown or after the next start.
 func TestReaderIgnoresSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a PDF of 1,500 pages")

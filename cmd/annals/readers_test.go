@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (c *crashTest) await(what string, until func() bool) {
 	c.Helper()
 	for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
@@ -25,7 +25,7 @@ func (c *crashTest) await(what string, until func() bool) {
 	}
 }
 
-// killReaders kills the readers of the server, at least one.
+// killReaders kills all reader processes of the server, which must have at least one.
 func (c *crashTest) killReaders() {
 	c.Helper()
 	c.await("a reader runs", func() bool {
@@ -37,17 +37,17 @@ func (c *crashTest) killReaders() {
 	})
 }
 
-// readsOriginal reports whether a reader was given an uploaded file.
+// readsOriginal reports whether a reader process has an uploaded file open.
 func readsOriginal(pid int) bool {
-	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // none, if it has ended
+	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // empty if the process has ended
 	return slices.ContainsFunc(open, func(fd string) bool {
 		path, err := os.Readlink(fd)
 		return err == nil && strings.Contains(path, "/originals/")
 	})
 }
 
-// TestFileFailsAfterReadersAreKilled holds that a file is read at most twice by
-// processes of its own, whichever process dies meanwhile.
+// TestFileFailsAfterReadersAreKilled checks that a file is read at most twice if its
+// reader process is killed, even if the server is killed meanwhile.
 func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts the program twice")
@@ -73,7 +73,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 		}
 		return strings.Count(out.String(), `"alone":`)
 	}
-	pages := func() bool { // of which some were read
+	pages := func() bool { // after some pages were read
 		var out bytes.Buffer
 		if err := run(t.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 		return strings.Contains(out.String(), "page ")
 	}
 	c.await("pages are read", pages)
-	c.killReaders() // all of them, so that of the file too
+	c.killReaders() // all, because it is unknown which one reads the file
 	c.await("the file is read alone", func() bool { return alone() == 1 })
 	if err := c.server.end(os.Kill); err != nil {
 		t.Logf("the server ended: %v", err)
@@ -91,7 +91,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	core := c.client()
 	c.await("the job ends", func() bool {
 		for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
-			if readsOriginal(pid) { // and does not only start, which would count for nothing
+			if readsOriginal(pid) { // not only starting, which would not count as an attempt
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
@@ -105,9 +105,9 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	}
 }
 
-// TestHostileFilesDoNotSlowServer holds that files whose reading takes
-// minutes or gigabytes elsewhere hold up nothing here, and that their readers
-// know none of the server's secrets.
+// TestHostileFilesDoNotSlowServer checks that files which could take minutes or
+// gigabytes to read do not delay others, and that their reader processes have no
+// secrets of the server.
 func TestHostileFilesDoNotSlowServer(t *testing.T) {
 	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
 	c := newCrashTest(t)

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// readmeBlocks returns the blocks of README in a language.
+// readmeBlocks returns the code blocks of README in a language.
 func readmeBlocks(t *testing.T, language string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -33,10 +33,10 @@ func readmeBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// gate passes requests on to a server once there is one, and is 503 until then.
+// gate forwards requests to a server, and returns 503 until there is one.
 type gate struct {
 	server  atomic.Pointer[httputil.ReverseProxy]
-	knocked chan struct{} // gets a value at the first request that came too early
+	knocked chan struct{} // gets a value at the first request that came before the server
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,15 +51,15 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// What README says to paste is run as it stands, in one shell, which begins before
-// there is a server, as in a second terminal while the first still compiles. Only
-// the address is another, and go runs what is compiled already.
+// The command blocks of README are run unchanged in one shell, which starts before the
+// server, like a second terminal while the first one still compiles. Only the address
+// differs, and go runs the compiled test binary.
 func TestReadmeCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("README's blocks call curl, which is not installed")
 	}
 	blocks := readmeBlocks(t, "sh")
-	wants := [][]string{ // of each block but the first
+	wants := [][]string{ // outputs of each block but the first
 		{`"event_type":"complete"`, `"answer":"1759 by John Smeaton"`},
 		{`"event_type":"complete"`, `"leaf_title":"Second quarter"`, "\nRevenue of the second quarter rose to 4.2 million.\n"},
 		{" 0 failed", `"answer":"Meilisearch`},
@@ -148,7 +148,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// Shells that people use differ: an interactive zsh takes # for a word.
+// Comments do not work everywhere: an interactive zsh treats # as a word.
 func TestReadmeCommandsHaveNoComments(t *testing.T) {
 	for _, block := range readmeBlocks(t, "sh") {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestReadsDuringRebuild holds that clients of a server, with
-// files being imported, notice nothing of rebuilds in other processes: not of
-// those that are killed, nor of the switch to what they made, nor back.
+// TestReadsDuringRebuild checks that clients of a server that imports files are not
+// affected by rebuilds in other processes, including killed ones, cut-overs and
+// rollbacks.
 func TestReadsDuringRebuild(t *testing.T) {
 	c := newCrashTest(t)
 	c.start()
@@ -55,9 +55,9 @@ func TestReadsDuringRebuild(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // any moment will do
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // any time will do
 		_ = p.Process.Kill()
-		_ = p.Wait() // its error is that it was killed
+		_ = p.Wait() // fails because it was killed
 	}
 	for _, args := range [][]string{{"rebuild", "--all"}, {"rebuild", "--all", "--back"}, {"rebuild", "--all"}} {
 		if out, err := c.program(args...).CombinedOutput(); err != nil || strings.Count(string(out), " is active, after ") != len(readmodel.Names()) {
@@ -76,7 +76,7 @@ func TestReadsDuringRebuild(t *testing.T) {
 	}
 }
 
-// program is the program itself, on the server's data folder.
+// program returns a command of the program on the data folder of the server.
 func (c *crashTest) program(args ...string) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *crashTest) program(args ...string) *exec.Cmd {
 	return p
 }
 
-// fileRound files a round of files and waits until they can be found.
+// fileRound imports a round of files and waits until search finds them.
 func (c *crashTest) fileRound(ctx context.Context, round int) {
 	c.Helper()
 	if err := c.send(ctx, round, 1); err != nil {
@@ -101,7 +101,7 @@ func (c *crashTest) fileRound(ctx context.Context, round int) {
 	}
 }
 
-// get reads JSON and lets nothing but 200 pass.
+// get decodes the reply to a GET, which must have status 200.
 func (c *crashTest) get(token, path string, into any) error {
 	status, body, err := c.server.request(token, http.MethodGet, path, "")
 	if err == nil && status != http.StatusOK {
@@ -113,7 +113,7 @@ func (c *crashTest) get(token, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// listFiled lists and reads what was filed before the rebuilds.
+// listFiled lists and reads the documents from before the rebuilds.
 func (c *crashTest) listFiled(token string) error {
 	var folders []struct{ ID string }
 	if err := c.get(token, "/vault/folders?path="+url.QueryEscape("client 1"), &folders); err != nil || len(folders) != 1 {
@@ -140,8 +140,8 @@ func (c *crashTest) listFiled(token string) error {
 	return nil
 }
 
-// searchFiled finds as many passages of what was filed before the rebuilds as a
-// search returns.
+// searchFiled checks that a search finds the full number of passages from before the
+// rebuilds.
 func (c *crashTest) searchFiled(token string) error {
 	status, reply, err := c.server.request(token, http.MethodPost, "/core/search", `{"query": "note in round 0", "folder_name": "client 1"}`)
 	if n := strings.Count(string(reply), `"text":"# Note `); err != nil || status != http.StatusOK || n != 10 {
@@ -150,8 +150,7 @@ func (c *crashTest) searchFiled(token string) error {
 	return nil
 }
 
-// readOwnWrites makes a folder and reads it, as soon as it is told that it is
-// there.
+// readOwnWrites creates a folder and reads it immediately after the reply.
 func (c *crashTest) readOwnWrites(token string) error {
 	body := fmt.Sprintf(`{"name": "made %d"}`, rand.Int64())
 	status, reply, err := c.server.request(token, http.MethodPost, "/vault/folders", body)

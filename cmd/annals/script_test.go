@@ -26,7 +26,7 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	var database string // "" without a server of PostgreSQL
+	var database string // "" if there is no PostgreSQL server
 	if os.Getenv(postgrestest.Variable) != "" {
 		database = postgrestest.URL(t)
 	}
@@ -64,7 +64,7 @@ func TestScripts(t *testing.T) {
 
 type serverKey struct{}
 
-// scriptServer is the server that a script has started.
+// scriptServer is the server of a script.
 type scriptServer struct{ *serverProcess }
 
 func (s *scriptServer) end(sig os.Signal) error {
@@ -76,9 +76,8 @@ func (s *scriptServer) end(sig os.Signal) error {
 	return p.end(sig)
 }
 
-// serveInScript: serve [flags] starts a server on a free port and waits for
-// its welcome, which becomes stdout. $CORE is the URL of the core, and $LISTEN its
-// address, from then on.
+// serveInScript implements serve [flags]: it starts a server on a free port, and prints
+// its welcome. Afterwards $CORE is the URL of the core, and $LISTEN its address.
 func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serverKey{}).(*scriptServer)
 	if neg || s.serverProcess != nil {
@@ -94,24 +93,25 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// readyInScript: await-ready waits until the server is ready.
+// readyInScript implements await-ready, which waits until the server is ready.
 func readyInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ts.Check(ts.Value(serverKey{}).(*scriptServer).awaitReady(ctx))
 }
 
-// stopInScript: stop-server ends the server as an operator does.
+// stopInScript implements stop-server, which stops the server with a signal.
 func stopInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Value(serverKey{}).(*scriptServer).end(syscall.SIGTERM))
 }
 
-// killInScript: kill-server ends the server without warning.
+// killInScript implements kill-server, which kills the server.
 func killInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	_ = ts.Value(serverKey{}).(*scriptServer).end(os.Kill)
 }
 
-// requestInScript: request USER METHOD PATH [JSON] prints status and body.
+// requestInScript implements request USER METHOD PATH [JSON], which prints status and
+// body.
 func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: request USER METHOD PATH [JSON]")
@@ -127,7 +127,7 @@ func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, bytes.TrimSpace(reply))
 }
 
-// sqlInScript: sql FILE STATEMENTS changes what a database holds.
+// sqlInScript implements sql FILE STATEMENTS, which changes a database.
 func sqlInScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sql FILE STATEMENTS")
@@ -138,7 +138,7 @@ func sqlInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// serverProcess is the real program, serving.
+// serverProcess is a running server in a separate process.
 type serverProcess struct {
 	command *exec.Cmd
 	base    string // URL
@@ -147,8 +147,8 @@ type serverProcess struct {
 	drained chan struct{}
 }
 
-// startServer starts the program on the folder annals-data in dir, and waits
-// until it says where it listens.
+// startServer starts a server on the folder annals-data in dir, and waits until it
+// prints its address.
 func startServer(dir string, env []string, args ...string) (*serverProcess, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -170,7 +170,7 @@ func startServer(dir string, env []string, args ...string) (*serverProcess, erro
 	late := time.AfterFunc(time.Minute, func() { _ = p.command.Process.Kill() })
 	defer late.Stop()
 	lines := bufio.NewReader(out)
-	for !strings.HasSuffix(p.welcome, "/ask\n") { // its last line
+	for !strings.HasSuffix(p.welcome, "/ask\n") { // the last line of the welcome
 		line, err := lines.ReadString('\n')
 		p.welcome += line
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "core" {
@@ -187,7 +187,8 @@ func startServer(dir string, env []string, args ...string) (*serverProcess, erro
 	return p, nil
 }
 
-// end sends a signal and waits for the end; its error is the exit status's.
+// end sends a signal, waits for the end of the process, and returns the error of its
+// exit status.
 func (p *serverProcess) end(sig os.Signal) error {
 	if err := p.command.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -201,8 +202,8 @@ func (p *serverProcess) end(sig os.Signal) error {
 	return nil
 }
 
-// awaitReady waits until every read model has applied what the log held at the
-// start.
+// awaitReady waits until every read model has applied all events that the log had at
+// the start.
 func (p *serverProcess) awaitReady(ctx context.Context) error {
 	for {
 		status, reply, err := p.request("", http.MethodGet, "/readyz", "")
@@ -220,14 +221,15 @@ func (p *serverProcess) awaitReady(ctx context.Context) error {
 	}
 }
 
-// request makes one request, with a JSON body where it is not "".
+// request sends a request, with body as JSON unless it is "".
 func (p *serverProcess) request(token, method, path, body string) (status int, reply []byte, err error) {
 	status, reply, err = p.send(token, method, path, "application/json", body)
-	// Servers of the same data answer alike, but for the port that the system picked.
+	// Replies of servers with the same data differ only in the port, which the system
+	// chooses.
 	return status, bytes.ReplaceAll(reply, []byte(`"url":"`+p.base+`/`), []byte(`"url":"http://annals.test/`)), err
 }
 
-// send makes one request.
+// send sends a request.
 func (p *serverProcess) send(token, method, path, mediaType, body string) (status int, reply []byte, err error) {
 	r, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
 	if err != nil {
@@ -246,7 +248,7 @@ func (p *serverProcess) send(token, method, path, mediaType, body string) (statu
 	return answer.StatusCode, reply, err
 }
 
-// issueToken returns what annals token prints.
+// issueToken returns the output of annals token.
 func issueToken(dataDir, user string) (string, error) {
 	var out bytes.Buffer
 	if err := run(context.Background(), []string{"token", "--data", dataDir, user}, nil, &out, io.Discard); err != nil {

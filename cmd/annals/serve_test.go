@@ -57,7 +57,7 @@ func TestServeRejectsMisleadingSettings(t *testing.T) {
 			t.Errorf("annals serve %s %q made its data folder", c.flag, c.value)
 		}
 		if ctx.Err() != nil {
-			t.FailNow() // it served, and so would the rest
+			t.FailNow() // it would serve with the other settings as well
 		}
 		cancel()
 	}
@@ -72,7 +72,7 @@ func TestDataFolderIsPrivate(t *testing.T) {
 		ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--data", dir}, strings.NewReader(""), in, io.Discard)
 		in.Close()
 	}()
-	if _, err := out.Read(make([]byte, 1)); err != nil { // the welcome: all is open
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the welcome means that everything is open
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, out)

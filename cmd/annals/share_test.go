@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestConcurrentGrantsAreKept has several operators share one folder at the same time. Each
-// has to start again when another was first.
+// TestConcurrentGrantsAreKept lets several operators share one folder at the same time.
+// Each has to retry if another one was faster.
 func TestConcurrentGrantsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")

@@ -73,7 +73,7 @@ func TestIssuedTokensRenewsInTime(t *testing.T) {
 		issued++
 		return fmt.Sprint("token ", issued), time.Now().Add(time.Duration(issued) * 8 * time.Minute), nil
 	})
-	for _, want := range []string{"token 1", "token 2", "token 2"} { // the first lasts for less than an upload may take
+	for _, want := range []string{"token 1", "token 2", "token 2"} { // the first token expires before the ten minutes that an upload may take
 		if got, err := tokens(t.Context(), ""); got != want || err != nil {
 			t.Errorf("token = %q, %v; want %q", got, err, want)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestOpenNamesUnreachableServer(t *testing.T) {
-	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // connections are never accepted
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func TestOpenNamesUnreachableServer(t *testing.T) {
 	}
 }
 
-// A log that stops answering while read models are read is not mistaken for their
-// database.
+// If the log stops responding while read models are read, the error names the log, not
+// the database.
 func TestTimeoutNamesLogBehindReadModels(t *testing.T) {
 	log := memory.New()
 	if _, err := events.NewLog(log).Append(t.Context(), "job-a", events.NoStream, events.Cause{}, events.New{Data: events.FileStarted{}}); err != nil {

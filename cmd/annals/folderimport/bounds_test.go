@@ -20,8 +20,8 @@ func TestCutBoundsBatches(t *testing.T) {
 	}
 }
 
-// A path that cannot be read may be a file or a directory, whose names the server normalizes
-// differently.
+// An unreadable path may be that of a file or of a directory, whose names the server
+// normalizes differently.
 func TestUnreadablePathsAreExcludedFromRemoval(t *testing.T) {
 	f := folderImport{tree: tree{others: []string{`A\q`}, faults: []Failure{{File: `B\s`}}}}
 	excluded := f.excluded()

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// noted writes the state file of an earlier import. Files that exist count as unchanged
-// since then.
+// noted writes the state file of an earlier import. Existing files count as unchanged
+// since that import.
 func (f *importer) noted(t *testing.T, outcomes ...outcome) {
 	t.Helper()
 	for _, o := range outcomes {
@@ -35,15 +35,15 @@ func (f *importer) noted(t *testing.T, outcomes ...outcome) {
 	}
 }
 
-// outcome is what a state file says of a file.
+// outcome is the record of a file in a state file.
 type outcome map[string]any
 
-// madeOf is what is noted of a file of which an import created a document.
+// madeOf returns the record of a file from which an import created a document.
 func madeOf(name, id, text string) outcome {
 	return outcome{"path": name, "size": 0, "mtime": 0, "document": id, "sha256": sumOf(text), "version": 1, "made": true}
 }
 
-// Changes that others make after the listing must not be lost.
+// Changes that other users make after the listing must not be lost.
 func TestImportSendsVersionsWithChanges(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestImportKeepsDocumentsChangedAtServer(t *testing.T) {
 	}
 	f.Tags = nil
 	writeFile(t, dir, "a.md", "mine, again")
-	for range 2 { // a conflict remains one after it has failed
+	for range 2 { // the conflict is reported again by the next import
 		if got, err := f.run(t.Context()); err == nil || got.Failed != 1 || len(core.received) > 0 || !strings.Contains(got.Failures[0].Reason, "both changed") {
 			t.Errorf("changed at both: outcome = %+v, %v; received %q", got, err, core.received)
 		}
@@ -147,7 +147,7 @@ func TestImportRenamesOnlyItsOwnDocuments(t *testing.T) {
 		vaultDocument("d1", "policy.md", "policy", 1), vaultDocument("d2", "Final name.md", "mine", 2), vaultDocument("d3", "theirs.md", "found", 1),
 	}, func(string, string) int { return http.StatusOK })
 	f := newImporter(t, core, dir)
-	theirs := madeOf("theirs.md", "d3", "found") // which an import found, and did not create
+	theirs := madeOf("theirs.md", "d3", "found") // a document that an import found and did not create
 	theirs["made"] = false
 	f.noted(t, madeOf("mine.md", "d2", "mine"), theirs)
 	got, err := f.run(t.Context())
@@ -155,7 +155,7 @@ func TestImportRenamesOnlyItsOwnDocuments(t *testing.T) {
 	if err != nil || len(*changes) > 0 || got.Kept != 1 || !slices.Equal(core.received, []string{"Top/copy.md", "Top/found.md"}) {
 		t.Errorf("outcome = %+v, %v; changes %q, received %q", got, err, *changes, core.received)
 	}
-	f.Restart = true // which keeps what the import created
+	f.Restart = true // keeps the records of documents that an import created
 	if err := os.Rename(filepath.Join(dir, "mine.md"), filepath.Join(dir, "new.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +164,8 @@ func TestImportRenamesOnlyItsOwnDocuments(t *testing.T) {
 	}
 }
 
-// Of documents that share a name, the one that was noted is the file's. The others are
-// removed only if the user has seen them listed.
+// If several documents have the same name, the file belongs to the one in its record.
+// The others are removed only after the user has seen them listed.
 func TestImportOfSharedNames(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()
@@ -191,7 +191,7 @@ func TestImportOfSharedNames(t *testing.T) {
 	}
 }
 
-// Documents in a folder that is moved keep their versions.
+// Moving a folder does not change the versions of its documents.
 func TestImportRemovesNothingFromMovedFolder(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()

@@ -17,25 +17,25 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// fakeCore serves as much of the core's interface as an import needs, and fails when a test
-// wants it to.
+// fakeCore implements the parts of the core that an import needs. Tests can make its
+// requests fail.
 type fakeCore struct {
 	*httptest.Server
 	t *testing.T
 
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
-	docs     map[string]int // how often a document was created, by folder and content
-	received []string       // names of files, each time they were uploaded
-	versions map[string]int // that files were to replace, by name
+	docs     map[string]int // number of times each document was created, by folder and content
+	received []string       // names of uploaded files, in order
+	versions map[string]int // required versions of the replaced documents, by file name
 	requests int
 	uploads  int
 
 	token   string
-	polls   int                                                      // requests of a job before it is done
-	unfound bool                                                     // jobs never become done, though their files end
-	before  func(n int, w http.ResponseWriter, r *http.Request) bool // returns true if it has replied
-	lose    func(upload int) bool                                    // accept the upload, but drop the connection
+	polls   int                                                      // number of polls of a job before it is done
+	unfound bool                                                     // jobs never become done, although all their files end
+	before  func(n int, w http.ResponseWriter, r *http.Request) bool // may reply to request n; returns true if it did
+	lose    func(upload int) bool                                    // reports whether to drop the connection after accepting an upload
 	refuse  func(folders []string) (status int, detail any)
 }
 
@@ -88,7 +88,7 @@ func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		if err != nil {
-			return // the client left; nothing is accepted
+			return // the client closed the connection; nothing is accepted
 		}
 		if p.FormName() == "file_metadata" {
 			if err := json.NewDecoder(p).Decode(&entries); err != nil {
@@ -138,7 +138,7 @@ func readPart(p *multipart.Part) (client.FileResult, string, error) {
 	return result, hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// accept creates a job, and reports whether the reply is to be lost.
+// accept creates a job, and reports whether to drop the reply.
 func (f *fakeCore) accept(job *fakeJob, folders, sums []string) (lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,7 +178,7 @@ func (f *fakeCore) job(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wantOnce checks that the server created n documents, each once.
+// wantOnce checks that the server created n documents, each exactly once.
 func (f *fakeCore) wantOnce(t *testing.T, n int) {
 	t.Helper()
 	f.mu.Lock()
@@ -193,8 +193,8 @@ func (f *fakeCore) wantOnce(t *testing.T, n int) {
 	}
 }
 
-// withVault makes the core serve a vault, too, whose folder Top has the documents. Requests
-// that change them get the status that change returns, and are recorded.
+// withVault adds a vault whose folder Top has the documents. Requests that change them
+// are recorded, and get the status that change returns.
 func (f *fakeCore) withVault(documents []map[string]any, change func(method, id string) int) (changes *[]string) {
 	changes = new([]string)
 	f.before = func(_ int, w http.ResponseWriter, r *http.Request) bool {

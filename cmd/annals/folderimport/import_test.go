@@ -23,7 +23,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// importer runs imports of one directory.
+// importer imports one directory repeatedly.
 type importer struct {
 	folderimport.Options
 	stderr bytes.Buffer
@@ -55,7 +55,7 @@ func (f *importer) run(ctx context.Context) (s folderimport.Summary, err error) 
 	return s, err
 }
 
-// If the search engine is down, jobs are not done although their files are.
+// If the search engine is down, a job is not done although all its files have ended.
 func TestImportEndsBeforeFilesAreFound(t *testing.T) {
 	core := newFakeCore(t)
 	core.unfound = true
@@ -67,7 +67,7 @@ func TestImportEndsBeforeFilesAreFound(t *testing.T) {
 	core.wantOnce(t, 7)
 }
 
-// writeTree makes a directory of n small files in subdirectories, each with its own content.
+// writeTree creates a directory tree of n small files with different contents.
 func writeTree(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -206,8 +206,8 @@ func TestImportRepeatsUploadWithIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestImportContinuesAfterKill cuts the state file of an import at many lengths, as if the
-// import had been killed, and imports again.
+// TestImportContinuesAfterKill truncates the state file of an import at many lengths,
+// as if the import had been killed there, and imports again.
 func TestImportContinuesAfterKill(t *testing.T) {
 	t.Parallel()
 	core := newFakeCore(t)
@@ -299,7 +299,7 @@ func TestImportIsolatesRefusedFiles(t *testing.T) {
 		t.Error("import with refused files succeeds")
 	}
 	want := 30
-	if os.Getuid() != 0 { // who may read every file
+	if os.Getuid() != 0 { // root can read every file
 		want--
 	}
 	if got.Imported != want || got.Failed != 50-want {
@@ -316,7 +316,7 @@ func TestImportFailsRemovedFiles(t *testing.T) {
 	core := newFakeCore(t)
 	dir := writeTree(t, 20)
 	core.before = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
-		if n == 1 { // listed, but not yet uploaded
+		if n == 1 { // the file is listed, but not uploaded yet
 			if err := os.Remove(filepath.Join(dir, "sub2/file007.md")); err != nil {
 				t.Error(err)
 			}

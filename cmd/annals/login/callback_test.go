@@ -12,9 +12,9 @@ import (
 func TestCallbackAcceptsOneRedirect(t *testing.T) {
 	const asked = "https://issuer.example"
 	for name, c := range map[string]struct {
-		query string // besides the state
-		names bool   // its metadata promise that the issuer names itself
-		says  string // of the error; "" for a code
+		query string // query parameters in addition to state
+		names bool   // the metadata of the issuer promise the parameter iss
+		says  string // part of the error; "" if there is a code
 	}{
 		"code":                    {"code=abc&iss=https://issuer.example", true, ""},
 		"no issuer named":         {"code=abc", false, ""},

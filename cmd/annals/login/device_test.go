@@ -49,7 +49,7 @@ func TestSignInByDevicePolls(t *testing.T) {
 	for name, c := range map[string]struct {
 		lifetime int
 		replies  []http.HandlerFunc
-		says     string // of the error
+		says     string // part of the error
 	}{
 		"replies lost":          {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
 		"expired at the issuer": {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code expired"},

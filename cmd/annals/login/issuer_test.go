@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// documents serves JSON by path, in which HERE is the server's URL.
+// documents starts a server that serves texts by path. It replaces HERE in them with
+// its URL.
 func documents(t *testing.T, byPath map[string]string) *httptest.Server {
 	t.Helper()
 	var s *httptest.Server

@@ -12,14 +12,14 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// Files that are sent again are counted a second time.
+// Files that are uploaded again are counted a second time.
 func TestProgressNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := terminal.NewProgress(&out, "files", true)
 		p.Begin("importing", 0, 100)
 		for _, done := range []int64{33, 66, 99, 0, 33, 66, 98, 66, 99, 20} {
-			time.Sleep(1500 * time.Millisecond) // between two redrawings
+			time.Sleep(1500 * time.Millisecond) // longer than the interval between two drawings
 			p.Set(done, 100)
 			synctest.Wait()
 		}
@@ -60,7 +60,7 @@ func TestProgressShowsTheRecentRate(t *testing.T) {
 			}
 		}
 		time.Sleep(4900 * time.Millisecond)
-		p.Begin("rebuilding vault", 5000, 20_000) // an earlier call did 5000
+		p.Begin("rebuilding vault", 5000, 20_000) // an earlier call has done 5000
 		p.Set(6000, 20_000)
 		time.Sleep(100 * time.Millisecond)
 		shows("rebuilding vault: 6000 of 20000 events") // it is too early for a rate
@@ -73,7 +73,7 @@ func TestProgressShowsTheRecentRate(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		p.Set(15_000, 20_000) // 100/s
 		time.Sleep(5 * time.Second)
-		shows("rebuilding vault: 15000 of 20000 events, 80/s, 1m3s left") // nothing happens, and the rate falls
+		shows("rebuilding vault: 15000 of 20000 events, 80/s, 1m3s left") // without progress the rate falls
 		time.Sleep(15 * time.Second)
 		shows("rebuilding vault: 15000 of 20000 events, 50/s, 1m40s left")
 		p.Set(20_000, 20_000)

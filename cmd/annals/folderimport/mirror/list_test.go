@@ -10,7 +10,7 @@ import (
 	"annals/cmd/annals/folderimport/mirror"
 )
 
-// server is a Lister of folders by their ids.
+// server is a Lister; its folders are keyed by id.
 type server map[string]struct {
 	folders   []mirror.Folder
 	documents []mirror.Document

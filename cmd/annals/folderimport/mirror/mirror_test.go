@@ -12,7 +12,7 @@ import (
 	"annals/cmd/annals/folderimport/mirror"
 )
 
-// file is a file whose content is its hash.
+// file returns a file whose hash is its content.
 func file(at, content string) mirror.File {
 	return mirror.File{Path: at, Hash: func(context.Context) (string, error) { return content, nil }}
 }
@@ -23,7 +23,7 @@ func document(id, at, content string) mirror.Document {
 
 var names = map[mirror.Action]string{mirror.Create: "create", mirror.Update: "update", mirror.Leave: "leave", mirror.Keep: "keep", mirror.Rename: "rename", mirror.Remove: "remove", mirror.Fail: "fail"}
 
-// made returns a function that reports which documents an import created.
+// made returns the function that Plan uses to find documents that an import created.
 func made(ids ...string) func(mirror.Document) bool {
 	return func(d mirror.Document) bool { return slices.Contains(ids, d.ID) }
 }
@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 	unreadable := mirror.File{Path: "a", Hash: func(context.Context) (string, error) { return "", errors.New("unreadable") }}
 	inFlight := file("a", "1")
 	inFlight.InFlight = true
-	// noted is a file of the document x, which had the content then.
+	// noted returns a file whose record is the document x with the content then.
 	noted := func(at, content, then string) mirror.File {
 		f := file(at, content)
 		f.Noted, f.Same = mirror.Noted{Document: "x", SHA256: then, Version: 3, Made: true}, content == then
@@ -124,14 +124,15 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanMakesAMirror carries out plans for random files, documents and notes: documents
-// that no import created are not renamed, documents that were changed are not replaced, and
-// afterwards nothing is left to do. The documents then equal the files, except for those
-// that were kept or failed.
+// TestPlanMakesAMirror carries out plans for random files, documents and records. It
+// checks that documents which no import created are not renamed, that changed documents
+// are not replaced, and that a second plan has nothing to do. Afterwards the documents
+// equal the files, except for those that were kept or failed.
 func TestPlanMakesAMirror(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
-		// What an import created, and how it was changed at the server since.
+		// Documents that an import created, and their changes on the server since
+		// then.
 		notes := make(map[string]mirror.Noted)
 		var documents []mirror.Document
 		for n := range random.IntN(7) {
@@ -171,7 +172,7 @@ func TestPlanMakesAMirror(t *testing.T) {
 		if err != nil || !slices.Equal(before, documents) {
 			t.Fatalf("%v; the documents were %v and are %v", err, before, documents)
 		}
-		kept := make(map[string]bool) // paths of files that are not in their documents
+		kept := make(map[string]bool) // paths of files whose content is not in their document
 		for _, c := range changes {
 			at := slices.IndexFunc(documents, func(d mirror.Document) bool { return d.ID == c.Document.ID })
 			var f mirror.File
@@ -217,7 +218,8 @@ func TestPlanMakesAMirror(t *testing.T) {
 			}
 		}
 		if len(kept) == 0 && len(documents) > len(want) {
-			// What was noted of a file is removed once the file has another document.
+			// The recorded document of a file is removed if the file now has another
+			// document.
 			documents = slices.DeleteFunc(documents, func(d mirror.Document) bool { _, ok := want[d.Path]; return !ok })
 		}
 		if len(kept) == 0 && (len(documents) != len(want) || len(got) < len(want)) {

@@ -1,7 +1,6 @@
-// Command client does the main job of a client, with the packages that
-// oapi-codegen makes: it prints each step that went as described, and ends at
-// the first that did not. docs/clients.md has the commands that run it, and
-// what the arguments are.
+// Command client performs the typical steps of a client, with the packages that
+// oapi-codegen generates. It prints each successful step, and stops at the first
+// failure. docs/clients.md has the commands to run it, and describes its arguments.
 package main
 
 import (
@@ -67,8 +66,8 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// progress reads the events of a progress stream: each is a `data:` line, and
-// comments begin with a colon.
+// progress reads the events of a progress stream: each is a line that begins with
+// data:, and comments begin with a colon.
 func progress(stream io.Reader) (events []core.ProgressEvent, err error) {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
@@ -186,7 +185,7 @@ func (c *client) reads(ctx context.Context) error {
 
 func (c *client) downloads(ctx context.Context) error { return c.holds(ctx, c.original) }
 
-// holds returns an error where the stored file has other bytes.
+// holds returns an error if the stored file has other bytes.
 func (c *client) holds(ctx context.Context, want []byte) error {
 	content, err := c.vault.GetContentWithResponse(ctx, c.document, nil)
 	if err != nil {
