@@ -69,7 +69,7 @@ func costlyFile(kind int, random *rand.Rand) upload {
 		return word(strings.Repeat(`<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>h</w:t></w:r></w:p>`, 60_000))
 	case 13:
 		return word(strings.Repeat(`<w:p><w:bookmarkStart w:id="1" w:name="b"/><w:hyperlink w:anchor="b"><w:r><w:t xml:space="preserve">`+strings.Repeat(" ", 500)+`</w:t></w:r></w:hyperlink></w:p>`, 30_000))
-	case 14: // a large empty paragraph, which compresses well
+	case 14: // a paragraph of one repeated letter, which compresses well
 		return word(`<w:p><w:r><w:t>` + strings.Repeat("A", 40<<20) + `</w:t></w:r></w:p>`)
 	case 15:
 		var operators bytes.Buffer
