@@ -29,7 +29,7 @@ func TestTokenNamesAccountsOfServer(t *testing.T) {
 	}
 	err = run(t.Context(), []string{"token", "--data", dir, "admin"}, nil, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--accounts") || !strings.Contains(err.Error(), "postgres://annals:PASSWORD@db/annals") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("token without --accounts says %v", err)
+		t.Errorf("token without --accounts: got error %v", err)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestAccessLogLinePerRequest(t *testing.T) {
 	}
 	data := filepath.Join(dir, "annals-data")
 	if _, err := issueToken(data, "admin"); err == nil || !strings.Contains(err.Error(), "--accounts") {
-		t.Errorf("token without --accounts says %v", err)
+		t.Errorf("token without --accounts: got error %v", err)
 	}
 	var token strings.Builder
 	if err := run(t.Context(), []string{"token", "--data", data, "--accounts", accounts, "admin"}, nil, &token, io.Discard); err != nil {
@@ -69,7 +69,7 @@ func TestAccessLogLinePerRequest(t *testing.T) {
 			}
 		}
 		if strings.Count(found, "\n") != 1 || !strings.Contains(found, "level=INFO") || !strings.Contains(found, " took=") || !strings.Contains(found, " correlation_id=") || strings.Contains(found, "secret") {
-			t.Errorf("of %q there is %q, want one line; the log is %s", want, found, logged)
+			t.Errorf("lines with %q: got %q, want one; the log is %s", want, found, logged)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestNodesShareAccounts(t *testing.T) {
 		}
 		nodes = append(nodes, p)
 		if _, err := os.Stat(filepath.Join(dir, "annals-data", accounts.FileName)); err == nil {
-			t.Error("a node keeps accounts in its data folder")
+			t.Error("a node has accounts in its data folder, want them only in the database")
 		}
 	}
 	if created != 1 {
@@ -53,7 +53,7 @@ func TestNodesShareAccounts(t *testing.T) {
 	}
 	data := func(i int) string { return filepath.Join(dirs[i], "annals-data") }
 	if said := annals(t, "correct horse\n", "user", "add", "alice", "--accounts", url, "--data", data(0)); !strings.Contains(said, "alice") {
-		t.Errorf("user add says %q", said)
+		t.Errorf("user add printed %q", said)
 	}
 	token := strings.TrimSpace(annals(t, "", "token", "alice", "--accounts", url, "--data", data(0)))
 	allowed := func(what string, want int) {
@@ -70,15 +70,15 @@ func TestNodesShareAccounts(t *testing.T) {
 
 	kept, restored := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "restored")
 	if said := annals(t, "", "backup", kept, "--accounts", url, "--data", data(0)); strings.Contains(said, "without accounts") {
-		t.Errorf("backup says %q", said)
+		t.Errorf("backup printed %q", said)
 	}
 	annals(t, "", "restore", kept, "--data", restored)
 	moved := url + "&schema=moved"
 	if said := annals(t, "", "user", "copy", "--to", moved, "--data", restored); !strings.HasPrefix(said, "copied 2 users") {
-		t.Errorf("user copy says %q", said)
+		t.Errorf("user copy printed %q", said)
 	}
 	if said := annals(t, "", "user", "list", "--accounts", moved); !strings.Contains(said, "disabled") || !strings.Contains(said, "admin") {
-		t.Errorf("user list says %q", said)
+		t.Errorf("user list printed %q", said)
 	}
 }
 

@@ -76,7 +76,7 @@ func maySendTo(policy string, u *url.URL) error {
 		sources := strings.Fields(directive)
 		if len(sources) > 0 && sources[0] == "form-action" &&
 			!slices.Contains(sources, u.Scheme+":") && !slices.Contains(sources, u.Scheme+"://"+u.Host) {
-			return fmt.Errorf("browsers do not follow the form to %s: the page says %q", u, directive)
+			return fmt.Errorf("the policy of the page does not allow the form to redirect to %s: %q", u, directive)
 		}
 	}
 	return nil

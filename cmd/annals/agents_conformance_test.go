@@ -54,7 +54,7 @@ func wantFailing(t *testing.T, got map[string]map[string]string, failing map[str
 	}
 	for what, reason := range failing {
 		if !meant[what] {
-			t.Errorf("%s passes or is no more, though it is said to fail: %s", what, reason)
+			t.Errorf("%s passes or no longer exists, although it is listed as failing: %s", what, reason)
 		}
 	}
 	t.Logf("%d of %d scenarios pass", passing, len(got))
@@ -107,7 +107,7 @@ func outcomes(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("the suite left %d results: %v", len(files), err)
+		t.Fatalf("the suite wrote %d results: %v", len(files), err)
 	}
 	all := make(map[string]map[string]string)
 	for _, file := range files {

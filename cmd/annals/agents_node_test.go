@@ -118,7 +118,7 @@ func (a *agentTest) testTypeScriptClient(t *testing.T) {
 	err = eachLine(t, client, func(line string) {
 		var message struct{ Open, Step, Error string }
 		if err := json.Unmarshal([]byte(line), &message); err != nil {
-			t.Fatalf("the client says %q: %v", line, err)
+			t.Fatalf("the client printed %q: %v", line, err)
 		}
 		switch {
 		case message.Open != "":

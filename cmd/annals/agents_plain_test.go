@@ -53,7 +53,7 @@ func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	c.signin = c.discover(c.refused())
 	status, client := c.register(map[string]any{"client_name": "A plain client", "redirect_uris": []string{callbackURL}})
 	if status != http.StatusCreated || client.ID == "" {
-		t.Fatalf("registration answers %d %+v; want 201 and a client_id", status, client)
+		t.Fatalf("registration: got status %d %+v; want 201 and a client_id", status, client)
 	}
 	c.id = client.ID
 	return c
@@ -129,7 +129,7 @@ func (c *plainClient) register(metadata map[string]any) (status int, r registrat
 	}
 	defer reply.Body.Close()
 	if err := json.NewDecoder(reply.Body).Decode(&r); err != nil {
-		c.Fatalf("registration answers %s: %v", reply.Status, err)
+		c.Fatalf("registration returned %s: %v", reply.Status, err)
 	}
 	return reply.StatusCode, r
 }
@@ -158,7 +158,7 @@ func (c *plainClient) code(others url.Values) (code, verifier string) {
 	}
 	q := redirected.Query()
 	if q.Get("code") == "" || q.Get("state") != "a state" || q.Get("iss") != c.signin.Issuer || !strings.HasPrefix(redirected.String(), callbackURL+"?") {
-		c.Fatalf("the person is sent to %s; want %s with a code, the state, and iss %s", redirected, callbackURL, c.signin.Issuer)
+		c.Fatalf("authorization: redirected to %s; want %s with a code, the state, and iss %s", redirected, callbackURL, c.signin.Issuer)
 	}
 	return q.Get("code"), verifier
 }
@@ -176,7 +176,7 @@ func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
 	}
 	defer reply.Body.Close()
 	if err := json.NewDecoder(reply.Body).Decode(&r); err != nil || reply.Header.Get("Cache-Control") != "no-store" {
-		c.Fatalf("the token endpoint answers %s with Cache-Control %q: %v", reply.Status, reply.Header.Get("Cache-Control"), err)
+		c.Fatalf("the token endpoint returned %s with Cache-Control %q: %v", reply.Status, reply.Header.Get("Cache-Control"), err)
 	}
 	return reply.StatusCode, r
 }
@@ -195,7 +195,7 @@ func (c *plainClient) signIn(others url.Values) tokenReply {
 	c.Helper()
 	status, r := c.exchange(forCode(c.code(others)))
 	if status != http.StatusOK || r.Access == "" || r.Refresh == "" || !strings.EqualFold(r.Type, "Bearer") || r.ExpiresIn <= 0 {
-		c.Fatalf("the token endpoint answers %d, error %q; want two tokens", status, r.Error)
+		c.Fatalf("the token endpoint: got status %d, error %q; want two tokens", status, r.Error)
 	}
 	return r
 }

@@ -14,17 +14,17 @@ func (a *agentTest) testWholeWay(t *testing.T) {
 	tokens := c.signIn(nil)
 	session := c.session(tokens.Access)
 	if found := c.search(tokens.Access, session, "Who finished the lighthouse at Eddystone?"); !strings.Contains(found, "John Smeaton") {
-		t.Errorf("service_search answers %s; want what the document says", found)
+		t.Errorf("service_search returned %s; want the text of the document", found)
 	}
 	if found := c.search(tokens.Access, session, "What is the passphrase of the icebreaker?"); strings.Contains(found, "walrus") {
-		t.Errorf("service_search shows alice %s, which is bob's", found)
+		t.Errorf("service_search returned %s to alice, want nothing of bob", found)
 	}
 	status, refreshed := c.exchange(forRefresh(tokens.Refresh))
 	if status != http.StatusOK || refreshed.Access == "" || refreshed.Refresh == "" || refreshed.Refresh == tokens.Refresh {
-		t.Fatalf("the refresh is answered %d, error %q; want another pair of tokens", status, refreshed.Error)
+		t.Fatalf("the refresh: got status %d, error %q; want another pair of tokens", status, refreshed.Error)
 	}
 	if found := c.search(refreshed.Access, c.session(refreshed.Access), "Eddystone"); !strings.Contains(found, "John Smeaton") {
-		t.Errorf("after the refresh service_search answers %s", found)
+		t.Errorf("after the refresh service_search returned %s", found)
 	}
 }
 
@@ -33,11 +33,11 @@ func (c *plainClient) session(token string) string {
 	c.Helper()
 	status, header, result := c.rpc(token, "", "initialize", initializeParams)
 	if status != http.StatusOK || len(result) == 0 {
-		c.Fatalf("initialize is answered %d, %s", status, result)
+		c.Fatalf("initialize: got status %d, %s", status, result)
 	}
 	session := header.Get("Mcp-Session-Id")
 	if status, _, _ := c.rpc(token, session, "notifications/initialized", nil); status != http.StatusAccepted {
-		c.Fatalf("notifications/initialized is answered %d, want 202", status)
+		c.Fatalf("notifications/initialized: got status %d, want 202", status)
 	}
 	return session
 }
@@ -51,7 +51,7 @@ func (c *plainClient) search(token, session, query string) string {
 		Structured json.RawMessage `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil || status != http.StatusOK || r.IsError || len(r.Structured) == 0 {
-		c.Fatalf("service_search is answered %d %s (%v)", status, result, err)
+		c.Fatalf("service_search: got status %d %s (%v)", status, result, err)
 	}
 	return string(result)
 }
@@ -83,7 +83,7 @@ func (c *plainClient) testWrongRegistrations(t *testing.T) {
 	} {
 		status, r := c.register(map[string]any{"redirect_uris": []string{uri}})
 		if status != http.StatusBadRequest || r.Error != "invalid_redirect_uri" {
-			t.Errorf("registration with the redirect %q is answered %d, error %q; want 400 invalid_redirect_uri", uri, status, r.Error)
+			t.Errorf("registration with the redirect %q: got status %d, error %q; want 400 invalid_redirect_uri", uri, status, r.Error)
 		}
 	}
 	for agent, uris := range map[string][]string{
@@ -93,11 +93,11 @@ func (c *plainClient) testWrongRegistrations(t *testing.T) {
 		"Claude":      {"https://claude.ai/api/mcp/auth_callback"},
 	} {
 		if status, r := c.register(map[string]any{"redirect_uris": uris, "token_endpoint_auth_method": "none"}); status != http.StatusCreated {
-			t.Errorf("the registration of %s is answered %d, error %q; want 201", agent, status, r.Error)
+			t.Errorf("the registration of %s: got status %d, error %q; want 201", agent, status, r.Error)
 		}
 	}
 	if status, r := c.register(map[string]any{"redirect_uris": []string{callbackURL}, "grant_types": []string{"implicit"}}); status != http.StatusBadRequest || r.Error != "invalid_client_metadata" {
-		t.Errorf("registration for an implicit grant is answered %d, error %q; want 400 invalid_client_metadata", status, r.Error)
+		t.Errorf("registration for an implicit grant: got status %d, error %q; want 400 invalid_client_metadata", status, r.Error)
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *plainClient) testWrongAuthorizations(t *testing.T) {
 	} {
 		redirected, err := c.open(t.Context(), c.authorization("verifier", others))
 		if err == nil || !strings.Contains(err.Error(), "400") {
-			t.Errorf("with %s the person is sent to %v (%v); want a page that says no, with 400", name, redirected, err)
+			t.Errorf("authorization with %s: redirected to %v (%v); want an error page with status 400", name, redirected, err)
 		}
 	}
 	for _, wrong := range []struct {
@@ -129,7 +129,7 @@ func (c *plainClient) testWrongAuthorizations(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", wrong.name, err)
 		} else if q := redirected.Query(); q.Get("error") != wrong.want || q.Get("state") != "a state" || q.Has("code") || !strings.HasPrefix(redirected.String(), callbackURL+"?") {
-			t.Errorf("with %s the person is sent to %s; want %s with error=%s", wrong.name, redirected, callbackURL, wrong.want)
+			t.Errorf("authorization with %s: redirected to %s; want %s with error=%s", wrong.name, redirected, callbackURL, wrong.want)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (c *plainClient) testWrongExchanges(otherID string) {
 	} {
 		status, r := c.exchange(wrong.change(forCode(c.code(nil))))
 		if want := refusedWith(wrong.want); status != want || r.Error != wrong.want || r.Access != "" {
-			c.Errorf("a code with %s is answered %d, error %q; want %d %s", wrong.name, status, r.Error, want, wrong.want)
+			c.Errorf("a code with %s: got status %d, error %q; want %d %s", wrong.name, status, r.Error, want, wrong.want)
 		}
 	}
 	code, verifier := c.code(nil)
@@ -183,7 +183,7 @@ func refusedWith(code string) int {
 func (c *plainClient) wantGone(form url.Values, what string) {
 	c.Helper()
 	if status, r := c.exchange(form); status != http.StatusBadRequest || r.Error != "invalid_grant" || r.Access != "" {
-		c.Errorf("%s is answered %d, error %q; want 400 invalid_grant", what, status, r.Error)
+		c.Errorf("%s: got status %d, error %q; want 400 invalid_grant", what, status, r.Error)
 	}
 }
 
@@ -195,23 +195,23 @@ func (c *plainClient) testWrongTokens(other *plainClient) {
 	for name, token := range map[string]string{"of the services": rest, "that is cut": mine[:len(mine)-2], "made up": "made.up.token"} {
 		status, header, _ := c.rpc(token, "", "initialize", initializeParams)
 		if challenge := header.Get("WWW-Authenticate"); status != http.StatusUnauthorized || !strings.Contains(challenge, `error="invalid_token"`) || !strings.Contains(challenge, "resource_metadata=") {
-			c.Errorf("a token %s is answered %d, WWW-Authenticate: %s; want 401 invalid_token", name, status, challenge)
+			c.Errorf("a token %s: got status %d, WWW-Authenticate: %s; want 401 invalid_token", name, status, challenge)
 		}
 	}
 	for _, path := range []string{"/core/jobs/none", "/vault/folders"} {
 		if status, body, err := c.request(mine, http.MethodGet, path, ""); status != http.StatusUnauthorized {
-			c.Errorf("the tools' token is answered %d %s at %s (%v), want 401", status, body, path, err)
+			c.Errorf("the tools' token: got status %d %s at %s (%v), want 401", status, body, path, err)
 		}
 	}
 	if status, body, err := c.request(rest, http.MethodGet, "/vault/folders", ""); status != http.StatusOK {
-		c.Errorf("the services' token is answered %d %s by the vault (%v), want 200", status, body, err)
+		c.Errorf("the services' token: got status %d %s by the vault (%v), want 200", status, body, err)
 	}
 	session := c.session(mine)
 	if status, _, result := c.rpc(theirs, session, "tools/list", nil); status != http.StatusForbidden && status != http.StatusNotFound {
-		c.Errorf("another user's token in a session is answered %d %s, want 403 or 404", status, result)
+		c.Errorf("another user's token in a session: got status %d %s, want 403 or 404", status, result)
 	}
 	if status, _, _ := c.rpc(mine, session, "tools/list", nil); status != http.StatusOK {
-		c.Errorf("after another user's try the session answers its own %d, want 200", status)
+		c.Errorf("session of its own user after another user's attempt: got status %d, want 200", status)
 	}
 }
 
@@ -224,7 +224,7 @@ func (a *agentTest) testRegistrationsAreBounded(t *testing.T) {
 		if status, r := c.register(map[string]any{"redirect_uris": []string{callbackURL}}); status == http.StatusTooManyRequests {
 			refused++
 		} else if status != http.StatusCreated {
-			t.Fatalf("registration is answered %d, error %q; want 201, or 429 in the end", status, r.Error)
+			t.Fatalf("registration: got status %d, error %q; want 201, or 429 in the end", status, r.Error)
 		}
 	}
 	if refused < 500 {

@@ -51,13 +51,13 @@ func TestBackupAndRestore(t *testing.T) {
 	c.restored(middle)
 	r := c.restored(last)
 	if got, want := answers(r), answers(c); got != want {
-		t.Errorf("what was restored answers\n%s\nnot\n%s", got, want)
+		t.Errorf("replies after the restore: got\n%s\nwant\n%s", got, want)
 	}
 	if err := r.server.end(os.Interrupt); err != nil {
 		t.Error(err)
 	}
 	if out, err := verified(t, r.data); err != nil || strings.Contains(out, "not compared") {
-		t.Errorf("verify of what was restored: %v\n%s", err, out)
+		t.Errorf("verify after the restore: %v\n%s", err, out)
 	}
 }
 
@@ -186,7 +186,7 @@ func sameEvents(t *testing.T, data ...string) error {
 		}
 	}
 	if logs[0].String() != logs[1].String() {
-		return fmt.Errorf("%s holds other events than %s", data[1], data[0])
+		return fmt.Errorf("%s and %s have different events", data[1], data[0])
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 		}
 	}
 	if last.Job == "" {
-		return fmt.Errorf("import of %d files is answered with %.1000s", len(files), stream)
+		return fmt.Errorf("import of %d files: got reply %.1000s", len(files), stream)
 	}
 	// The stream ends after a time without progress, but the import continues.
 	var job client.Job
@@ -142,7 +142,7 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 		}
 	}
 	if job.Successful != len(files) {
-		return fmt.Errorf("of %d files %d were imported; %+v", len(files), job.Successful, firstFailure(job))
+		return fmt.Errorf("imported files: want %d, got %d; first failure %+v", len(files), job.Successful, firstFailure(job))
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -231,7 +231,7 @@ func BenchmarkLargeText(b *testing.B) {
 		}
 		begun = time.Now()
 		if n, err := s.search(b.Context(), token, zipfQuestion(rand.New(rand.NewPCG(7, 7)))); err != nil || n == 0 {
-			b.Fatalf("%d passages of the text are found: %v", n, err)
+			b.Fatalf("a search found %d passages of the text: %v", n, err)
 		}
 		b.ReportMetric(time.Since(begun).Seconds(), "search-s")
 		stop = s.watchMemory()

@@ -30,7 +30,7 @@ func BenchmarkLag(b *testing.B) {
 	for _, name := range readmodel.Names() {
 		all := lags[name]
 		if len(all) == 0 {
-			b.Fatalf("%s was never looked at", name)
+			b.Fatalf("no lag of %s was measured", name)
 		}
 		median := quantile(all, .5)
 		b.ReportMetric(median.Seconds(), name+"-p50-s")

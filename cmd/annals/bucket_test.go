@@ -25,7 +25,7 @@ func TestBackupBetweenBuckets(t *testing.T) {
 		t.Errorf("backup --verify: %v\n%s", err, out)
 	}
 	if entries, err := os.ReadDir(c.data + "/originals"); err == nil || len(entries) > 0 {
-		t.Errorf("the data folder holds originals too: %v", entries)
+		t.Errorf("the data folder has originals, want them only in the bucket: %v", entries)
 	}
 	want := answers(c)
 	if err := c.server.end(os.Interrupt); err != nil {
@@ -37,12 +37,12 @@ func TestBackupBetweenBuckets(t *testing.T) {
 	t.Setenv("ANNALS_ORIGINALS", "") // restored originals are in the data folder
 	r := c.restored(kept)
 	if got := answers(r); got != want {
-		t.Errorf("what was restored answers\n%s\nnot\n%s", got, want)
+		t.Errorf("replies after the restore: got\n%s\nwant\n%s", got, want)
 	}
 	if err := r.server.end(os.Interrupt); err != nil {
 		t.Error(err)
 	}
 	if out, err := verified(t, r.data); err != nil {
-		t.Errorf("verify of what was restored: %v\n%s", err, out)
+		t.Errorf("verify after the restore: %v\n%s", err, out)
 	}
 }

@@ -88,7 +88,7 @@ func TestClientsPageCommandsHaveNoComments(t *testing.T) {
 	_, commands := readClientsPage(t)
 	for heading, block := range commands {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {
-			t.Errorf("section %q has the comment %q, which a zsh does not take when it is pasted", heading, strings.TrimSpace(m))
+			t.Errorf("section %q has the comment %q, which fails when pasted into zsh", heading, strings.TrimSpace(m))
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 			case line == "- Unused model: ProgressEvent", line == "- Unused model: FileMetadata":
 				// The generator ignores contentSchema.
 			default:
-				t.Errorf("openapi-generator says %q", line)
+				t.Errorf("openapi-generator printed %q", line)
 			}
 		}
 	}
@@ -214,7 +214,7 @@ func (s *clientTest) testSchemathesis(t *testing.T) {
 			"--header", "Authorization: Bearer "+own.admin, "--max-examples", examples, "--seed", "1", "--request-timeout", "60",
 			"--continue-on-failure", "--suppress-health-check", "all", "--no-color", "--warnings", "off")
 		if !strings.Contains(out, "No issues found") {
-			t.Errorf("schemathesis run %s says\n%s", name, out)
+			t.Errorf("schemathesis run %s printed\n%s", name, out)
 		}
 		at := strings.Index(out, "Test cases:")
 		t.Logf("%s: %s", name, strings.Join(strings.Fields(out[max(at, 0):]), " "))
@@ -246,7 +246,7 @@ func (s *clientTest) fill(t *testing.T) (ids []string) {
 		t.Fatal(err)
 	}
 	if stream := s.request(t, "POST", "/core/ingest?stream=true", w.FormDataContentType(), &form); !bytes.Contains(stream, []byte(`"successful_files":6`)) {
-		t.Fatalf("the import says %s", stream)
+		t.Fatalf("the import printed %s", stream)
 	}
 	for _, path := range []string{"/vault/documents?tag=towers", "/vault/folders"} {
 		var listed []struct{ ID string }

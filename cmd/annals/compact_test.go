@@ -156,7 +156,7 @@ func TestCompact(t *testing.T) {
 		}
 		texts, others := parts()
 		if len(texts) != kill.left || !slices.EqualFunc(others, want, sameRecord) {
-			t.Errorf("killed at %s compact leaves %d events of texts and %d others, want %d and %d", kill.point, len(texts), len(others), kill.left, len(want))
+			t.Errorf("after a kill at %s: got %d events of texts and %d others, want %d and %d", kill.point, len(texts), len(others), kill.left, len(want))
 		}
 		if kill.left == 0 {
 			leave()
@@ -177,7 +177,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("the log had %d bytes, and has %d; compact prints\n%s", large, size(), out)
 	}
 	if got := recordsOf(t, path); !slices.EqualFunc(got, want, sameRecord) {
-		t.Errorf("the log holds %d events, want the %d that stood beside the texts", len(got), len(want))
+		t.Errorf("the log has %d events, want the %d that are not of texts", len(got), len(want))
 	}
 	if out := compacted(t, c.data); !strings.HasPrefix(out, "removes 0 texts") {
 		t.Errorf("compact once more prints\n%s", out)
@@ -199,7 +199,7 @@ func TestCompact(t *testing.T) {
 	c.start()
 	t.Cleanup(func() { _ = c.server.end(os.Kill) })
 	if got := answers(c); got != before {
-		t.Errorf("after it was compacted the server answers\n%s\nnot\n%s", got, before)
+		t.Errorf("replies after the compaction: got\n%s\nwant\n%s", got, before)
 	}
 	if err := importFiles(t, c.dir, "third", notes("third")); err != nil {
 		t.Error(err)
@@ -209,7 +209,7 @@ func TestCompact(t *testing.T) {
 	r.start()
 	t.Cleanup(func() { _ = r.server.end(os.Kill) })
 	if got := answers(r); got != before {
-		t.Errorf("what was restored answers\n%s\nnot\n%s", got, before)
+		t.Errorf("replies after the restore: got\n%s\nwant\n%s", got, before)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestCopyToOtherEngineAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := searched(t, server, data); got != want {
-			t.Errorf("with the log at %s a search answers %s, want %s", to, got, want)
+			t.Errorf("with the log at %s a search returned %s, want %s", to, got, want)
 		}
 		if err := server.end(os.Interrupt); err != nil {
 			t.Fatal(err)

@@ -135,7 +135,7 @@ func TestCrashAtEveryBoundary(t *testing.T) {
 func TestEveryFailpointIsABoundary(t *testing.T) {
 	for _, p := range failpoint.All {
 		if !slices.ContainsFunc(boundaries, func(b boundary) bool { return b.point == p }) {
-			t.Errorf("nothing brings the program to die at %s", p)
+			t.Errorf("no boundary reaches the failpoint %s", p)
 		}
 	}
 }
@@ -171,13 +171,13 @@ func (b *boundaryTest) through(chosen []boundary) {
 	b.load.end()
 	if len(chosen) == len(boundaries) { // this takes long
 		if out, err := b.program("rebuild", "--all").CombinedOutput(); err != nil {
-			b.Errorf("rebuild, going on with what was begun: %v\n%s", err, out)
+			b.Errorf("rebuild after an interruption: %v\n%s", err, out)
 		}
 	}
 	b.wantJobsEnded(b.wantSoundLog())
 	for id, times := range b.wantSoundLog().jobs {
 		if times != 1 {
-			b.Errorf("job %s is finished %d times in the log, want once", id, times)
+			b.Errorf("JobFinished of job %s: got %d events, want 1", id, times)
 		}
 	}
 	b.load.want()
@@ -212,11 +212,11 @@ func (b *boundaryTest) wantNothingLeft() {
 	}
 	for _, path := range append(tables, indexes...) {
 		if name := strings.TrimSuffix(filepath.Base(path), ".db"); !slices.Contains(known, name) {
-			b.Errorf("%s is left of a crash; known are %v", path, known)
+			b.Errorf("%s is left after a crash, want only the generations %v", path, known)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(b.data, "urls.json?*")); err != nil || len(left) > 0 {
-		b.Errorf("%v are left of a crash (%v)", left, err)
+		b.Errorf("files left after a crash: got %v (%v), want none", left, err)
 	}
 }
 
@@ -274,7 +274,7 @@ func (b *boundaryTest) ends(setting string) error {
 	select {
 	case <-b.server.drained:
 	case <-failed:
-		b.Fatalf("while %s was waited for a client failed: %v", setting, b.load.clients.Wait())
+		b.Fatalf("a client failed while waiting for %s: %v", setting, b.load.clients.Wait())
 	case <-time.After(3 * time.Minute): // originals are swept after one minute; only make crash waits for that
 		b.Fatalf("the server did not come to %s", setting)
 	}

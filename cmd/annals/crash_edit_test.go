@@ -145,7 +145,7 @@ func (e *editor) change(ctx context.Context, method, path string, body any) erro
 			e.document.Version++
 			return nil
 		case now.Version != e.document.Version:
-			return fmt.Errorf("%s %s with version %d made it %d", method, path, e.document.Version, now.Version)
+			return fmt.Errorf("%s %s with version %d: got version %d", method, path, e.document.Version, now.Version)
 		}
 	}
 }

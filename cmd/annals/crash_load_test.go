@@ -197,7 +197,7 @@ func (l *crashLoad) wantReplaced() {
 	}
 	documents, err := l.editor.vault.Documents(l.Context(), folder.ID)
 	if err != nil || len(documents) != 1 || documents[0].Version != l.replacements {
-		l.Errorf("of %d replacements of a file there are %+v (%v)", l.replacements, documents, err)
+		l.Errorf("documents after %d replacements of a file: got %+v (%v), want 1", l.replacements, documents, err)
 	}
 	for n, want := range map[int]int{l.replacements: 1, l.replacements - 1: 0} {
 		found := slices.DeleteFunc(l.found(replacedFolder, replacedText(n)), func(p foundPassage) bool { return !strings.Contains(p.Text, replacedText(n)) })
@@ -250,7 +250,7 @@ func (l *crashLoad) remove() error {
 		}
 	}
 	if len(documents) != 2 || job.Status != "complete" {
-		return fmt.Errorf("of a job with a broken file %d documents were made: %+v", len(documents), job)
+		return fmt.Errorf("documents of a job with a broken file: got %d: %+v", len(documents), job)
 	}
 	paths := []string{"/documents/" + documents[0] + "?version=1", "/documents/" + documents[1] + "?version=1"}
 	if len(l.removed)%4 == 0 {
@@ -274,7 +274,7 @@ func (l *crashLoad) remove() error {
 func (l *crashLoad) folderAt(path string) (client.Folder, error) {
 	folder, found, err := l.editor.vault.FolderAt(l.ctx, path)
 	if err == nil && !found {
-		err = fmt.Errorf("there is not one folder at the path %s", path)
+		err = fmt.Errorf("folders at the path %s: want exactly one", path)
 	}
 	return folder, err
 }
@@ -333,7 +333,7 @@ func (l *crashLoad) want() {
 	}
 	scope := l.rooms[l.moves%2].Name + "/shelf"
 	if found := l.found(scope, movedText); len(found) != 1 || !strings.Contains(found[0].Text, movedText) {
-		l.Errorf("a search in %s finds %+v, want what was moved there", scope, found)
+		l.Errorf("search in %s: got %+v, want the moved document", scope, found)
 	}
 }
 

@@ -224,7 +224,7 @@ func (b *boundaryTest) takingOver(setting string) {
 		case <-b.server.drained:
 		default:
 			if out, err := b.program("rebuild", name).CombinedOutput(); err != nil {
-				b.Errorf("rebuild %s, of which the server was to die: %v\n%s", name, err, out)
+				b.Errorf("rebuild %s before the server is killed: %v\n%s", name, err, out)
 			}
 		}
 	}

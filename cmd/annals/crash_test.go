@@ -76,7 +76,7 @@ func TestCrashWhileImporting(t *testing.T) {
 	c.wantJobsEnded(c.wantSoundLog())
 	for id, times := range c.wantSoundLog().jobs {
 		if times != 1 {
-			c.Errorf("job %s is finished %d times in the log, want once", id, times)
+			c.Errorf("JobFinished of job %s: got %d events, want 1", id, times)
 		}
 	}
 	c.wantDocuments(rounds)
@@ -260,7 +260,7 @@ func (c *crashTest) wantDocuments(rounds int) {
 	get("/folders", &folders)
 	folders = slices.DeleteFunc(folders, func(f folder) bool { return !strings.HasPrefix(f.Name, "client ") })
 	if len(folders) != crashClients-1 {
-		c.Errorf("of the clients there are the folders %v, want %d", folders, crashClients-1)
+		c.Errorf("folders of the clients: got %v, want %d", folders, crashClients-1)
 	}
 	for _, folder := range folders {
 		var documents []struct{ Name string }

@@ -65,7 +65,7 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 		defer cancel()
 		err := run(ctx, append([]string{"serve", "--data", data, "--listen", taken.Addr().String()}, flags...), nil, io.Discard, io.Discard)
 		if err == nil {
-			t.Fatalf("serve %v ended well on an address that is taken", flags)
+			t.Fatalf("serve %v on an address in use: got no error", flags)
 		}
 		return err.Error()
 	}
@@ -92,21 +92,21 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 	} {
 		got := start(flags...)
 		if strings.Contains(got, "address already in use") || strings.Contains(got, "bind:") {
-			t.Errorf("serve %s %s says %q, which is not what is wrong", flags[0], flags[1], got)
+			t.Errorf("serve %s %s printed %q, want an error about this setting", flags[0], flags[1], got)
 		}
 	}
 
 	// With valid settings the error is about the address, and no user admin was
 	// created whose password nobody has seen.
 	if got := start(); !strings.Contains(got, "--listen "+taken.Addr().String()) {
-		t.Errorf("serve on an address that is taken says %q, want the flag and the address", got)
+		t.Errorf("serve on an address in use printed %q, want the flag and the address", got)
 	}
 	fresh := filepath.Join(dir, "fresh")
 	if got := start("--data", fresh); !strings.Contains(got, "--listen ") {
-		t.Errorf("a first start on an address that is taken says %q", got)
+		t.Errorf("first start on an address in use printed %q", got)
 	}
 	if _, err := os.Lstat(fresh); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a first start on an address that is taken leaves its data folder behind (%v)", err)
+		t.Errorf("first start on an address in use: the data folder still exists (%v)", err)
 	}
 	mine := filepath.Join(dir, "mine")
 	if err := os.Mkdir(mine, 0o700); err != nil {
@@ -114,7 +114,7 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 	}
 	start("--data", mine)
 	if _, err := os.Lstat(mine); err != nil {
-		t.Errorf("a start on an address that is taken removes a folder that was there before: %v", err)
+		t.Errorf("start on an address in use: an existing folder was removed: %v", err)
 	}
 	accounts, err := engine.URLs{Data: data}.OpenAccounts(t.Context())
 	if err != nil {
@@ -122,6 +122,6 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 	}
 	defer accounts.Close()
 	if exist, err := accounts.Exist(t.Context()); exist || err != nil {
-		t.Errorf("a start that failed has made users: %v (%v); their password was never shown", exist, err)
+		t.Errorf("users after a failed start: got %v (%v), want none", exist, err)
 	}
 }

@@ -84,7 +84,7 @@ func TestSingleComposeFile(t *testing.T) {
 		t.Errorf("single.yaml has the health check %v, read-only %v", node.Healthcheck.Test, node.ReadOnly)
 	}
 	if text := deployed(t, "single.yaml"); !strings.Contains(text, "annals user link admin") || strings.Contains(text, "PASSWORD") {
-		t.Error("single.yaml does not say how the first password is set, or holds one")
+		t.Error("single.yaml does not say how to set the first password, or contains one")
 	}
 }
 
@@ -101,13 +101,13 @@ func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 		}
 		for needed := range service.DependsOn {
 			if _, ok := compose.Services[needed]; !ok {
-				t.Errorf("%s depends on %s, which is not there", name, needed)
+				t.Errorf("%s depends on %s, which does not exist", name, needed)
 			}
 		}
 		for _, v := range service.Volumes {
 			volume, _, _ := strings.Cut(v, ":")
 			if _, ok := compose.Volumes[volume]; !ok && !strings.HasPrefix(volume, ".") && !strings.HasPrefix(volume, "$") {
-				t.Errorf("%s has the volume %s, which is not there", name, volume)
+				t.Errorf("%s has the volume %s, which does not exist", name, volume)
 			}
 		}
 		if !strings.HasPrefix(service.Image, "annals:") {
@@ -115,7 +115,7 @@ func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 		}
 		nodes++
 		if service.MemLimit == "" || service.PidsLimit == 0 {
-			t.Errorf("%s may take all memory and all processes of its machine", name)
+			t.Errorf("%s has no limit of memory or processes", name)
 		}
 		for variable, value := range service.Environment {
 			if strings.HasPrefix(variable, "ANNALS_") {
@@ -139,7 +139,7 @@ func TestEnvironmentExampleMatchesComposeFile(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+)=(.*)$`).FindAllStringSubmatch(deployed(t, "env.example"), -1) {
 		given = append(given, m[1])
 		if m[2] != "" && regexp.MustCompile(`PASSWORD|KEY|USER`).MatchString(m[1]) {
-			t.Errorf("env.example holds a value of %s", m[1])
+			t.Errorf("env.example has a value for %s, want none", m[1])
 		}
 	}
 	slices.Sort(asked)
@@ -159,7 +159,7 @@ func TestDeploymentFiles(t *testing.T) {
 	for _, name := range []string{"Dockerfile", "annals.service", "compose.yaml", "single.yaml"} {
 		for _, m := range commands.FindAllStringSubmatch(deployed(t, name), -1) {
 			if found, _, err := rootCommand().Find([]string{m[1]}); err != nil || found.Name() != m[1] {
-				t.Errorf("%s calls annals %s, which there is not: %v", name, m[1], err)
+				t.Errorf("%s calls annals %s, which does not exist: %v", name, m[1], err)
 			}
 		}
 	}

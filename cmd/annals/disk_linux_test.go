@@ -88,7 +88,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 				return
 			}
 			if time.Now().After(end) {
-				t.Fatalf("%s %s of %s = %d %s; want one where %q is there: %v", method, path, user, status, reply, text, has)
+				t.Fatalf("%s %s as %s = %d %s; want a reply that contains %q: %v", method, path, user, status, reply, text, has)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	}
 	for _, user := range []string{"bob", "admin"} {
 		if status, reply := request(user, "POST", "/core/search", lighthouse); status != 503 || !strings.Contains(reply, "the disk is full") {
-			t.Errorf("while it is not known what was withdrawn, a search of %s = %d %s", user, status, reply)
+			t.Errorf("search of %s before the withdrawal is applied = %d %s", user, status, reply)
 		}
 	}
 	if status, reply := request("admin", "GET", "/readyz", ""); status != 503 || !strings.Contains(reply, "the disk is full") {
@@ -146,7 +146,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	if n := strings.Count(server.stderr.String(), "projection stopped"); n < 1 || n > 2 {
-		t.Errorf("of all that is tried again and again %d lines are logged within a minute, want one: %s", n, server.stderr.String())
+		t.Errorf("log lines about the full disk within a minute: got %d, want 1: %s", n, server.stderr.String())
 	}
 }
 

@@ -45,7 +45,7 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 	}
 	link, _, _ := strings.Cut(found.Sources[0].URL, "#")
 	if !strings.HasPrefix(link, a.base+"/documents/") || !strings.HasSuffix(link, ".pdf") {
-		t.Fatalf("its address is %s", link)
+		t.Fatalf("the address is %s", link)
 	}
 
 	signIn := func() {

@@ -33,14 +33,15 @@ func TestUnknownVariables(t *testing.T) {
 		warnings := settings.UnknownVariables(rootCommand(), []string{name})
 		switch {
 		case want == "known" && len(warnings) > 0:
-			t.Errorf("%s is reported: %q", name, warnings)
+			t.Errorf("UnknownVariables of %s: got %q, want none", name, warnings)
 		case want != "known" && (len(warnings) != 1 || !strings.Contains(warnings[0], strings.Split(name, "=")[0]) || !strings.HasSuffix(warnings[0], want) || strings.Contains(warnings[0], "secret")):
-			t.Errorf("%s is reported by %q, want %q", name, warnings, want)
+			t.Errorf("UnknownVariables of %s: got %q, want %q", name, warnings, want)
 		}
 	}
 }
 
-// Each variable is either known, or that of a flag that only the command line sets.
+// The variable of every flag is known, except for flags that only the command line
+// sets.
 func TestFlagVariablesAreKnown(t *testing.T) {
 	var environment, unknown []string
 	for _, command := range rootCommand().Commands() {

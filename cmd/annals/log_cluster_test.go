@@ -61,7 +61,7 @@ func TestImportSurvivesLogServerRestart(t *testing.T) {
 	}
 	for _, name := range []string{"DocumentImported", "FileImported"} {
 		if types[name] != len(files) {
-			t.Errorf("the log holds %d events %s, want %d", types[name], name, len(files))
+			t.Errorf("the log has %d events %s, want %d", types[name], name, len(files))
 		}
 	}
 	if out, err := verified(t, dir+"/annals-data", "--log", cluster.URL()); err != nil || strings.Contains(out, "not compared") {

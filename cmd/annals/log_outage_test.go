@@ -80,7 +80,7 @@ func TestServiceSurvivesLogOutage(t *testing.T) {
 	}
 	for _, name := range []string{"DocumentImported", "FileImported"} {
 		if n := countType(t, log, name); n != len(files) {
-			t.Errorf("the log holds %d events %s, want %d", n, name, len(files))
+			t.Errorf("the log has %d events %s, want %d", n, name, len(files))
 		}
 	}
 }

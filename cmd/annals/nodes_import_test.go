@@ -139,7 +139,7 @@ func (s *nodes) wantEachFileOnce(files int) {
 	}
 	for what, times := range map[string]map[string]int{"document": names, "imported file": ended} {
 		if len(times) != files {
-			s.Errorf("the log holds %d of %s, want %d", len(times), what, files)
+			s.Errorf("the log has %d of %s, want %d", len(times), what, files)
 		}
 		for name, n := range times {
 			if n != 1 {
@@ -190,7 +190,7 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 		t.Error(err)
 	}
 	if n := proxy.served(); slices.Min(n) == 0 {
-		t.Errorf("the nodes were sent %v requests, want some for each", n)
+		t.Errorf("requests by node: got %v, want some for each", n)
 	}
 }
 

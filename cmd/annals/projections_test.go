@@ -80,6 +80,6 @@ func TestWatchContinuesAfterLogOutage(t *testing.T) {
 		}
 	}
 	if err := <-ended; err != nil || !told || after == 0 {
-		t.Errorf("the outage was told: %v; shown %d times after it: %v", told, after, err)
+		t.Errorf("outage reported: %v; states printed %d times after it: %v", told, after, err)
 	}
 }

@@ -152,7 +152,7 @@ func TestReadmeCommands(t *testing.T) {
 func TestReadmeCommandsHaveNoComments(t *testing.T) {
 	for _, block := range readmeBlocks(t, "sh") {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {
-			t.Errorf("a block of README has the comment %q, which a zsh does not take when it is pasted", strings.TrimSpace(m))
+			t.Errorf("a block of README has the comment %q, which fails when pasted into zsh", strings.TrimSpace(m))
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestDocumentLinks(t *testing.T) {
 		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)`).FindAllStringSubmatch(string(text), -1) {
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", filepath.Base(file), m[1])
+				t.Errorf("%s links to %s, which does not exist", filepath.Base(file), m[1])
 			}
 		}
 	}

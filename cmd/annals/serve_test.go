@@ -24,7 +24,7 @@ func TestServeRejectsInvalidSettings(t *testing.T) {
 		if err := run(ctx, args, strings.NewReader(""), io.Discard, &stderr); err == nil || ctx.Err() != nil {
 			t.Errorf("annals %s: %v, %v", strings.Join(args, " "), err, ctx.Err())
 		} else if !strings.HasPrefix(stderr.String(), "annals: ") || args[len(args)-2] == "--extract-memory" && !strings.Contains(stderr.String(), "needs at least 201326592 (192 MiB)") {
-			t.Errorf("annals %s says %q", strings.Join(args, " "), stderr.String())
+			t.Errorf("annals %s printed %q", strings.Join(args, " "), stderr.String())
 		}
 		cancel()
 	}
@@ -51,7 +51,7 @@ func TestServeRejectsMisleadingSettings(t *testing.T) {
 		var stderr strings.Builder
 		err := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--data", dir, c.flag + "=" + c.value}, strings.NewReader(""), io.Discard, &stderr)
 		if got := stderr.String(); err == nil || ctx.Err() != nil || !strings.Contains(got, c.flag) || !strings.Contains(got, c.want) || strings.Contains(got, "secret") {
-			t.Errorf("annals serve %s %q says %q (%v), want the flag and %q", c.flag, c.value, got, ctx.Err(), c.want)
+			t.Errorf("annals serve %s %q printed %q (%v), want the flag and %q", c.flag, c.value, got, ctx.Err(), c.want)
 		}
 		if _, err := os.Lstat(dir); err == nil {
 			t.Errorf("annals serve %s %q made its data folder", c.flag, c.value)

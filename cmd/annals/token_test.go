@@ -10,7 +10,8 @@ import (
 	"annals/events/fault"
 )
 
-// tokens runs a command on a data folder, and keeps its outputs apart.
+// tokens runs a command on a data folder, and returns its standard output and standard
+// error separately.
 func tokens(t *testing.T, dir string, args ...string) (out, told string, err error) {
 	t.Helper()
 	root := rootCommand()
@@ -35,14 +36,14 @@ func TestAPITokenCommands(t *testing.T) {
 	}
 	write := strings.TrimSpace(out)
 	if user, _, err := verifier.Verify(t.Context(), write); err != nil || user.Principal != "user:ci" || user.ReadOnly {
-		t.Errorf("it is verified as %+v, %v", user, err)
+		t.Errorf("Verify of the token = %+v, %v", user, err)
 	}
 	out, told, err = tokens(t, dir, "token", "create", "alice")
 	if err != nil || !form.MatchString(out) || !strings.Contains(told, "scope read") || !strings.Contains(told, "is an administrator") {
 		t.Fatalf("token create of a user = %q, %q, %v", out, told, err)
 	}
 	if user, _, err := verifier.Verify(t.Context(), strings.TrimSpace(out)); err != nil || !user.Admin || !user.ReadOnly {
-		t.Errorf("it is verified as %+v, %v", user, err)
+		t.Errorf("Verify of the token = %+v, %v", user, err)
 	}
 	list, _, err := tokens(t, dir, "token", "list")
 	if lines := strings.Split(strings.TrimSpace(list), "\n"); err != nil || len(lines) != 3 || strings.Contains(list, "annals_") || !strings.Contains(lines[2], "service") || !strings.Contains(lines[2], "nightly upload") {
@@ -80,7 +81,7 @@ func TestTokenOfUserNamedAsCommand(t *testing.T) {
 			continue
 		}
 		if user, _, err := verifier.Verify(t.Context(), strings.TrimSpace(out)); err != nil || user.Principal.Name() != name {
-			t.Errorf("token -- %s is that of %+v, %v", name, user, err)
+			t.Errorf("token -- %s: got a token of %+v, %v", name, user, err)
 		}
 		if out, _, err = tokens(t, dir, "token", "create", name); err != nil || !strings.HasPrefix(out, "annals_") {
 			t.Errorf("token create %s = %q, %v", name, out, err)
@@ -120,6 +121,6 @@ func TestTokenCommandErrors(t *testing.T) {
 		}
 	}
 	if users, _, err := tokens(t, dir, "user", "list"); err != nil || strings.Contains(users, "svc") {
-		t.Errorf("a token that cannot be made leaves its service: %s, %v", users, err)
+		t.Errorf("users after a failed token create: got %s, %v, want no new service account", users, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// uploads lists the files below a directory, to be uploaded into the same folders below
-// folder, in batches of at most perRequest files.
+// uploads lists the files below a directory in batches of at most perRequest files.
+// They are to be uploaded to folders of the same names below folder.
 func uploads(dir, folder string, perRequest int) (batches [][]client.File, err error) {
 	var all []client.File
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -27,7 +27,8 @@ func uploads(dir, folder string, perRequest int) (batches [][]client.File, err e
 	return slices.Collect(slices.Chunk(all, perRequest)), err
 }
 
-// uploadAll uploads all files below a directory in one request, and returns their job.
+// uploadAll uploads all files below a directory in one request, waits, and returns
+// their job.
 func uploadAll(ctx context.Context, core *client.Core, dir, folder string) (job client.Job, err error) {
 	batches, err := uploads(dir, folder, 10_000)
 	if err == nil {
@@ -36,7 +37,7 @@ func uploadAll(ctx context.Context, core *client.Core, dir, folder string) (job 
 	return job, err
 }
 
-// writeFile writes a file below dir, and makes its directory.
+// writeFile writes a file below dir, and creates its directory.
 func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
 	name = filepath.Join(dir, name)

@@ -26,7 +26,8 @@ func account(t *testing.T, dir, input string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// signinFolder is a data folder as a server leaves it.
+// signinFolder returns a data folder as a server leaves it, and a verifier for its
+// tokens.
 func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
 	t.Helper()
 	dir = t.TempDir()
@@ -66,7 +67,7 @@ func TestUserCommands(t *testing.T) {
 	token := strings.TrimSuffix(out, "\n")
 	user, _, err := verifier.Verify(t.Context(), token)
 	if err != nil || user.Principal != "user:alice" || !user.Admin || len(user.Groups) != 2 {
-		t.Errorf("what token prints is verified as %+v, %v; want the administrator alice with two groups", user, err)
+		t.Errorf("Verify of the token = %+v, %v; want the administrator alice with two groups", user, err)
 	}
 	if out, err = account(t, dir, "", "user", "list"); err != nil || !strings.Contains(out, "alice") || !strings.Contains(out, "board, staff") {
 		t.Errorf("user list = %q, %v; want alice with her groups", out, err)
@@ -122,7 +123,7 @@ func TestUserRightsChangeAtOnce(t *testing.T) {
 			t.Errorf("%s prints %q, %v; want %q", c.args, out, err, c.prints)
 		}
 		if got, _, err := verifier.Verify(t.Context(), token); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("after %s her token is verified as %+v, %v; want %+v", c.args, got, err, c.want)
+			t.Errorf("Verify after %s = %+v, %v; want %+v", c.args, got, err, c.want)
 		}
 	}
 	if _, err := account(t, dir, "", "user", "delete", "alice"); err != nil {
@@ -172,7 +173,7 @@ func TestUserCommandErrors(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v saying %q", c.args, err, fault.KindOf(err), c.kind, c.says)
 		}
 		if out != "" {
-			t.Errorf("%s prints %q, want nothing beside the error", c.args, out)
+			t.Errorf("%s prints %q, want only the error", c.args, out)
 		}
 	}
 }

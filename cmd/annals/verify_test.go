@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// filed imports files of a folder into a new data folder by a server, which it
-// returns running.
+// filed starts a server on a new data folder, imports files into it, and returns the
+// running server.
 func filed(t *testing.T, dir string, files map[string]string) *serverProcess {
 	t.Helper()
 	server, err := startServer(dir, nil)
@@ -30,8 +30,7 @@ func filed(t *testing.T, dir string, files map[string]string) *serverProcess {
 	return server
 }
 
-// importFiles writes files to a folder, beside the data folder in dir, and
-// imports it.
+// importFiles writes files to a folder next to the data folder in dir, and imports it.
 func importFiles(t *testing.T, dir, folder string, files map[string]string) error {
 	from := filepath.Join(dir, folder)
 	if err := os.MkdirAll(from, 0o700); err != nil {
@@ -46,14 +45,14 @@ func importFiles(t *testing.T, dir, folder string, files map[string]string) erro
 	return run(t.Context(), args, strings.NewReader(""), io.Discard, io.Discard)
 }
 
-// verified returns what annals verify prints of a data folder.
+// verified returns the output of annals verify for a data folder.
 func verified(t *testing.T, data string, args ...string) (string, error) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	var out strings.Builder
 	err := run(t.Context(), append([]string{"verify", "--data", data}, args...), strings.NewReader(""), &out, io.Discard)
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("verify leaves %s behind", left[0].Name())
+		t.Errorf("verify did not remove %s", left[0].Name())
 	}
 	return out.String(), err
 }
@@ -67,7 +66,7 @@ func TestVerifyReportsCorruption(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm func(t *testing.T, data string) error
 		args []string
-		want []string // none: it is sound
+		want []string // expected problems; nil for none
 	}{
 		"nothing": {func(*testing.T, string) error { return nil }, nil, nil},
 		"a flipped byte of a text": {func(t *testing.T, data string) error {
@@ -112,7 +111,8 @@ func TestVerifyReportsCorruption(t *testing.T) {
 	}
 }
 
-// What a server would tidy up stays, and what is missing is not made.
+// Verify does not delete what a server would sweep, and does not create what is
+// missing.
 func TestVerifyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n"})
@@ -136,7 +136,7 @@ func TestVerifyChangesNothing(t *testing.T) {
 	}
 }
 
-// emptyFolder returns one of the folders in a folder that hold nothing.
+// emptyFolder returns an empty folder inside a folder.
 func emptyFolder(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -166,7 +166,7 @@ func pathsBelow(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// editLog changes a log as no driver can.
+// editLog changes a log in a way that no driver can.
 func editLog(t *testing.T, data, statement string) error {
 	path := filepath.Join(data, "log.db")
 	return errors.Join(edit(t, path, `DROP TRIGGER events_never_change`), edit(t, path, `DROP TRIGGER events_never_vanish`), edit(t, path, statement))
@@ -207,7 +207,7 @@ func changeByte(path string) error {
 	return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, content, 0o600))
 }
 
-// What serves moves on while it is compared.
+// The active generations change while they are compared.
 func TestVerifyBesideAnImport(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"first.md": "The first."})
@@ -245,7 +245,7 @@ func TestVerifyBesideAnImport(t *testing.T) {
 	}
 }
 
-// A byte of a value is nothing that a start would notice.
+// A start does not notice a changed byte of a value.
 func TestVerifyAndRebuildAfterUnnoticedCorruption(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")

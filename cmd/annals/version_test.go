@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// The linker sets these two names for a release, and passes over in silence what
-// it does not find.
+// The linker sets these two variables for a release, and silently ignores names that do
+// not exist.
 func TestVersionHasReleaseAndCommit(t *testing.T) {
 	oldRelease, oldCommit := release, commit
 	defer func() { release, commit = oldRelease, oldCommit }()

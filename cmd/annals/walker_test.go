@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// walker goes through the pages of the built-in sign-in as a person does, without
-// a window.
+// walker goes through the pages of the built-in sign-in like a person, without a
+// browser.
 type walker struct {
 	client         *http.Client
 	name, password string
@@ -26,7 +26,7 @@ func newWalker(name, password, decision string) (*walker, error) {
 	return &walker{&http.Client{Jar: jar}, name, password, decision}, err
 }
 
-// walkAsProgram is a program of the name of an opener of URLs.
+// walkAsProgram acts as the program that opens URLs in a browser.
 func walkAsProgram() {
 	w, err := newWalker(os.Getenv("WALKER_NAME"), os.Getenv("WALKER_PASSWORD"), os.Getenv("WALKER_DECISION"))
 	if err == nil {
@@ -43,8 +43,8 @@ var (
 	fieldTag = regexp.MustCompile(`<input [^>]*name="([^"]*)"(?: value="([^"]*)")?`)
 )
 
-// walk opens an address, fills in every form that it comes to, and returns the
-// page on which there is none.
+// walk opens an address, fills in every form on the way, and returns the first page
+// without a form.
 func (w *walker) walk(address string) (page string, err error) {
 	reply, err := w.client.Get(address)
 	for range 6 {
@@ -67,7 +67,7 @@ func (w *walker) walk(address string) (page string, err error) {
 			return page, err
 		}
 	}
-	return page, fmt.Errorf("%s leads from form to form; the last is\n%s", address, page)
+	return page, fmt.Errorf("%s has too many forms; the last page is\n%s", address, page)
 }
 
 // submit sends the first form of a page.

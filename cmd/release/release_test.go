@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// made makes a release of a small program for this platform, and returns what is
-// in its folder.
+// made makes a release of a small program for this platform, and returns the files in
+// its folder.
 func made(t *testing.T, version string, bill bool) map[string][]byte {
 	t.Helper()
 	r := release{
@@ -77,14 +77,14 @@ func TestReleaseIsWholeAndReproducible(t *testing.T) {
 		}
 	}
 	if want := []string{name + "/annals", name + "/LICENSE", name + "/README.md"}; !slices.Equal(names, want) {
-		t.Errorf("the archive holds %v, want %v", names, want)
+		t.Errorf("the archive has %v, want %v", names, want)
 	}
 	said, err := exec.Command(filepath.Join(dir, "annals"), "--version").Output()
 	if err != nil || !strings.HasPrefix(string(said), "annals version 7.8.9+") {
-		t.Errorf("the program says %q (%v)", said, err)
+		t.Errorf("the program printed %q (%v)", said, err)
 	}
 	if again := made(t, "7.8.9", false); !bytes.Equal(again[name+".tar.gz"], archive) {
-		t.Error("the same release made again has other bytes")
+		t.Error("a second build of the same release has different bytes")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestWindowsArchiveHoldsTheProgram(t *testing.T) {
 	}
 	r, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
 	if err != nil || len(r.File) != 1 || r.File[0].Name != "annals_1/annals.exe" {
-		t.Errorf("the archive holds %v (%v)", r.File, err)
+		t.Errorf("the archive has %v (%v)", r.File, err)
 	}
 }
 
@@ -141,8 +141,8 @@ func TestReleaseRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// Some minutes pass until all platforms are built: what is committed meanwhile
-// must not be in the last archives alone.
+// Building all platforms takes minutes. A commit meanwhile must not be only in the last
+// archives.
 func TestReleaseOfASourceThatChangesFails(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) {
@@ -160,7 +160,7 @@ func TestReleaseOfASourceThatChangesFails(t *testing.T) {
 	git("commit", "-q", "--allow-empty", "-m", "one")
 	r := release{source: dir, version: "1", out: t.TempDir()}
 	if err := r.make(t.Context()); err != nil {
-		t.Fatalf("nothing changed: %v", err)
+		t.Fatalf("release of an unchanged source: %v", err)
 	}
 	r.built = func() { git("commit", "-q", "--allow-empty", "-m", "two") }
 	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "archives may be of either") {

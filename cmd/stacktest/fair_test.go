@@ -31,8 +31,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// slow reads files whose names begin with "heavy" until it is stopped, and others
-// at once.
+// slow is a reader that takes until it is stopped for files whose names begin with
+// "heavy", and no time for others.
 type slow struct {
 	mu    sync.Mutex
 	begun map[string]int // by name
@@ -85,8 +85,8 @@ func newImports(t *testing.T, nodes int, url string) *imports {
 	return s
 }
 
-// options are those of a node's read models: in a folder, or in a database that
-// nodes share.
+// options returns the options for the read models of a node: in a folder, or in a
+// database that nodes share.
 func (s *imports) options(url string) generation.Options {
 	s.Helper()
 	dir := s.TempDir()
@@ -122,7 +122,7 @@ func (s *imports) options(url string) generation.Options {
 	return o
 }
 
-// run lets a node work until the test ends.
+// run runs a node until the test ends.
 func (s *imports) run(n int, o generation.Options) {
 	s.Helper()
 	models, err := projections.Open(s.Context(), o)
@@ -152,7 +152,7 @@ func (s *imports) run(n int, o generation.Options) {
 	})
 }
 
-// accept starts a user's job of so many files, whose names begin with a word.
+// accept starts a job of a user with a number of files, whose names begin with word.
 func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	s.Helper()
 	var uploads []commands.Upload
@@ -175,7 +175,8 @@ func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	return started.Job
 }
 
-// wantSoon waits until jobs have ended, which must be within 2 s of their acceptance.
+// wantSoon waits until jobs have ended, which must happen within 2 s after their
+// acceptance.
 func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 	s.Helper()
 	for _, job := range jobs {
@@ -202,14 +203,14 @@ func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 		}
 	}
 	if took := time.Since(accepted); took > 2*time.Second {
-		s.Errorf("small files took %v beside heavy ones of another, want 2 s at most", took)
+		s.Errorf("small files took %v while another user's heavy files were read, want at most 2 s", took)
 	} else {
 		s.Logf("small files took %v", took)
 	}
 }
 
-// However many files of one user are being read, another user's few are imported at
-// once: on one node, and on several that share the work.
+// However many files of one user are being read, the few files of another user are
+// imported immediately: on one node, and on several nodes that share the imports.
 func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 	for name, nodes := range map[string]int{"one node": 1, "two nodes": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -223,10 +224,10 @@ func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 			s.accept("heavy", "heavy-more", 20)
 			for begun := time.Now(); s.reader.readings("heavy") < 2*nodes; {
 				if <-time.After(10 * time.Millisecond); time.Since(begun) > 30*time.Second {
-					t.Fatalf("%d of the heavy files are in reading, want %d", s.reader.readings("heavy"), 2*nodes)
+					t.Fatalf("heavy files being read: got %d, want %d", s.reader.readings("heavy"), 2*nodes)
 				}
 			}
-			<-time.After(1500 * time.Millisecond) // by then they are known to take long
+			<-time.After(1500 * time.Millisecond) // by then they count as long files
 			accepted := time.Now()
 			s.wantSoon(accepted, s.accept("stranger", "small", 3))
 			accepted = time.Now()

@@ -48,7 +48,7 @@ func TestDoNeedsAccounts(t *testing.T) {
 	} {
 		called = false
 		if err := (admin.Accounts{URLs: missing, Warn: io.Discard}).Do(t.Context(), note); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), name) || called {
-			t.Errorf("Do = %v, called %t; want a NotFound that says %q", err, called, name)
+			t.Errorf("Do = %v, called %t; want a NotFound that printed %q", err, called, name)
 		}
 	}
 }

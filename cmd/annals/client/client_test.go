@@ -43,7 +43,7 @@ func TestUploadRenewsRefusedToken(t *testing.T) {
 			return
 		}
 		if err != nil || !strings.Contains(string(body), "# Note") || !strings.Contains(string(body), `[{"folder_name":"Top"}]`) {
-			t.Errorf("uploaded is %q, %v", body, err)
+			t.Errorf("uploaded body: got %q, %v", body, err)
 		}
 		_, _ = io.WriteString(w, `{"job_id": "job"}`)
 	})}
@@ -63,7 +63,7 @@ func TestUploadRenewsRefusedToken(t *testing.T) {
 	}
 	accepted = "another"
 	if _, err := c.Job(t.Context(), "job"); !client.IsRefusal(err, http.StatusUnauthorized) || !strings.Contains(err.Error(), "does not accept the token") || !strings.HasSuffix(err.Error(), "; get another") {
-		t.Errorf("Job with a token that is refused = %v", err)
+		t.Errorf("Job with a rejected token: got error %v", err)
 	}
 }
 
@@ -104,10 +104,10 @@ func TestDoRetries(t *testing.T) {
 	var waits int
 	refused.Notify = func(string) { waits++ }
 	if _, err := refused.Probe(t.Context(), refused.Request(t.Context(), "GET", "/", "", nil)); err == nil || waits > 0 {
-		t.Errorf("Probe of nothing = %v after %d retries, want none", err, waits)
+		t.Errorf("Probe without a server: got error %v after %d retries, want an error without retries", err, waits)
 	}
 	if err := refused.Get(t.Context(), "/", nil); err == nil || waits != 4 {
-		t.Errorf("Get of nothing = %v after %d retries, want 4", err, waits)
+		t.Errorf("Get without a server: got error %v after %d retries, want an error after 4", err, waits)
 	}
 }
 

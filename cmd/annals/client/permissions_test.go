@@ -31,11 +31,11 @@ func TestGrantChangesOneEntry(t *testing.T) {
 		p := client.Permissions{Owners: []events.Principal{"user:alice"}, List: []client.PermissionEntry{bob, staff}}
 		changed, err := p.Apply(c.Grant)
 		if err != nil || changed == c.same || !reflect.DeepEqual(p.List, c.want) {
-			t.Errorf("%s: Apply = %v, %v and leaves %v; want %v", c.name, changed, err, p.List, c.want)
+			t.Errorf("%s: Apply = %v, %v with the list %v; want %v", c.name, changed, err, p.List, c.want)
 		}
 	}
 	p := client.Permissions{Owners: []events.Principal{"user:alice"}}
 	if _, err := p.Apply(client.Grant{To: "user:alice", Access: events.NoAccess}); err == nil || !strings.Contains(err.Error(), "owner") {
-		t.Errorf("Apply of none to the owner: %v, want an error that says who owns the folder", err)
+		t.Errorf("Apply of none to the owner: %v, want an error with who owns the folder", err)
 	}
 }

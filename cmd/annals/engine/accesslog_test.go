@@ -14,11 +14,11 @@ func TestSignInAccess(t *testing.T) {
 	for kind, actor := range map[accounts.EventKind]string{accounts.SignedIn: "user:bob", accounts.SignInFailed: "", accounts.SignInRefused: "", accounts.FactorAdded: "user:bob"} {
 		a := engine.SignInAccess(accounts.Event{Kind: kind, User: "bob", Address: "192.0.2.1", Detail: "x"}, "c")
 		if string(a.User.Principal) != actor || a.Place != "user:bob" || a.Address != "192.0.2.1" || a.Correlation != "c" {
-			t.Errorf("%s is recorded as %+v", kind, a)
+			t.Errorf("SignInAccess of %s = %+v", kind, a)
 		}
 	}
 	if a := engine.SignInAccess(accounts.Event{Kind: accounts.SignInFailed, Address: "192.0.2.1"}, ""); a.Place != "" || a.Name != "" {
-		t.Errorf("a name that nobody has is recorded as %+v", a)
+		t.Errorf("SignInAccess of an unknown name = %+v", a)
 	}
 	for _, kind := range []accounts.EventKind{accounts.SignedIn, accounts.SignInFailed, accounts.SignInRefused, accounts.SignedOut, accounts.ProgramAllowed, accounts.ProgramDenied,
 		accounts.ProgramEnded, accounts.ProgramMisused, accounts.TokenIssued, accounts.TokenCreated, accounts.TokenRevoked, accounts.UserCreated, accounts.UserChanged, accounts.PasswordChanged, accounts.LinkCreated,

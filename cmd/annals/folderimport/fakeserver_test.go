@@ -188,7 +188,7 @@ func (f *fakeCore) wantOnce(t *testing.T, n int) {
 	}
 	for key, times := range f.docs {
 		if times != 1 {
-			t.Errorf("document %s was made %d times", key, times)
+			t.Errorf("document %s was created %d times, want 1", key, times)
 		}
 	}
 }

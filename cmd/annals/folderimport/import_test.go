@@ -345,7 +345,7 @@ func TestImportErrors(t *testing.T) {
 		{"no server", func(f *importer) { f.Server = closed.URL }, "connection refused"},
 		{"folder", func(f *importer) { f.Folder = "/" }, "pass the folder to import into as --folder"},
 		{"parallel", func(f *importer) { f.Parallel = 0 }, "must be from 1 to 16"},
-		{"state", func(f *importer) { writeFile(t, filepath.Dir(f.State), filepath.Base(f.State), "text\n") }, "is not that of a state file"},
+		{"state", func(f *importer) { writeFile(t, filepath.Dir(f.State), filepath.Base(f.State), "text\n") }, "is not a valid record"},
 	} {
 		f := newImporter(t, core, dir)
 		c.change(f)

@@ -168,7 +168,7 @@ func (s *state) read() error {
 		}
 		var l stateLine
 		if err := json.Unmarshal(text, &l); err != nil || n == 1 && l.Import == nil {
-			return fmt.Errorf("read the state file %s: line %d is not that of a state file: pass another path as --state, or pass --restart", s.path, n)
+			return fmt.Errorf("read the state file %s: line %d is not a valid record: pass another path as --state, or pass --restart", s.path, n)
 		}
 		if l.Import != nil && *l.Import != s.key {
 			return fmt.Errorf("%s is the state file of another import, of %s into %s at %s: pass another path as --state, or pass --restart",

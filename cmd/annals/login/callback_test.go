@@ -46,14 +46,14 @@ func TestCallbackAcceptsOneRedirect(t *testing.T) {
 			t.Errorf("%s: %d, want 200", name, status)
 		}
 		if status := visit("GET", own+"&code=more"); status != 409 {
-			t.Errorf("%s: a second redirect gives %d, want 409", name, status)
+			t.Errorf("%s: second redirect: got status %d, want 409", name, status)
 		}
 		got := <-redirect.results
 		if c.says == "" && (got.err != nil || got.code != "abc") {
 			t.Errorf("%s: %q, %v; want the code abc", name, got.code, got.err)
 		}
 		if c.says != "" && (!fault.Is(got.err, fault.Unauthenticated) || !strings.Contains(got.err.Error(), c.says) || got.code != "") {
-			t.Errorf("%s: %q, %v; want an error that says %q", name, got.code, got.err, c.says)
+			t.Errorf("%s: %q, %v; want an error with %q", name, got.code, got.err, c.says)
 		}
 	}
 }

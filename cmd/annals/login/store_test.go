@@ -101,7 +101,7 @@ func TestPutKeepsDamagedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Put(t.Context(), "http://b/core", login.Login{}); err == nil || !strings.Contains(err.Error(), "remove it and sign in again") {
-		t.Errorf("Put = %v, want an error that says what to do", err)
+		t.Errorf("Put = %v, want an error with what to do", err)
 	}
 	if text, err := os.ReadFile(s.Path); string(text) != damaged || err != nil {
 		t.Errorf("the file is %s, %v", text, err)

@@ -22,7 +22,7 @@ func TestParseGrant(t *testing.T) {
 		{"user:bob", "", "must be read, write, own, or none"},
 	} {
 		if got, err := sharing.ParseGrant(c.principal, c.access); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("ParseGrant(%q, %q) = %v, %v; want an error that says %q", c.principal, c.access, got, err, c.says)
+			t.Errorf("ParseGrant(%q, %q) = %v, %v; want an error with %q", c.principal, c.access, got, err, c.says)
 		}
 	}
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ func TestProgressNeverGoesBack(t *testing.T) {
 		}
 		p.End()
 		if strings.Contains(out.String(), "-") {
-			t.Errorf("something negative is shown: %q", out.String())
+			t.Errorf("progress shows a negative number: %q", out.String())
 		}
 		for _, form := range []string{`: (\d+) of 100 files`, ` (\d+)%`} {
 			before, shown := 0, 0

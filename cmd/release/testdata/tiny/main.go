@@ -1,5 +1,5 @@
-// Command tiny stands in for the program where packing is tested: it takes the
-// same names from the linker, and is compiled in no time.
+// Command tiny replaces the program in tests of the archives: it has the same variables
+// for the linker, and compiles fast.
 package main
 
 import "os"
