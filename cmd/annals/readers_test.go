@@ -100,8 +100,8 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 		}
 		return job.Finished()
 	})
-	if job.Failed != 1 || len(job.Results) != 1 || !strings.Contains(fmt.Sprint(job.Results[0]), "it is not tried again") || alone() != 2 {
-		t.Errorf("the job ended as %+v after %d readings alone, want a failure and 2", job, alone())
+	if job.Failed != 1 || len(job.Results) != 1 || !strings.Contains(fmt.Sprint(job.Results[0]), "another one that read only this file") || alone() != 2 {
+		t.Errorf("got job %+v after %d readings alone, want a failed file after 2", job, alone())
 	}
 }
 
