@@ -273,22 +273,36 @@ func (l *Log) unresolved(now time.Time) (unresolved []*entry) {
 }
 
 // resolve looks up the things of records. It drops denials of things that do not exist.
+// Kinds of things are looked up apart: each is in a read model of its own, and one that
+// has stopped must not hold back the records of the others.
 func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
-	const batch = 1000 // things in one query
-	things := make([]string, len(unresolved))
-	for i, e := range unresolved {
-		things[i] = e.thing
+	kinds := map[string][]*entry{}
+	for _, e := range unresolved {
+		kind, _, _ := strings.Cut(e.thing, "-")
+		kinds[kind] = append(kinds[kind], e)
 	}
-	for from := 0; from < len(things); from += batch {
-		to := min(from+batch, len(things))
+	var errs []error
+	for _, entries := range kinds {
+		errs = append(errs, l.resolveKind(ctx, entries))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Log) resolveKind(ctx context.Context, unresolved []*entry) error {
+	const batch = 1000 // things in one query
+	for entries := range slices.Chunk(unresolved, batch) {
 		found := map[string]Found{}
 		if l.Find != nil {
+			things := make([]string, len(entries))
+			for i, e := range entries {
+				things[i] = e.thing
+			}
 			var err error
-			if found, err = l.Find(ctx, things[from:to]); err != nil {
+			if found, err = l.Find(ctx, things); err != nil {
 				return err
 			}
 		}
-		for _, e := range unresolved[from:to] {
+		for _, e := range entries {
 			if err := l.place(ctx, e, found); err != nil {
 				return err
 			}

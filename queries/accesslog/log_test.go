@@ -312,6 +312,41 @@ func TestLostRecordsAreCounted(t *testing.T) {
 	}
 }
 
+// If jobs cannot be looked up, the records of documents are written all the same.
+func TestFailingLookupHoldsBackOnlyItsKind(t *testing.T) {
+	o := lookups(Options{})
+	find := o.Find
+	o.Find = func(ctx context.Context, things []string) (map[string]Found, error) {
+		for _, thing := range things {
+			if strings.HasPrefix(thing, "job-") {
+				return nil, errors.New("the read model jobs has stopped")
+			}
+		}
+		return find(ctx, things)
+	}
+	l, err := Open(t.Context(), filepath.Join(t.TempDir(), File), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, thing := range []string{"job-1", "document-1", "job-2", "document-2"} {
+		l.Record(Access{Kind: Denied, User: alice, Thing: thing})
+	}
+	if _, err := l.Records(t.Context(), Filter{Everywhere: true, Limit: 1}); err == nil {
+		t.Error("Records succeeds although the records of jobs cannot be written")
+	}
+	var documents, jobs int
+	if err := l.store.QueryRowContext(t.Context(), `SELECT count(*) FROM accesses WHERE thing LIKE 'document-%'`).Scan(&documents); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.QueryRowContext(t.Context(), `SELECT count(*) FROM accesses WHERE thing LIKE 'job-%'`).Scan(&jobs); err != nil {
+		t.Fatal(err)
+	}
+	if documents != 2 || jobs != 0 {
+		t.Errorf("%d records of documents and %d of jobs are written, want 2 and 0", documents, jobs)
+	}
+}
+
 func TestOldRecordsAreDeleted(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		l := open(lookups(Options{Retention: time.Hour, Bytes: 100_000}))
