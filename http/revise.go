@@ -169,20 +169,28 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	defer context.AfterFunc(closing(c.Context()), cancel)()
 	end, err := s.followed(ctx, c, started)
 	switch {
-	case err == nil && end.Job.Successful > 0 && !end.Lagging:
+	case err != nil:
+	case end.Job.Successful == 0:
+		return nil, refusal(end.Job.Results[0]) // there is one file
+	case end.Lagging:
+		return s.revising(started, jobBody(*end.Job)), nil
+	default:
 		var shown reply
 		if shown, err = s.showItem(ctx, c, r.ID); err == nil {
 			return shown, nil
 		}
-	case err == nil && end.Job.Successful == 0:
-		return nil, refusal(end.Job.Results[0]) // there is one file
 	}
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() == nil {
 		s.log(c.Request, fmt.Errorf("follow job %s, which revises document %s: %w", started.Job, r.ID, err))
 	}
 	now, _ := s.jobNow(c, started, 1)
+	return s.revising(started, now), nil
+}
+
+// revising replies 202 with the job, whose changes reads may not show yet.
+func (s *Server) revising(started commands.Started, now job) reply {
 	address := s.CoreURL.JoinPath("jobs", started.Job.String()).String()
-	return located(address, withStatus(problem.Vault, http.StatusAccepted, now)), nil
+	return located(address, withStatus(problem.Vault, http.StatusAccepted, now))
 }
 
 // followed waits for the end of a job and returns the update with it.
