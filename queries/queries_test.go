@@ -46,7 +46,6 @@ var (
 	admin = queriestest.Admin
 	alice = queriestest.Alice
 	bob   = queriestest.Bob
-	eve   = queriestest.Eve
 )
 
 func found(sources []search.Source) []uuid.UUID {

@@ -38,7 +38,6 @@ func newFixtureWithEngine(t testing.TB) (*fixture, *queriestest.Engine) {
 }
 
 var (
-	admin = queriestest.Admin
 	alice = queriestest.Alice
 	bob   = queriestest.Bob
 	eve   = queriestest.Eve
