@@ -88,11 +88,10 @@ type FinePaid struct {
 	Amount int `json:"amount"`
 }
 
-// LoanEnded is no longer written. It cannot be read as two events, because a revision
-// and a position identify exactly one event: a reader that stopped after the first
-// part would skip the second; the audit trail, which has one row per position, would
-// drop the second; and expected revisions would be wrong. So it stays one event, with
-// its struct and schema, and read models apply its parts.
+// LoanEnded is no longer written: BookReturned and FinePaid replace it. Decoding an old
+// one must not return two events, because they would share a position and a revision: a
+// reader that stopped after the first would skip the second. So it keeps its struct and
+// schema, and read models apply its parts.
 type LoanEnded struct {
 	Book string `json:"book"`
 	Fine int    `json:"fine"`

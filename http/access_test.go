@@ -125,7 +125,7 @@ func TestAccessesAreRecorded(t *testing.T) {
 	if resp, _ := s.do("GET", "/vault/audit?kind=reads", ""); resp.StatusCode != 422 {
 		t.Errorf("an unknown kind = %d", resp.StatusCode)
 	}
-	// Changes are listed as without accesses, and both kinds are sorted together.
+	// A listing of changes does not depend on accesses. A listing of both kinds is sorted by time.
 	_, changes, _ := s.trail("")
 	_, same, _ := s.trail("?kind=changes")
 	if !slices.Equal(changes, same) || strings.Contains(strings.Join(changes, "\n"), "denied") {

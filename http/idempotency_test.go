@@ -115,7 +115,7 @@ func TestInvalidIdempotencyKeys(t *testing.T) {
 		r, _ := http.NewRequest("POST", s.url+"/core/ingest", strings.NewReader(body))
 		r.Header = http.Header{"Authorization": {"Bearer alice"}, "Content-Type": {kind}, "Idempotency-Key": keys}
 		resp, reply := s.send(r)
-		s.want(resp, reply, 422, `{"detail":[`+keyFault+`the key must be given once, and have 1 to 255 printable ASCII characters","input":null,"ctx":{"error":{}}}]}`)
+		s.want(resp, reply, 422, `{"detail":[`+keyFault+`the header must be sent once, with a key of 1 to 255 printable ASCII characters","input":null,"ctx":{"error":{}}}]}`)
 	}
 	if _, kept := s.stored(); kept != 0 {
 		t.Errorf("%d files were kept", kept)

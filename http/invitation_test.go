@@ -194,7 +194,7 @@ func TestInvitationOutcomes(t *testing.T) {
 	s.wantInvitations("bob")
 	s.answer("bob", folder, "accept", 404)
 
-	// An invited owner can invite others while being an owner.
+	// A user who accepted ownership can invite others until it is withdrawn.
 	s.share(folder, "user:bob", "own")
 	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", `{"permissions":[{"principal":"user:bob","access":"own"},{"principal":"user:carol","access":"read"}]}`, by("bob")...); resp.StatusCode != 200 {
 		t.Fatal(resp.StatusCode, body)

@@ -66,7 +66,7 @@ func (s *Server) shareFolder(c *call, id uuid.UUID) (any, error) {
 	}
 	share.Version = conditional.FolderVersion(c.Header, f.Wrong)
 	query := form.NewQuery(c.Request)
-	known, _ := query.One("mustExist", "mustExist must be given once")
+	known, _ := query.One("mustExist", "mustExist must not be repeated")
 	*f.Wrong = append(*f.Wrong, query.Wrong...)
 	if err := f.Err(); err != nil {
 		return nil, err

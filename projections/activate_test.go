@@ -68,8 +68,8 @@ func TestRebuiltGenerationKeptOnTransientFault(t *testing.T) {
 	}
 }
 
-// The log may be restored, and the rebuilt generation then has events that another
-// rebuild would have to apply again.
+// The log may be restored from a newer backup. Then the rebuilt generation is valid, and
+// need not be rebuilt again.
 func TestRebuiltGenerationKeptOnTruncatedLog(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	projectionstest.ImportDocuments(t, log, 5)
@@ -134,7 +134,8 @@ func TestGivenUpGenerationIsNotActivated(t *testing.T) {
 	if _, err := other.Begin(t.Context(), projectionstest.NewerVault{}); err != nil {
 		t.Fatal(err)
 	}
-	// In a folder the activation conflicts. In a database the tables have been removed.
+	// The error depends on the home: in a folder the activation conflicts, in a database
+	// the tables have been removed.
 	err = r.Replace(t.Context(), g, func() error { return o.Control.Activate(t.Context(), found[0]) })
 	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Unavailable) || r.Generation() != 1 {
 		t.Errorf("generation %d is active after %v, want 1 after an error of kind conflict or unavailable", r.Generation(), err)

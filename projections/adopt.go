@@ -104,7 +104,7 @@ func adopt(ctx context.Context, o generation.Options, r *Runner, p control.Activ
 	if err != nil {
 		return false, errors.Join(err, g.Close())
 	}
-	o.Logger.Info("generation adopted", "projection", p.Projection, "generation", p.Generation)
+	o.Logger.Info("switched to the generation that another node activated", "projection", p.Projection, "generation", p.Generation)
 	r.draining.Go(func() { r.closeDrained(old) })
 	return true, nil
 }

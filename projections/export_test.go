@@ -9,8 +9,8 @@ import (
 	"annals/projections/tables"
 )
 
-// ShrinkAfter is how long no event must come before caches are freed and the log is
-// checked.
+// ShrinkAfter is how long the loop must have no new events before caches are freed and
+// the log is checked.
 const ShrinkAfter = shrinkAfter
 
 var (

@@ -108,8 +108,8 @@ func (r *Runner) hasStopped() bool {
 	return r.failure != nil
 }
 
-// receive handles a notice about the active generation. Only the leader handles a notice
-// that a reader waits on another node.
+// receive handles a notice about the active generation. Only the leader handles Awaited:
+// it applies events for a reader that waits on another node.
 func (r *Runner) receive(n cluster.Notice) {
 	_, indexed := r.Projection.(readmodel.Follower)
 	switch {

@@ -108,8 +108,8 @@ func TestOlderNodeConfirmsOwnGeneration(t *testing.T) {
 	}
 }
 
-// cutLog is a log that one node may be disconnected from. Wait does not return an error
-// then, as that of a real log.
+// cutLog is a log that one node may be disconnected from. Even then Wait returns no error,
+// like Wait of a real log.
 type cutLog struct {
 	events.Driver
 	cut atomic.Bool

@@ -29,7 +29,7 @@ const (
 	logPause = 2 * time.Second
 	// fullPause is the longest pause between two tries while the disk is full.
 	fullPause = 5 * time.Second
-	// shrinkAfter is how long no event must come before caches are freed.
+	// shrinkAfter is how long the loop must have no new events before caches are freed.
 	shrinkAfter = 20 * time.Second
 )
 
@@ -109,7 +109,7 @@ func (r *Runner) run(ctx context.Context) error {
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
 		if err := r.reportStop(ctx, err); err != nil {
-			r.logger.Warn("cannot report the stop to other nodes", "error", err)
+			r.logger.Warn("cannot notify other nodes that the projection has stopped", "error", err)
 		}
 		r.notice(r.Generation(), err)
 		r.yield()

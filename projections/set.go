@@ -25,11 +25,11 @@ type Set struct {
 	outdated []readmodel.Projection // of an older version
 }
 
-// Open opens the active generation of each registered read model. One that is
-// missing, corrupt, or of a version that cannot be read is made again from the log;
-// one of an older version that can be read serves until Run has rebuilt it. Open
-// fails if events are missing from the log that a read model has applied, because
-// rebuilding would hide their loss.
+// Open opens the active generation of each registered read model. It replaces those
+// that are missing, corrupt, or of a version that cannot be read by empty ones, to
+// which Run applies the log. Those of an older version that can be read serve until
+// Run has rebuilt them. Open fails if the log lacks events that a read model has
+// applied, because rebuilding would hide their loss.
 func Open(ctx context.Context, o generation.Options) (*Set, error) {
 	if home, ok := o.Tables.(*tables.Database); ok {
 		named := *home

@@ -279,7 +279,7 @@ func (ref *reference) changeDocument(kind string, id, folder uuid.UUID) {
 	ref.Append(events.DocumentStream(id), change)
 }
 
-// invite draws the invitations in a FolderShared: some existing ones, and new ones.
+// invite draws random invitations for a FolderShared: some existing ones, and new ones.
 func (ref *reference) invite(f *refFolder) (list []events.Invitation) {
 	before := f.invited
 	f.invited = nil

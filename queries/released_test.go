@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Things and users of the released log.
+// Ids and users in the released log.
 var (
 	annualReport  = uuid.MustParse("c0c52d60-9a12-5db1-8bfa-4a00b81286df")
 	firstJob      = "b1a5c3d2-0e4f-4a6b-8c7d-9e0f1a2b3c4d"

@@ -34,7 +34,7 @@ func compactCommand(at *engine.URLs) *cobra.Command {
 	flags := command.Flags()
 	bindLog(flags, at)
 	flags.BoolVar(&c.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
-	flags.DurationVar(&c.Grace, "grace", time.Hour, "remove texts of a job only if it ended at least this long ago; used only with EventStoreDB, because servers may be running")
+	flags.DurationVar(&c.Grace, "grace", time.Hour, "remove texts of a job only if it ended at least this long ago; used only with EventStoreDB, where servers may run during compaction")
 	settings.FlagOnly(flags, "dry-run")
 	return command
 }

@@ -19,7 +19,7 @@ type connection struct{ server, vaultURL, token, user string }
 
 func (c *connection) bind(flags *pflag.FlagSet) {
 	bindServer(flags, &c.server)
-	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault of the server, such as https://annals.example.com/vault (default: --server with /vault instead of /core, or the server that uses the data folder)")
+	flags.StringVar(&c.vaultURL, "vault-url", "", "URL of the vault of the server, such as https://annals.example.com/vault (default: the URL of --server with /vault in place of /core; without --server, the server that uses the data folder)")
 	flags.StringVar(&c.token, "token", "", "access token or API token for the server; in the variable ANNALS_TOKEN it is not shown in the process list (default: the sign-in by annals login, or else a token for --user)")
 	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to act as; works only on a machine that has the data folder")
 }

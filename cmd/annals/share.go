@@ -43,7 +43,7 @@ func shareCommand(at *engine.URLs) *cobra.Command {
 	flags.BoolVar(&c.invitations, "invitations", false, "list your unanswered invitations, the same as annals share without PATH")
 	flags.StringVar(&c.accept, "accept", "", "name or id of a folder: accept the invitation to it")
 	flags.StringVar(&c.decline, "decline", "", "name or id of a folder: decline the invitation to it, and hide later invitations from the same user; or path or id of a folder whose invitation you accepted: leave it")
-	flags.StringVar(&c.unblock, "unblock", "", "principal of a user, such as user:bob: show that user's invitations again after you declined one")
+	flags.StringVar(&c.unblock, "unblock", "", "principal of a user whose invitation you declined, such as user:bob: show later invitations from that user again")
 	flags.BoolVar(&c.force, "force", false, "share even if the built-in sign-in has no such user; users of other issuers are never checked")
 	settings.FlagOnly(flags, "invitations", "accept", "decline", "unblock", "force")
 	return command

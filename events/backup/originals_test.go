@@ -276,8 +276,8 @@ func TestNeedsCachesDocuments(t *testing.T) {
 	v.wantBackedUp("lamp", "oil")
 }
 
-// The log grows during the backup, so lost originals are checked at a later position
-// than existing ones.
+// Looking up lost originals, at a later position of the log than existing ones, does not
+// read a document again for each of its versions.
 func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))

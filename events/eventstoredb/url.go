@@ -80,7 +80,7 @@ func parse(text string) (settings, error) {
 		case strings.Contains(name, "@"): // the rest of a password
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F if the ? is part of the password")
 		case slices.ContainsFunc(unsupported, named):
-			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which has no effect: remove it; Annals searches for a leader until twice defaultDeadline has passed", name)
+			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which has no effect: remove it (the time to find the leader of the cluster is twice defaultDeadline)", name)
 		case i < 0:
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %q; it may set %s", name, strings.Join(known, ", "))
 		case known[i] == "prefix":

@@ -29,7 +29,7 @@ func idempotencyKey(r *http.Request, found *problem.Fields) string {
 		ok = given[0][i] >= ' ' && given[0][i] <= '~'
 	}
 	if !ok {
-		refuseKey(found, fmt.Sprintf("the key must be given once, and have 1 to %d printable ASCII characters", commands.MaxKey))
+		refuseKey(found, fmt.Sprintf("the header must be sent once, with a key of 1 to %d printable ASCII characters", commands.MaxKey))
 		return ""
 	}
 	return given[0]

@@ -113,7 +113,7 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	}
 	d := page.Document
 	if in.Cursor != "" && version != d.Version {
-		return out, fault.Errorf(fault.Conflict, "the document has changed since that cursor was given: leave it out to read it from the beginning")
+		return out, fault.Errorf(fault.Conflict, "the document has changed since the cursor was returned: leave the cursor out to read from the beginning")
 	}
 	out = markdownOut{DocumentID: d.ID.String(), Title: d.Title, Version: d.Version, Markdown: page.Text}
 	if page.Next > 0 {

@@ -141,7 +141,7 @@ func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 	send(w, http.StatusUnauthorized, map[string]string{"error": code, "error_description": why})
 }
 
-// refuse replies with a protocol error that belongs to no call.
+// refuse replies with a JSON-RPC error without an id, because it rejects the whole request.
 func refuse(w http.ResponseWriter, status int, why string) { refuseWith(w, status, -32000, why) }
 
 func refuseWith(w http.ResponseWriter, status int, code int64, why string) {

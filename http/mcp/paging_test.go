@@ -232,7 +232,7 @@ func TestMarkdownPages(t *testing.T) {
 	tags := []string{"new"}
 	at, err := s.handler.ChangeDocument(t.Context(), user("alice"), "", commands.ChangeDocument{ID: uuid.MustParse(ids[0]), Version: 1, Tags: &tags})
 	s.wait(at, err)
-	a.refused("get_document_markdown", args{"document_id": ids[0], "cursor": first.NextCursor}, "has changed", "leave it out")
+	a.refused("get_document_markdown", args{"document_id": ids[0], "cursor": first.NextCursor}, "has changed", "leave the cursor out")
 	a.refused("get_document_markdown", args{"document_id": ids[1], "cursor": first.NextCursor}, "cursor", "leave it out")
 }
 

@@ -22,7 +22,7 @@ type Dialect struct {
 	fault func(status int, text string, err error) any
 }
 
-// Core is the core's dialect, as of FastAPI.
+// Core is the dialect of the core, in the style of FastAPI.
 var Core = Dialect{"application/json", false, func(status int, text string, err error) any {
 	type detail struct {
 		Detail    any        `json:"detail"`
@@ -40,7 +40,7 @@ var Core = Dialect{"application/json", false, func(status int, text string, err 
 	return detail{text, rateLimitOf(status, err)}
 }}
 
-// Vault is the vault's dialect, as of NestJS.
+// Vault is the dialect of the vault, in the style of NestJS.
 var Vault = Dialect{"application/json; charset=utf-8", true, func(status int, text string, err error) any {
 	type failure struct {
 		StatusCode int        `json:"statusCode"`

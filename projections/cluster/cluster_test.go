@@ -295,8 +295,8 @@ func TestIndexedIsShared(t *testing.T) {
 	})
 }
 
-// looks calls Follow until the time is over and returns how often it asked to read the
-// position.
+// looks calls Follow for the time within and returns how often Follow reported that the
+// position must be read.
 func (c *fakeCluster) looks(within time.Duration, wanted events.Position) (n int) {
 	c.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); {

@@ -23,11 +23,11 @@ import (
 // The clocks of nodes are not compared; they only have to run equally fast. Work
 // that outlasts its pass has to be checked after another Pass.
 //
-// The gate is shut only as long as the session of Shut lasts. If that session is
-// lost the gate opens, and still returns an error, so do calls still before its
-// decisive step. In two cases neither side sees the other: the session is lost
-// during that step while another process passes, acts and checks; or a machine was
-// suspended, clock included, after it had passed.
+// The gate is shut only as long as the session of Shut lasts. The exclusive work
+// checks the session before its decisive step, because the gate opens if the session
+// is lost. In two cases neither side sees the other: the session is lost during that
+// step while another process passes, acts and checks; or a machine was suspended,
+// clock included, after it had passed.
 type Gate struct {
 	control *Store
 	key     int64         // of an advisory lock
@@ -126,13 +126,14 @@ func (g *Gate) request(ctx context.Context, p *crossing) {
 
 var errBusyGate = fault.Errorf(fault.Unavailable, "another node is deleting a folder: try again")
 
-// Shut runs do once every earlier pass has expired, and lets no process pass
-// meanwhile. Calls of Shut run one after another. If the wait is too long the error
-// is fault.Unavailable and do has not run.
+// Shut waits until every earlier pass has expired, and then calls do while no process
+// can pass. Calls of Shut run one after another. If the wait is too long the error is
+// fault.Unavailable and do was not called.
 //
-// do has a few seconds, even if ctx ends, because it must not finish after the gate
-// has opened. Before its decisive step it calls still, which returns an error if the
-// gate may be open: the session was lost, or the server ended it because it hung.
+// The context of do ends after a few seconds, because do must not finish after the
+// gate has opened. It does not end with ctx. Before its decisive step, do calls its
+// argument still, which returns an error if the gate may be open: the session was
+// lost, or the server ended it because it hung.
 func (g *Gate) Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
 	session, err := g.control.db.Conn(ctx)
 	if err != nil {

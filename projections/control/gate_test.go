@@ -13,7 +13,7 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// gates returns the same gate as several nodes see it.
+// gates returns one Gate for each of several nodes. All use the same database.
 func gates(t *testing.T, nodes int, open time.Duration) []*Gate {
 	t.Helper()
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
@@ -148,7 +148,8 @@ func TestPassesShareOneRequest(t *testing.T) {
 	passing.Wait()
 }
 
-// shut shuts a gate while hold runs, and returns the result of still after that.
+// shut shuts a gate, calls hold, and then returns whether the gate was lost meanwhile: the
+// result of the function still, which Shut passes to its callback.
 func shut(t *testing.T, g *Gate, hold func()) (lost error) {
 	t.Helper()
 	err := g.Shut(t.Context(), func(_ context.Context, still func() error) error {

@@ -136,8 +136,8 @@ func TestRejectedStatementParksOneEvent(t *testing.T) {
 	}
 }
 
-// parkDocuments imports a document into each stream, whose events are hidden from a
-// revision on, and folds all read models.
+// parkDocuments appends a document to each stream with events that the program cannot
+// read, and folds all read models, which park these events.
 func parkDocuments(t *testing.T, old *projectionstest.OldReader, o generation.Options, folder uuid.UUID, streams ...string) {
 	t.Helper()
 	for _, stream := range streams {

@@ -69,7 +69,8 @@ func (d *dispatch) seeAll() {
 	d.answered = d.Workers
 }
 
-// waiting reports whether a claim will soon be dropped and its task retried.
+// waiting reports whether any claim is acknowledged or returned, and so waits to be dropped
+// or retried.
 func (d *dispatch) waiting() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +148,7 @@ func share(all, among int) int { return (all + among - 1) / among }
 // claimOf claims the oldest free files of a user.
 func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task, error) {
 	for limit := d.takenOf(owner) + 16; ; limit *= 2 {
-		// They include files that this node holds or that other processes hold.
+		// These include files that this node or other processes have claimed.
 		found, err := d.oldest(ctx, owner, limit)
 		if err != nil {
 			return nil, err

@@ -36,8 +36,9 @@ type Queue struct {
 	Control *control.Store
 	Holder  string // names this process among others
 	Workers int    // maximum number of unacknowledged messages of one user
-	// Room, if set, returns how many more messages are useful now for a user who has
-	// held of at most limit messages. It is called often.
+	// Room, if set, returns how many more messages of owner can be used now. held is the
+	// number of the owner's unacknowledged messages, and limit its maximum. It is called
+	// often.
 	Room   func(owner string, held, limit int) int
 	Logger *slog.Logger
 
@@ -54,8 +55,8 @@ type Task struct {
 
 func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File) }
 
-// The files of a process that was killed are claimed by another one after leaseTime and
-// lookEvery, which with polling and the turns of users is at most 30 s.
+// Another process claims the files of a killed process after at most leaseTime + lookEvery.
+// With polling and waiting for other users' files this is at most 30 s.
 const (
 	leaseTime  = 20 * time.Second
 	renewEvery = 5 * time.Second
@@ -106,9 +107,9 @@ type claim struct {
 	// back means that the message was returned. Later messages of its user wait for it, so
 	// that files keep their order.
 	back bool
-	// An acknowledged claim is dropped at a time or, if the import is done, when the
-	// read model has passed the event of that. passed is a position of the log at or
-	// after that event, or 0 until it has been read.
+	// An acknowledged claim is dropped at the time until or, if done is set because the
+	// import has ended, when the read model has passed the event that says so. passed is a
+	// position of the log at or after that event, or 0 until it has been read.
 	until  time.Time
 	done   bool
 	passed events.Position

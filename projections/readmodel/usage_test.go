@@ -260,7 +260,7 @@ func (h *history) remove(id uuid.UUID) {
 	delete(h.documents, id)
 }
 
-// sum adds up the state, a line for each user, space and quantity.
+// sum returns the expected usage as sorted lines, such as "documents of user:alice: 3".
 func (h *history) sum() (lines []string) {
 	total := map[string]int64{}
 	for id, f := range h.folders {

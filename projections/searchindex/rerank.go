@@ -206,9 +206,9 @@ func (r *reranking) window(i int) float64 {
 	return best / total
 }
 
-// Spread selects up to limit hits to show: the first half, then the best of
-// documents that are not shown yet, and others only if there are too few of these.
-// Hits stay in order.
+// Spread selects up to limit hits from different documents. Half of them are the
+// best hits, and the rest the best hits of further documents. If there are too few
+// documents, it adds the best remaining hits. It keeps the order of hits.
 func Spread(hits []Hit, limit int, document func(Hit) string) []Hit {
 	if len(hits) <= limit {
 		return hits

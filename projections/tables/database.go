@@ -37,7 +37,7 @@ func (d *Database) Server() *sqldb.Postgres { return d.db }
 // Pool returns the connections that create, find and remove schemas.
 func (d *Database) Pool() *sql.DB { return d.pool }
 
-// Close closes the home, after all that was opened in it.
+// Close closes the connections. Close the tables that were opened in the database first.
 func (d *Database) Close() error { return d.pool.Close() }
 
 // schemaOf returns the name of a generation's schema without the service's prefix.
@@ -150,7 +150,7 @@ func (d *Database) create(ctx context.Context, generation, model string) error {
 }
 
 // arguments converts parameters to values that PostgreSQL accepts: strings of valid
-// UTF-8 without U+0000, and numbers for flags.
+// UTF-8 without U+0000, and 0 or 1 for booleans.
 func arguments(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {

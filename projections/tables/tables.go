@@ -78,7 +78,6 @@ type Reader struct {
 	arguments func([]any) []any
 }
 
-// mappedRow is a row whose error is mapped.
 type mappedRow struct {
 	readmodel.Row
 	to func(error) error
@@ -130,8 +129,8 @@ func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any)
 	return MapRow(row, Classify)
 }
 
-// severed reports whether the connection that a query used was lost before. All
-// connections of the pool may be, so a query is tried once more than there are connections.
+// severed reports whether a query failed because its connection had been lost before.
+// All connections of the pool may be lost, so a query is retried for each of them.
 func (r *Reader) severed(err error) bool { return r.db != nil && sqldb.IsDisconnected(err) }
 
 // Snapshot returns a reader that sees no changes until release.

@@ -57,7 +57,7 @@ func (v *Verifier) checkTexts(ctx context.Context, document string, texts *gener
 		var sections int
 		err := texts.Store().QueryRow(ctx, `SELECT count(DISTINCT section) FROM sections WHERE text_id = (SELECT id FROM texts WHERE stream = $1)`, content.TextStream).Scan(&sections)
 		if err == nil && sections != content.Sections {
-			problem(fmt.Sprintf("event %d of %s names %s with %d sections, but %d exist", e.Revision, e.Stream, content.TextStream, content.Sections, sections))
+			problem(fmt.Sprintf("event %d of %s refers to %s with %d sections, but %d exist", e.Revision, e.Stream, content.TextStream, content.Sections, sections))
 		}
 		return err
 	})

@@ -25,7 +25,7 @@ func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, 
 		return nil, nil, err
 	}
 	if number == 0 || version != p.Version() {
-		return new(discarding), fault.Errorf(fault.Unavailable, "the tables of passages cannot be compared either"), nil
+		return new(discarding), fault.Errorf(fault.Unavailable, "the tables of passages cannot be compared"), nil
 	}
 	served, why := v.Search.OpenReadOnly(ctx, generation.NameOf(&p, number))
 	if why != nil {
@@ -58,7 +58,7 @@ func (u *discarding) Close() error { return nil }
 func (v *Verifier) index(ctx context.Context, m *model, why error) error {
 	return v.check("search index", func(c *Check) (err error) {
 		if m.unfoldable || m.active == nil {
-			c.skip("the tables of passages cannot be compared either")
+			c.skip("the tables of passages cannot be compared")
 			return nil
 		}
 		var served searchindex.Engine

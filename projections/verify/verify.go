@@ -189,8 +189,8 @@ func (v *Verifier) compare(ctx context.Context, m *model, c *Check) error {
 	if err != nil || m.active == nil {
 		return errors.Join(err, m.foldTo(ctx, head, progress)) // documents needs the fold even so
 	}
-	// A server may apply more events while the log is folded. Those are folded while
-	// a snapshot is held, so that it is held only briefly.
+	// Fold most of the log before taking a snapshot of the active tables, because a
+	// snapshot should be short. Then fold what a server has applied meanwhile.
 	if at > head {
 		c.problem(fmt.Sprintf("it is at position %d, beyond the end of the log at %d", at, head))
 	}

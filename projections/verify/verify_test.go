@@ -382,7 +382,7 @@ func TestVerifyReportsIncompleteText(t *testing.T) {
 	projectionstest.Append(t, f.log, events.Folders, events.FolderCreated{Folder: folder, Name: "O"})
 	f.fold(projectionstest.Append(t, f.log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "g.md", Content: content}))
 	c := f.verify()["texts"]
-	if want := "names " + content.TextStream + " with 3 sections, but 2 exist"; c.Problems != 1 || !strings.Contains(c.First[0], want) {
+	if want := "refers to " + content.TextStream + " with 3 sections, but 2 exist"; c.Problems != 1 || !strings.Contains(c.First[0], want) {
 		t.Errorf("texts: %+v, want %q", c, want)
 	}
 }

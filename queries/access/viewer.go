@@ -240,8 +240,8 @@ func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err
 	if id == "" {
 		return "", path, nil
 	}
-	// Permissions also apply below a folder: a user who may not read the deepest folder
-	// may not read those above it, either.
+	// A grant on a folder includes all folders below it. So a user who may not read the
+	// deepest folder may not read those above it, either.
 	if ok, err := v.MayRead(ctx, id); !ok || err != nil {
 		return "", path, err
 	}

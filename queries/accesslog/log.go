@@ -234,7 +234,7 @@ func (l *Log) flush(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	now := l.Now()
-	// If things cannot be looked up, the records of others are written all the same.
+	// If some things cannot be looked up, the other records are still written.
 	unresolved := l.resolve(ctx, l.unresolved(now))
 	rows := l.rows(now)
 	if err := l.store.write(ctx, rows); err != nil {

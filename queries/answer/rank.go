@@ -37,13 +37,14 @@ const (
 
 type rankVector [rankFeatures]float64
 
-// rank computes the chances of all units, and chooses the best one and its words.
+// rank computes for each unit the probability that it has the answer, and chooses the best
+// unit and the words of the answer in it.
 func (f *finding) rank() {
 	f.rankUnits()
 	f.readBest()
 }
 
-// rankUnits computes the chances of all units from the words that they share with the
+// rankUnits computes the probability of each unit from the words that it shares with the
 // question.
 func (f *finding) rankUnits() {
 	top := 0.0
@@ -110,14 +111,14 @@ func (f *finding) readBest() {
 	f.also = f.second(order)
 }
 
-// A second sentence of the same document is added to the answer if the chance of the best
-// sentence is below doubtful, and that of the second is at least the share nearly of it.
-const doubtful, nearly = 0.65, 0.3
+// A second sentence of the same document is added to the answer if the probability of the
+// best sentence is below doubtBelow, and the second has at least the share secondShare of it.
+const doubtBelow, secondShare = 0.65, 0.3
 
 // second returns the sentence to add to the best one, or -1.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
-	if f.chances[f.best] >= doubtful || u.kind != sentence {
+	if f.chances[f.best] >= doubtBelow || u.kind != sentence {
 		return -1
 	}
 	second := -1
@@ -126,7 +127,7 @@ func (f *finding) second(order []int) int {
 			second = i
 		}
 	}
-	if second < 0 || f.units[second].kind != sentence || f.chances[second] < nearly*f.chances[f.best] {
+	if second < 0 || f.units[second].kind != sentence || f.chances[second] < secondShare*f.chances[f.best] {
 		return -1
 	}
 	f.window = span{u.from, u.to}

@@ -125,8 +125,8 @@ func (t *trail) owns(folder string) bool { return t.User.Admin || t.owned[folder
 
 // catchUp waits until the audit trail has passed the vault's position. Call it after
 // reading from the vault which folders the user owns, and before reading their entries
-// from the trail. Otherwise a document could still be listed that was moved out of a
-// folder before the user became its owner.
+// from the trail. Otherwise the trail could still list a document that was moved out of
+// a folder before the user became owner of that folder.
 func (t *trail) catchUp(ctx context.Context) error {
 	at, err := freshness.Passed(ctx, t.queries.Models.Vault)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *trail) catchUp(ctx context.Context) error {
 	return t.queries.Models.Await(ctx, t.queries.Models.Audit, at)
 }
 
-// rows reads the entries before a mark that match f and that the user may see.
+// rows reads the entries older than before that match f and that the user may see.
 func (t *trail) rows(ctx context.Context, f Filter, before changeMark, limit int) ([]row, error) {
 	query, args, err := t.query(ctx, f, before, limit)
 	if query == "" || err != nil {

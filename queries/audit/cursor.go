@@ -21,7 +21,8 @@ func (m changeMark) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", m.time, m.position))
 }
 
-// before returns the mark before which the page of f starts.
+// before returns the position of the entry before the page of f: the page has only
+// older entries.
 func (f Filter) before() (changeMark, error) {
 	m := changeMark{math.MaxInt64, math.MaxInt64}
 	if f.Cursor != "" {
@@ -39,8 +40,8 @@ func (f Filter) before() (changeMark, error) {
 	return m, nil
 }
 
-// fullMark is the position of an entry among both kinds: by time, accesses before
-// changes, then by number.
+// fullMark is the position of an entry in a listing of both kinds. compare
+// orders by time, at the same time changes below accesses, and then by number.
 type fullMark struct {
 	time   int64
 	access bool
@@ -78,7 +79,7 @@ func (f Filter) beforeAll() (fullMark, error) {
 	return m, nil
 }
 
-// changes returns the mark among changes: changes before it are before m.
+// changes returns the equivalent mark for a listing of changes alone.
 func (m fullMark) changes() changeMark {
 	if m.access {
 		return changeMark{m.time, math.MaxInt64}
@@ -86,7 +87,7 @@ func (m fullMark) changes() changeMark {
 	return changeMark{m.time, m.number}
 }
 
-// accesses returns the mark among accesses: accesses before it are before m.
+// accesses returns the equivalent mark for a listing of accesses alone.
 func (m fullMark) accesses() accesslog.Mark {
 	if m.access {
 		return accesslog.Mark{Time: m.time, Seq: m.number}

@@ -76,14 +76,14 @@ func readable(m *projections.Runner) error {
 	return nil
 }
 
-// Wrap adds what could not be read to an error. A damaged read model becomes
+// Wrap adds what could not be read to an error. A corrupt read model becomes
 // fault.Unavailable, since it is rebuilt while the service runs.
 func Wrap(err error, what string) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case projections.IsCorrupt(err):
-		return fault.Hide(fault.Unavailable, what+" cannot be read at the moment: the read model is damaged and is being rebuilt", err)
+		return fault.Hide(fault.Unavailable, what+" cannot be read at the moment: the read model is corrupt and is being rebuilt", err)
 	}
 	return fmt.Errorf("read %s: %w", what, err)
 }

@@ -20,8 +20,8 @@ const (
 	// then the oldest first.
 	copies = `SELECT id, folder FROM (SELECT id, folder, created_at FROM documents WHERE sha256 = $1 LIMIT CAST($3 AS INTEGER)) c
 		ORDER BY folder <> $2, created_at, id`
-	// oldestCopy finds the first of them in the given folders ($3, JSON). An index
-	// yields the oldest one of each folder.
+	// oldestCopy finds the first document in the same order, but only in the given folders
+	// ($3, JSON). An index yields the oldest one of each folder.
 	oldestCopy = `SELECT d.id FROM json_each($3) k CROSS JOIN documents d WHERE d.id =
 			(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
 		ORDER BY d.folder <> $2, d.created_at, d.id LIMIT 1`

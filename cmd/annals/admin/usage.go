@@ -65,7 +65,7 @@ type User struct {
 	Factors   *shownFactors         `json:"second_factor,omitempty"`
 	Usage     map[string]shownUsage `json:"usage"`
 	// Started is the start time of the server that stored the general limits. It is nil if
-	// no server has; then the general limits are those of the command.
+	// no server has; then the general limits are those of the command's own flags.
 	Started *time.Time `json:"limits_of_serve_started,omitempty"`
 
 	hasAccount bool // false for users of other issuers

@@ -82,8 +82,8 @@ func StartWith(t testing.TB, log events.Driver, o Options) *Server {
 // Address returns the server's host and port, which do not change.
 func (s *Server) Address() string { return s.address }
 
-// URL returns the URL for clients. If the server uses TLS, the caller must add the file
-// of its authority.
+// URL returns the URL for clients. If the server uses TLS, the caller must add
+// the parameter tlsCaFile.
 func (s *Server) URL() string {
 	user := ""
 	if s.options.User != "" {

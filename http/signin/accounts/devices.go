@@ -147,7 +147,7 @@ func (a *Store) RedeemDevice(ctx context.Context, code string, g *Grant, now tim
 	if refresh == "" {
 		return "", nil
 	}
-	return refresh, a.boundGrants(ctx, g.User, g.Client, now)
+	return refresh, a.limitGrants(ctx, g.User, g.Client, now)
 }
 
 // PlainUserCode returns a typed code in the form in which devices show it; "" if the text is

@@ -67,18 +67,18 @@ func (a *Store) AddCode(ctx context.Context, cookie string, g Grant, now time.Ti
 	if err != nil || !added {
 		return "", err
 	}
-	return code, a.boundGrants(ctx, g.User, g.Client, now)
+	return code, a.limitGrants(ctx, g.User, g.Client, now)
 }
 
-// boundGrants ends a user's oldest grants if there are more than MaxGrants, and records the use
+// limitGrants ends a user's oldest grants if there are more than MaxGrants, and records the use
 // of the client.
-func (a *Store) boundGrants(ctx context.Context, user, client string, now time.Time) error {
+func (a *Store) limitGrants(ctx context.Context, user, client string, now time.Time) error {
 	err := a.keepNewest(ctx, "grants", "id", "created", user, MaxGrants)
 	if err == nil {
 		_, err = a.db.Exec(ctx, `UPDATE clients SET used = $2 WHERE id = $1`, client, now.UnixMicro())
 	}
 	if err != nil {
-		return fmt.Errorf("bound the grants of user %q: %w", user, err)
+		return fmt.Errorf("limit the grants of user %q: %w", user, err)
 	}
 	return nil
 }

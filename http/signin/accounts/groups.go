@@ -19,9 +19,9 @@ func (a *Store) SetGroups(ctx context.Context, name string, groups []string) err
 	return a.change(ctx, name, `groups = $2`, encodeGroups(groups), groupsChanged(groups))
 }
 
-// ChangeGroups adds a user to groups and removes the user from others. It keeps concurrent
-// changes, and also applies to tokens that were issued before. The error is Invalid if a group
-// is in both lists.
+// ChangeGroups adds a user to groups and removes the user from others. Concurrent
+// calls do not overwrite each other's changes. The change also applies to tokens that were
+// issued before. The error is Invalid if a group is in both lists.
 func (a *Store) ChangeGroups(ctx context.Context, name string, add, remove []string) error {
 	add, errAdd := cleanGroups(add)
 	remove, errRemove := cleanGroups(remove)

@@ -37,7 +37,8 @@ func (a *Store) Quota(ctx context.Context, user events.Principal) (map[string]in
 }
 
 // ChangeQuota sets the limits in set for a user, and resets those in reset to the general
-// limits. It keeps concurrent changes, and returns the resulting limits of the user.
+// limits. It returns the resulting limits of the user. Concurrent calls
+// do not overwrite each other's changes.
 func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int64, reset []string) (limits map[string]int64, err error) {
 	account, err := a.Get(ctx, name)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"annals/http/signin/sealed"
 )
 
-// SealKey returns the key that signs sealed texts on all nodes, and creates it if there is
-// none. It is read from the database each time, so that no node uses a replaced key.
+// SealKey returns the key that signs challenges and forms on all nodes, and creates it if
+// there is none. It is read from the database each time, so that no node uses a replaced key.
 func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 	var value []byte
 	for range 2 {
@@ -21,14 +21,14 @@ func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 		}
 		fresh := sealed.NewKey()
 		if _, err := a.db.Exec(ctx, `INSERT INTO secrets (name, value) VALUES ('seal', $1) ON CONFLICT (name) DO NOTHING`, fresh[:]); err != nil {
-			return key, fmt.Errorf("create the key that signs sealed texts: %w", err)
+			return key, fmt.Errorf("create the key that signs challenges and forms: %w", err)
 		}
 	}
 	if err != nil {
-		return key, fmt.Errorf("read the key that signs sealed texts: %w", err)
+		return key, fmt.Errorf("read the key that signs challenges and forms: %w", err)
 	}
 	if copy(key[:], value) != len(key) {
-		return key, fmt.Errorf("read the key that signs sealed texts: it has %d bytes instead of %d", len(value), len(key))
+		return key, fmt.Errorf("read the key that signs challenges and forms: it has %d bytes instead of %d", len(value), len(key))
 	}
 	return key, nil
 }
@@ -56,7 +56,7 @@ func (a *Store) Unseal(ctx context.Context, purpose, text string, value any, now
 
 // deleteSealKey invalidates all sealed texts, so that sign-ins in progress have to start over.
 func (a *Store) deleteSealKey(ctx context.Context) error {
-	_, err := a.changes(ctx, "delete the key that signs sealed texts", `DELETE FROM secrets WHERE name = 'seal'`)
+	_, err := a.changes(ctx, "delete the key that signs challenges and forms", `DELETE FROM secrets WHERE name = 'seal'`)
 	return err
 }
 

@@ -27,7 +27,7 @@ var documentLink = regexp.MustCompile(`^` + documentsPath + `/[0-9A-Fa-f]{8}(-[0
 
 const readerPurpose = "reader"
 
-// reader is the content of the cookie for reading documents.
+// reader is the content of the cookie that lets a browser read documents.
 type reader struct {
 	Session []byte `json:"session"` // digest of the session cookie
 }

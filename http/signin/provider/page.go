@@ -193,8 +193,9 @@ func (p *Provider) stepPath(s step) string {
 	return to
 }
 
-// destination returns the title of the client to which a step leads, and the origins to which
-// the forms before that step may redirect.
+// destination returns the title of the client that the user signs in to if next is an
+// authorization, and the origins to which forms on the way to it may redirect (form-action of
+// the Content-Security-Policy).
 func (p *Provider) destination(r *http.Request, next step) (client, formTargets string) {
 	if next.Page != "authorize" {
 		return "", ""

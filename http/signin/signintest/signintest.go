@@ -77,7 +77,7 @@ func (s BuiltIn) WantEnded(t testing.TB, what, token string) {
 		user, _, err := v.Verify(t.Context(), token)
 		accountstest.WantKind(t, what, err, fault.Unauthenticated)
 		if user.Principal != "" {
-			t.Errorf("%s is accepted as %s", what, user.Principal)
+			t.Errorf("Verify(%s) returns %s, want no user", what, user.Principal)
 		}
 	}
 }

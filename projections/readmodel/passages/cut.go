@@ -117,7 +117,8 @@ func findSeams(text string) []seam {
 	return f.seams
 }
 
-// cut adds a seam at end, unless nothing was counted since the last one.
+// cut adds a seam at offset end, unless there is no word since the last seam. In that case
+// it only marks the last seam as the end of a paragraph.
 func (f *seamFinder) cut(end int, paragraph bool) {
 	switch {
 	case f.length > f.last:

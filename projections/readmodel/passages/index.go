@@ -71,8 +71,8 @@ func ParseID(id string) (document string, version, section, number int, ok bool)
 }
 
 const (
-	indexPassages = 2000    // bound of a batch, in passages
-	indexBytes    = 4 << 20 // bound of a batch, in bytes of text
+	indexPassages = 2000    // limit of a batch, in passages
+	indexBytes    = 4 << 20 // limit of a batch, in bytes of text
 	// restartLag is how many positions the index may be behind the tables if those
 	// events did not change it. Reading them again after a restart saves a write at
 	// every step.
@@ -82,7 +82,7 @@ const (
 	// always left to Later.
 	deferredPassages = 500
 	deferredBytes    = 1 << 20
-	// smallPassages is the size of documents that are never left to Later.
+	// Documents with at most smallPassages passages are never deferred.
 	smallPassages = 20
 )
 

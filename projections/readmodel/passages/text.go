@@ -57,9 +57,9 @@ func setText(ctx context.Context, tx readmodel.Tx, document string, version int,
 	return unindex(ctx, tx, document)
 }
 
-// dropAttempts removes the sections of interrupted extractions of the document. This
-// is also necessary if the event that ends them was applied before, because their
-// sections were then applied again, too.
+// dropAttempts removes the sections of interrupted extractions of the document. It is
+// called even if the event of the import is applied a second time: the sections
+// before it were applied again, too, and have to be removed again.
 func dropAttempts(ctx context.Context, tx readmodel.Tx, document string) error {
 	prefix, err := textPrefix(document)
 	if err != nil {

@@ -86,9 +86,9 @@ func bare(b *testing.B, dir string) blevesearch.Index {
 }
 
 // BenchmarkSearch indexes 100,000 passages with this package and with bare bleve, in the
-// same batches, and then compares the times of the same searches: of an admin, of users
-// with a grant on 500 and on 1,000 of 10,000 folders, and of two searches, the second one
-// with further terms as from feedback.
+// same batches, and compares the search times of an admin and of users with grants on 500
+// and 1,000 of 10,000 folders. It also measures a search with feedback, which is two
+// searches, the second one with further terms.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	ours, err := bleve.Open(filepath.Join(dir, "ours"))

@@ -14,8 +14,8 @@ import (
 // which takes half a second from disk.
 const checkedAtStart = 256 << 20
 
-// openable returns an error if the files of an index cannot all be open at once. The
-// engine would continue without a segment that it cannot open, and its errors do not
+// openable returns an error if the files of an index cannot all be open at the same
+// time. The engine would continue without a segment that it cannot open, and its errors do not
 // say why.
 func openable(store string) error {
 	folder, err := os.Open(store)

@@ -49,8 +49,8 @@ func limitFiles(t *testing.T, free int) (restore func()) {
 	return restore
 }
 
-// An index that is taken for corrupt is deleted, and one that is taken for new is filled
-// again.
+// Too many open files must be a transient error: an index reported as corrupt would be
+// deleted, and one reported as new would be filled again.
 func TestTooManyOpenFilesIsNotCorruption(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)

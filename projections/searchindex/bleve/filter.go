@@ -23,14 +23,14 @@ func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*fi
 		f.places = c.below(q.Folders)
 	}
 	if q.Document != "" {
-		set, err := holding(seg, documentField, []string{q.Document}, false)
+		set, err := containing(seg, documentField, []string{q.Document}, false)
 		if err != nil {
 			return nil, err
 		}
 		f.sets = append(f.sets, set)
 	}
 	if len(q.Tags) > 0 {
-		set, err := holding(seg, tagField, q.Tags, !q.AnyTag)
+		set, err := containing(seg, tagField, q.Tags, !q.AnyTag)
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +39,9 @@ func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*fi
 	return f, nil
 }
 
-// below reports for each place whether it is in or below one of some folders. The ids
-// are compared once for each folder, not for each place or passage.
+// below reports for each place (a distinct list of ancestor folders) whether it is in or
+// below one of the folders with these ids. It compares ids once for each folder, not for
+// each place or passage.
 func (c *column) below(ids []string) []bool {
 	among := c.among(ids)
 	is := make([]bool, len(c.places))
@@ -73,8 +74,8 @@ func (f *filter) passes(number uint32) bool {
 	return true
 }
 
-// holding returns the passages that hold one of the terms, or all of them.
-func holding(seg *scorch.SegmentSnapshot, field string, terms []string, all bool) (*roaring.Bitmap, error) {
+// containing returns the passages that contain one of the terms or, if all is set, all of them.
+func containing(seg *scorch.SegmentSnapshot, field string, terms []string, all bool) (*roaring.Bitmap, error) {
 	d, err := seg.Segment().Dictionary(field)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ const (
 	// HeadingTimes is how often a word of a passage's heading counts. A heading
 	// describes the whole text.
 	HeadingTimes = 2
-	// rankedTerms bounds the terms of a query that are ranked by.
+	// rankedTerms is the maximum number of terms of a query that contribute to scores.
 	rankedTerms = 32
 	// AlikeShare is the share of its weight that a word has if it is found only in
 	// another spelling.

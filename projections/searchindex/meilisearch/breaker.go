@@ -19,8 +19,8 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// breaker is a circuit breaker: while the server does not respond, searches fail at
-// once instead of waiting for it. After a request that is slow or fails, one
+// breaker is a circuit breaker: while the server does not respond, searches fail
+// immediately instead of waiting for it. After a request that is slow or fails, one
 // goroutine probes the server until it responds. The first probe that fails opens
 // the breaker. A slow search alone does not open it.
 type breaker struct {

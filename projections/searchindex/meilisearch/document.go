@@ -23,7 +23,7 @@ type passageDocument struct {
 	Text     string   `json:"text"`
 }
 
-// emptied replaces a deleted passage until it is swept.
+// emptied is what remains of a deleted passage in the index until a sweep removes it.
 type emptied struct {
 	ID   string `json:"id"`
 	Gone bool   `json:"gone"`

@@ -30,7 +30,7 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// bounded truncates replies that are longer than any from Meilisearch.
+// bounded limits replies to maxReply bytes, more than Meilisearch ever sends.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {

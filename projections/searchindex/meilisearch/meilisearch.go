@@ -96,8 +96,8 @@ var (
 )
 
 // Unreachable returns an error of kind fault.Unavailable while the server does not
-// respond to probes, which continue until it does. A search fails with that error at
-// once.
+// respond to probes, which continue until it does. A search fails immediately
+// with that error.
 func (x *index) Unreachable() error { return x.server.breaker.unreachable() }
 
 // Position returns the position of the last batch, or 0 if no index exists yet. The
@@ -137,7 +137,7 @@ func (x *index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
 	}
-	return fault.Errorf(fault.Internal, "search index %s: %w: the server no longer has it: %w", x.uid, searchindex.ErrDamaged, cause)
+	return fault.Errorf(fault.Internal, "search index %s: %w: it, or its position, no longer exists on the server: %w", x.uid, searchindex.ErrDamaged, cause)
 }
 
 // Count returns the number of passages.

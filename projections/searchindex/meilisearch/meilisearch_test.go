@@ -69,7 +69,6 @@ func TestStore(t *testing.T) {
 	searchindextest.RunStore(t, meilisearch.Kind, meilisearchtest.New(t).URL("store-"))
 }
 
-// The embedded engine does not promise this for words that other passages contain.
 func TestMisspeltWordsAreFound(t *testing.T) {
 	s := realServer(t)
 	x := indexes(s)(t, "a")

@@ -13,11 +13,11 @@ import (
 
 // Search returns the best passages first; ties are broken by id.
 //
-// Meilisearch orders passages by the number of words of the query in them and the
-// distance of these, and does not weight words. So it only selects candidates, many
-// more than the limit, and Search scores them.
+// Meilisearch orders passages by how many words of the query they contain and how close
+// together, and does not weight words. So it only selects candidates, many more than
+// the limit, and Search scores them.
 //
-// Its time is bounded. While the server is unreachable it fails immediately.
+// Search has a timeout, and fails immediately while the circuit breaker is open.
 func (x *index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	w.countAmong(found)
 	var hits []searchindex.Hit
 	for _, c := range found {
-		if score := w.score(c); score > 0 { // else it holds no term of the query
+		if score := w.score(c); score > 0 { // otherwise it contains no term of the query
 			hits = append(hits, searchindex.Hit{ID: c.id, Score: score})
 		}
 	}
@@ -168,8 +168,8 @@ func oneOf(attribute string, values ...string) filter {
 	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
 }
 
-// filterOf returns the filter for the requested folders that the caller may read,
-// and the filter for everything else. none reports whether nothing can pass.
+// filterOf returns two filters: readable selects the requested folders that the caller
+// may read, limits the requested document and tags. none reports that nothing passes.
 func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	if !q.All && len(q.Granted) == 0 {
 		return readable, limits, true

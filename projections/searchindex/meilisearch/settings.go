@@ -59,7 +59,7 @@ func (x *index) prepare(ctx context.Context) error {
 	if err := x.checkVersion(ctx); err != nil {
 		return err
 	}
-	// An index with a position was created completely.
+	// If the index has a position, an earlier create has finished.
 	if _, err := x.Position(ctx); err != nil {
 		return err
 	}

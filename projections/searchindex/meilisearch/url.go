@@ -50,7 +50,7 @@ func parseURL(text string) (p location, err error) {
 	for name, values := range query {
 		value := values[len(values)-1]
 		if strings.Contains(name, "@") { // it is the rest of a key
-			return p, errors.New("it has a ? before its @: write %3F for one in the key")
+			return p, errors.New("it has a ? before its @: write %3F if the ? is part of the key")
 		}
 		switch name {
 		case "prefix":

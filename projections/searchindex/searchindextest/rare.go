@@ -37,7 +37,7 @@ func testRareFilters(t *testing.T, open Open) {
 			} {
 				q.Text, q.Limit = "number", 10
 				if got := ids(search(t, e, q)); got != "passage-"+id {
-					t.Errorf("by the %s of passage-%s the search finds %q, want that passage", what, id, got)
+					t.Errorf("a search with the %s of passage-%s finds %q, want that passage", what, id, got)
 				}
 			}
 		}

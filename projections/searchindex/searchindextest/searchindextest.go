@@ -112,7 +112,7 @@ func testChanges(t *testing.T, open Open) {
 	wantCount(t, e, 2)
 	for text, want := range map[string]string{"lighthouse": "", "poppies": "", "miller": "1", "ships": "3", "counting": "1"} {
 		if got := ids(search(t, e, searchindex.Query{Text: text, All: true})); got != want {
-			t.Errorf("%q finds %q, want %q", text, got, want)
+			t.Errorf("Search(%q) finds %q, want %q", text, got, want)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func testFilters(t *testing.T, open Open) {
 	for _, test := range tests {
 		test.q.Text = "apple"
 		if got := ids(search(t, e, test.q)); got != test.want {
-			t.Errorf("%+v finds %q, want %q", test.q, got, test.want)
+			t.Errorf("Search(%+v) finds %q, want %q", test.q, got, test.want)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func testLanguages(t *testing.T, open Open) {
 		"เมืองหลวง": "6", "القاهرة": "7", "राजधानी": "8", "full width": "9", "2,500": "10", "il-6": "10", "nothing": "",
 	} {
 		if got, _, _ := strings.Cut(ids(search(t, e, searchindex.Query{Text: text, All: true})), " "); got != want {
-			t.Errorf("%q finds %q first, want %q", text, got, want)
+			t.Errorf("Search(%q) finds %q first, want %q", text, got, want)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func testStopWords(t *testing.T, open Open) {
 		{ID: "1", Text: "a band called the who played"}, {ID: "2", Text: "the keeper of the light"}, {ID: "3", Text: "ships at sea"},
 	}})
 	if got, want := ids(search(t, e, searchindex.Query{Text: "The Who", All: true})), "1 2"; got != want {
-		t.Errorf("The Who finds %q, want %q", got, want)
+		t.Errorf("Search(The Who) finds %q, want %q", got, want)
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "who is at the sea?", All: true})); !strings.HasPrefix(got, "3") {
 		t.Errorf("a query with stop words finds %q, want 3 first", got)
@@ -389,7 +389,7 @@ func testHeadings(t *testing.T, open Open) {
 	}})
 	for text, want := range map[string]string{"harbour": "1", "fog signal": "1", "wheel": "2", "mills twice": "2 1"} {
 		if got := ids(search(t, e, searchindex.Query{Text: text, All: true})); got != want {
-			t.Errorf("%q finds %q, want %q", text, got, want)
+			t.Errorf("Search(%q) finds %q, want %q", text, got, want)
 		}
 	}
 }
@@ -456,7 +456,7 @@ func testAlike(t *testing.T, open Open) {
 		got := strings.Fields(ids(search(t, e, searchindex.Query{Text: text, Granted: []string{"mine"}})))
 		slices.Sort(got)
 		if strings.Join(got, " ") != want {
-			t.Errorf("%q finds %q, want %q", text, got, want)
+			t.Errorf("Search(%q) finds %q, want %q", text, got, want)
 		}
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "harbuor", All: true})); got != "3" {

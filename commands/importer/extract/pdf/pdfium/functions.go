@@ -31,15 +31,15 @@ func (f *functions) ExportedFunction(name string) api.Function {
 func keepFunctions(instance pdf.Pdfium) (api.Module, error) {
 	implementation := reflect.Indirect(reflect.ValueOf(instance.GetImplementation()))
 	if implementation.Kind() != reflect.Struct {
-		return nil, errors.New("replace the module of go-pdfium: this version hides its implementation")
+		return nil, errors.New("cache the functions of PDFium: this version of go-pdfium does not expose its implementation")
 	}
 	field := implementation.FieldByName("Module")
 	if !field.IsValid() || !field.CanSet() {
-		return nil, errors.New("replace the module of go-pdfium: this version hides its module")
+		return nil, errors.New("cache the functions of PDFium: this version of go-pdfium does not expose its WebAssembly module")
 	}
 	module, ok := field.Interface().(api.Module)
 	if !ok {
-		return nil, errors.New("replace the module of go-pdfium: this version does not run on wazero")
+		return nil, errors.New("cache the functions of PDFium: this version of go-pdfium does not use wazero")
 	}
 	field.Set(reflect.ValueOf(&functions{module, map[string]api.Function{}}))
 	return module, nil
