@@ -141,8 +141,8 @@ func TestReleaseRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// Building all platforms takes minutes. A commit meanwhile must not be only in the last
-// archives.
+// Building for all platforms takes minutes. If a commit is made meanwhile, the release must
+// fail: otherwise some archives would contain the commit and others not.
 func TestReleaseOfASourceThatChangesFails(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) {

@@ -45,8 +45,8 @@ func newNames(log *events.Log) *names {
 	return n
 }
 
-// in calls each with the originals that the records name, and that the log up to a
-// position needs.
+// in calls each with those originals named in the records that the log up to a position
+// still needs.
 func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
 	for _, r := range records {
 		var err error

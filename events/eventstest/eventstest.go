@@ -111,7 +111,8 @@ func readStream(t *testing.T, d events.Driver, stream string, from int64) []even
 }
 
 // readAll returns all records after a position except those of the types in skip. It
-// reads batches of limit records, and checks the positions and through of each.
+// reads batches of limit records, and checks the positions of the records and the
+// position that ReadAll returns with each batch.
 func readAll(t *testing.T, d events.Driver, after events.Position, limit int, skip ...string) []events.Record {
 	t.Helper()
 	var all []events.Record

@@ -45,7 +45,8 @@ func (e *Refusal) Error() string {
 	return fmt.Sprintf("the server responds %d: %s", e.Status, e.detail)
 }
 
-// Unwrap makes the backoff wait for the time in Retry-After.
+// Unwrap returns a backoff.RetryAfterError if the reply had a Retry-After header, so that
+// backoff.Retry waits for that time.
 func (e *Refusal) Unwrap() error {
 	if e.after <= 0 {
 		return nil

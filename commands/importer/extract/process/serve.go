@@ -134,7 +134,7 @@ func decodeReport(b []byte) (r sandbox.Report, err error) {
 		}
 	}
 	if d.End() != nil {
-		return r, errors.New("decode its sandbox report: malformed")
+		return r, errors.New("decode its sandbox report: it is malformed")
 	}
 	return r, nil
 }

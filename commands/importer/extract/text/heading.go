@@ -140,8 +140,8 @@ func isCapitals(text string) bool {
 		!strings.ContainsAny(text[len(text)-1:], ".,;!?")
 }
 
-// underline returns the level of a heading of n bytes that a line underlines: 1 for "=", 2 for
-// "-", and 0 if the line is no underline.
+// underline returns the level of a heading of n bytes whose next line is line: 1 if that line
+// underlines it with "=", 2 with "-", and 0 if it is no underline.
 func underline(line []byte, n int) int {
 	if len(line) < 3 || len(line) < n/2 || len(line) > n+5 {
 		return 0

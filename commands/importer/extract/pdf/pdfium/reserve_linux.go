@@ -17,11 +17,11 @@ func (e *engine) reserve(limit int64) (untouched int64, err error) {
 	// The type is not exported, but its fields are.
 	instance := reflect.Indirect(reflect.ValueOf(e.memory))
 	if instance.Kind() != reflect.Struct {
-		return 0, errors.New("reserve memory for PDFium: this version of wazero hides its memory")
+		return 0, errors.New("reserve memory for PDFium: this version of wazero does not expose its memory")
 	}
 	buffer, capacity := instance.FieldByName("Buffer"), instance.FieldByName("Cap")
 	if !buffer.CanSet() || buffer.Type() != reflect.TypeFor[[]byte]() || !capacity.CanSet() || !capacity.CanUint() {
-		return 0, errors.New("reserve memory for PDFium: this version of wazero hides its memory")
+		return 0, errors.New("reserve memory for PDFium: this version of wazero does not expose its memory")
 	}
 	limit = limit / wasmPage * wasmPage
 	if limit <= int64(start) {
