@@ -194,7 +194,8 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 			return Job{}, err
 		}
 	}
-	// Look up documents after behind: if the job is done, they exist.
+	// Look up documents only after calling behind: if it reports no lagging read model, they
+	// can be found.
 	if err := q.lookUp(ctx, user, files); err != nil {
 		return Job{}, freshness.Wrap(err, "documents of job "+row.id)
 	}
