@@ -166,7 +166,7 @@ func (r *release) billOf(ctx context.Context, program string) ([]byte, error) {
 	}
 	metadata, ok := bill["metadata"].(map[string]any)
 	if !ok {
-		return nil, errors.New("the generator wrote no metadata")
+		return nil, errors.New("the bill of materials has no metadata")
 	}
 	metadata["timestamp"] = r.time.UTC().Format(time.RFC3339) // the generator writes the current time
 	delete(metadata, "tools")                                 // contains digests of the generator, which differ by machine

@@ -37,8 +37,9 @@ const (
 	parts = 8
 	// lifetime is how long a challenge is valid.
 	lifetime = 5 * time.Minute
-	// margin is how many bits easier than the current difficulty a challenge may be. The
-	// difficulty may have risen after the challenge was sent, since others were guessing too.
+	// margin is the number of zero bits by which a challenge may be below the current
+	// difficulty: the difficulty may have risen since the challenge was sent, because others
+	// were guessing too.
 	margin = 3
 	// maxProof bounds the proofs that Check accepts, in bytes.
 	maxProof = 1 << 10
@@ -48,7 +49,7 @@ const purpose = "challenge"
 
 // The errors of Check.
 var (
-	ErrInvalid = errors.New("the proof of work is wrong, for another name, or too easy")
+	ErrInvalid = errors.New("the proof of work is wrong, was made for another name, or is too easy")
 	ErrExpired = errors.New("the challenge of the proof of work has expired")
 )
 
