@@ -51,7 +51,7 @@ func (s *service) wantAccesses(who, query string, want ...string) {
 	}
 }
 
-// Denied requests, downloads and reads by administrators are recorded one time each.
+// Denied requests, downloads and reads by administrators are recorded exactly once.
 // Owners see those of their own documents, and users who were denied see none.
 func TestAccessesAreRecorded(t *testing.T) {
 	s := startStack(t, recorded(t, accesslog.Reads{}))

@@ -44,7 +44,8 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	}
 	accept, decline := func() func() { return invited("/accept") }, func() func() { return invited("/decline") }
 
-	// The names are routes, with what is special about a request after a "?".
+	// The keys are routes. If a route has several entries, the text after "?"
+	// distinguishes the requests.
 	writes := map[string]func() (write func()){
 		"POST /core/ingest": func() func() {
 			body, kind := form(func(w *multipart.Writer) { addFile(w, "virus.exe", "MZ") })
@@ -100,7 +101,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 		var types []string
 		switch {
 		case strings.HasPrefix(name, "POST /core/ingest"):
-			types = []string{"ImportRequested"} // the import itself goes on after the reply
+			types = []string{"ImportRequested"} // the import continues after the reply
 		case name == "PUT /vault/documents/{id}/content":
 			types = []string{"JobFinished"}
 		}

@@ -161,8 +161,8 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.err = err
 	if err == io.EOF {
-		// From now on net/http reads ahead to detect that the client disconnects. An
-		// expired deadline would look like that.
+		// From now on net/http reads ahead to detect that the client disconnects. It
+		// would take an expired deadline for a disconnect.
 		_ = b.out.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -180,7 +180,7 @@ func drain(w http.ResponseWriter, r *http.Request) {
 		if b.err != nil {
 			return
 		}
-		b.touched = time.Now().Add(timeout) // keeps the deadline below
+		b.touched = time.Now().Add(timeout) // so that Read does not extend the deadline set below
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 	_, _ = io.CopyN(io.Discard, r.Body, limit)

@@ -63,8 +63,8 @@ func (s *Server) original(c *call, d vault.Document) (any, error) {
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
-		// An event names it, so a missing original is a fault of the service, which
-		// operators can repair.
+		// An event refers to the original, so a missing one is a fault of the service,
+		// which operators can repair.
 		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
 	return serveContent(c, d, d.SHA256, o, o), nil

@@ -213,8 +213,8 @@ func TestIngestFaults(t *testing.T) {
 	}
 }
 
-// An upload to a folder in the inbox that is not the user's own is refused with the path of
-// the user's.
+// An upload to the inbox itself or to another user's folder in it is refused. The error
+// names the user's own folder.
 func TestIngestNamesOwnInbox(t *testing.T) {
 	s := start(t, nil)
 	for _, folder := range []string{"Inbox", "Inbox/foo"} {

@@ -43,15 +43,16 @@ func (r row) status(route string, role int) int {
 	return r.want[0]
 }
 
-// changes reports whether a route changes anything: all but GET and the listed ones do.
+// changes reports whether a route changes anything: all do except GET and the routes
+// listed here.
 func changes(route string) bool {
 	method, path, _ := strings.Cut(route, " ")
 	return method != "GET" && !slices.Contains([]string{"/core/search", "/core/ask", "/vault/documents/batch"}, path)
 }
 
 // row is the request to a route and the status for each role. path and body may contain
-// {folder}, {name}, {document}, {job} and {role}. Each write that succeeds uses up a thing
-// of its own. All other requests use the first thing, which they must not change.
+// {folder}, {name}, {document}, {job} and {role}. Each write that succeeds uses a
+// different thing. All other requests use the first thing, which they must not change.
 type row struct {
 	path, body, match string
 	want              []int // by role

@@ -35,7 +35,7 @@ type progressEvent struct {
 const stalled = "stream_stalled"
 
 // progress streams the job's events until the job ends, the client disconnects, or
-// nothing happens for Stall. The job goes on in any case.
+// nothing happens for Stall. The job continues in any case.
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {

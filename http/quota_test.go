@@ -242,7 +242,7 @@ func TestTextBeyondQuota(t *testing.T) {
 	}
 }
 
-// Uploading and deleting by turns stores no more than the limit.
+// Alternately uploading and deleting never stores more than the limit.
 func TestDeletedUploadsCount(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 50_000}, quota.Limits{})
 	rounds := 0

@@ -82,7 +82,7 @@ func versionIn(etag string) string {
 }
 
 // Concurrent imports of the same bytes into a new path create one document, and each folder
-// one time.
+// exactly once.
 func TestConcurrentImportsIntoNewFolder(t *testing.T) {
 	const imports = 8
 	s := startStack(t)

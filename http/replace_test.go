@@ -291,7 +291,8 @@ func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	}
 }
 
-// orders writes an upload of one file with file_metadata first or last.
+// orders returns a function that writes an upload of one file. If first, file_metadata
+// comes before the file, else after it.
 func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
 	return func(w *multipart.Writer) {
 		if first {

@@ -29,7 +29,8 @@ import (
 )
 
 // Server serves the core and the vault. Its fields are set before Handler or Serve is
-// called and not changed after. If a field names a default, its zero value means that.
+// called and not changed after. If the comment of a field names a default, the zero
+// value selects it.
 type Server struct {
 	// Verify returns the user of a bearer token and when it expires. Its errors
 	// are of kind fault.Unauthenticated or fault.Unavailable.
@@ -83,7 +84,7 @@ type Server struct {
 	// Reads charges users for the time of searches, questions and listings. If it is
 	// nil, nothing is charged.
 	Reads *ratelimit.Limiter
-	// Brake delays replies to users who go on sending requests that are refused. May be
+	// Brake delays replies to users who keep sending requests that are refused. May be
 	// nil.
 	Brake   *ratelimit.Brake
 	Origins []string // of web pages that may send requests, such as "https://app.example"; "*" means all
@@ -95,7 +96,7 @@ type Server struct {
 	Await     time.Duration // the reply to a write is 202 if the read models take longer; default 5 s
 	Revise    time.Duration // the reply to new content is 202 if its import takes longer; default 30 s
 	Silence   time.Duration // a connection is closed after this time without a byte sent or received; default 60 s
-	Linger    time.Duration // a stopping server serves on for this time, not ready, so that load balancers notice; default 0
+	Linger    time.Duration // a stopping server reports not ready, but still serves for this time, so that load balancers notice; default 0
 	Drain     time.Duration // a stopping server then waits this long for requests in flight; default 30 s
 
 	Logger *slog.Logger // slog.Default if nil
@@ -161,7 +162,7 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
-// Serve serves requests from l until ctx ends. Then it goes on for s.Linger, but reports
+// Serve serves requests from l until ctx ends. Then it continues for s.Linger, but reports
 // that it is not ready and closes each connection after its reply. After that it accepts
 // no new requests, ends progress streams, waits up to s.Drain for other requests, closes
 // the remaining connections, and returns nil. It always closes l. The core, the vault, the
@@ -206,7 +207,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// linger lets the server go on for Linger, but not ready.
+// linger keeps the server serving for Linger, while it reports that it is not ready.
 func (s *Server) linger(failed <-chan error) error {
 	if s.Linger <= 0 {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"annals/queries"
 )
 
-// A failed probe is logged at debug while read models catch up, and otherwise as an error.
+// A failed probe is logged at level debug while read models catch up, and otherwise as an
+// error.
 func TestFailedProbesAreLogged(t *testing.T) {
 	for level, cause := range map[slog.Level]error{
 		slog.LevelDebug: fault.Errorf(fault.Unavailable, "the read model vault is at position 3 of 9"),

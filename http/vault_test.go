@@ -85,8 +85,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// The pages of a listing have each folder one time, even if the last folder of a page is
-// deleted before the next page is read.
+// The pages of a listing have each folder exactly once, even if the last folder of a
+// page is deleted before the next page is read.
 func TestFolderPages(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://files.example/core"), mustURL(t, "https://files.example/vault")

@@ -69,8 +69,8 @@ func (b *browser) open(ctx context.Context, address string) (redirected *url.URL
 	return nil, fmt.Errorf("%s redirects nowhere: %s", address, r.URL)
 }
 
-// maySendTo returns an error if browsers would not follow a form's redirect: the page's
-// policy applies to redirects too.
+// maySendTo returns an error if browsers would block the redirect to u after a form:
+// the policy of the form's page applies to redirects too.
 func maySendTo(policy string, u *url.URL) error {
 	for directive := range strings.SplitSeq(policy, ";") {
 		sources := strings.Fields(directive)

@@ -98,7 +98,7 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 	return proxy.URL + "/mcp"
 }
 
-// runStamp is the time of a run at the end of its folder's name.
+// runStamp matches the time of a run at the end of the name of its results folder.
 var runStamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 // outcomes reads the results of the suite: for each scenario, the failed checks and why

@@ -66,7 +66,7 @@ func (a *agentTest) testWrongSteps(t *testing.T) {
 	t.Run("tools", func(t *testing.T) { c.on(t).testWrongTokens(other.on(t)) })
 }
 
-// on returns c with another test.
+// on returns a copy of c that reports failures to t.
 func (c *plainClient) on(t *testing.T) *plainClient {
 	d := *c
 	d.T = t

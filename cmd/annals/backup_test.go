@@ -18,8 +18,8 @@ import (
 )
 
 // TestBackupAndRestore makes backups while files are being imported, and kills some of
-// them. A backup from the middle can be served, and its jobs end; the last backup gives
-// the same replies as its source.
+// them. A server on a backup made during the imports completes their jobs. A server on
+// the last backup gives the same replies as the source.
 func TestBackupAndRestore(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))

@@ -13,8 +13,8 @@ import (
 // costlyKinds is the number of kinds of small files that are expensive to import.
 const costlyKinds = 18
 
-// costlyFile returns a file of such a kind. Each has different bytes, because the
-// server recognises duplicates.
+// costlyFile returns a file of one of these kinds. Each file has different bytes,
+// because the server recognises duplicates.
 func costlyFile(kind int, random *rand.Rand) upload {
 	salt := fmt.Sprint(random.Uint64())
 	markdown := func(head, text string) upload {

@@ -27,9 +27,9 @@ const (
 // history is a generated log that resembles the logs of real imports. It is made from a
 // seed: concurrent jobs of 100 files, each file accepted, read into five sections on
 // average of 150 words, filed and ended. Of a thousand events 610 are sections, 125
-// accept files, 120 file documents, and 120 end files. One file in ten takes long
-// enough to append its steps, and one in a hundred fails. Later one document in twenty
-// is renamed, tagged, moved or revised.
+// accept files, 120 file documents, and 120 end files. The import of one file in ten
+// takes so long that its steps are recorded, and one file in a hundred fails. Later one
+// document in twenty is renamed, tagged, moved or revised.
 type history struct {
 	log     *events.Log
 	jobs    int
@@ -89,7 +89,7 @@ func writeHistory(ctx context.Context, dataDir string, n int) (err error) {
 	return g.Wait()
 }
 
-// writeFolders creates all folders, in top-level folders of a hundred.
+// writeFolders creates all folders, a hundred in each top-level folder.
 func (h *history) writeFolders(ctx context.Context) error {
 	var top uuid.UUID
 	expected := events.NoStream

@@ -45,10 +45,10 @@ func BenchmarkThreeNodesCorpora(b *testing.B) {
 // compareNodes compares the CPU time per file of one node and of three nodes that share
 // a log at a loopback EventStoreDB and read models in PostgreSQL. warm prepares the
 // nodes and returns the measured function, which imports files and returns their
-// number. In one wiring the nodes share a search index: at the Meilisearch in
+// number. In one setup the nodes share a search index: at the Meilisearch in
 // ANNALS_TEST_MEILISEARCH, or else at a small server in the process of the benchmark,
-// whose CPU time does not count. In the other wiring each node indexes all passages
-// with bleve, so that CPU time is spent three times.
+// whose CPU time does not count. In the other setup each node indexes all passages with
+// bleve, so that CPU time is spent three times.
 func compareNodes(b *testing.B, warm func(b *testing.B, s *nodes) (measured func() (files int))) {
 	for _, index := range []string{"shared", "bleve"} {
 		var perFile []float64 // with one node and with three

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkPipeline imports PDFs until search finds them. The baseline, in turns with
-// it, reads the same files with one process of pdftotext per CPU.
+// BenchmarkPipeline imports PDFs until search finds them. The baseline, which
+// alternates with the imports, reads the same files with one process of pdftotext per
+// CPU.
 func BenchmarkPipeline(b *testing.B) {
 	originals, _ := filepath.Glob(filepath.Join(benchCorpora(b), "pdf", "ordinary", "*.pdf"))
 	if _, err := exec.LookPath("pdftotext"); err != nil {
@@ -39,8 +40,8 @@ func BenchmarkPipeline(b *testing.B) {
 	b.ReportMetric(float64(files)/theirs.wall.Seconds(), "pdftotext-files/s")
 }
 
-// copies copies files with a different end of each, so that the server does not
-// recognise duplicates.
+// copies copies files and appends mark to each, so that the server does not recognise
+// the copies as duplicates.
 func copies(b *testing.B, paths []string, mark string) (dir string) {
 	dir = b.TempDir()
 	for _, path := range paths {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// chromium is a real browser that tests control over a pipe with its DevTools protocol.
+// chromium is a real browser. Tests control it through a pipe with the DevTools
+// protocol.
 type chromium struct {
 	testing.TB
 	in      io.Writer

@@ -82,7 +82,8 @@ func compacted(t *testing.T, data string, args ...string) string {
 }
 
 // TestCompact checks that compact removes texts of failed imports and changes nothing
-// else, with backups and copies that have the texts.
+// else, and that backups and copies made before, which still have the texts, can be
+// continued.
 func TestCompact(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
@@ -239,8 +240,8 @@ func (s *spoiled) ReadAll(ctx context.Context, after events.Position, limit int,
 	return records, through, err
 }
 
-// eventStoreDBWithText returns a log at EventStoreDB and its URL. It has texts of
-// failed imports, and is stored in kept.
+// eventStoreDBWithText starts an EventStoreDB on the driver kept. It returns a log
+// there, which contains texts of failed imports, and the log's URL.
 func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *events.Log) {
 	t.Helper()
 	url = esdbtest.Start(t, kept).URL() + "&prefix=annals-"

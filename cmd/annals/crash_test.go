@@ -108,7 +108,7 @@ func crashRounds(t *testing.T) int {
 	return rounds
 }
 
-// start starts the server, after the first time at the same address.
+// start starts the server, always at the address of the first start.
 func (c *crashTest) start() {
 	c.Helper()
 	if err := c.tryStart(); err != nil {

@@ -49,9 +49,9 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// On a full disk read models cannot apply new events. Their content can still be read,
-// unless an access was withdrawn. When there is space, everything continues
-// automatically.
+// On a full disk read models cannot apply new events. They can still be read until
+// somebody's access is withdrawn: a search would not respect the withdrawal yet. When
+// there is space again, everything continues automatically.
 func TestReadsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, models := t.TempDir(), smallDisk(t)

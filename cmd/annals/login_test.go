@@ -248,8 +248,8 @@ func (s *signInSite) testRenewal() {
 	}
 }
 
-// testOwnIssuer lets another server trust the issuer of the site. Only its ID tokens
-// have the program as audience.
+// testOwnIssuer signs in to a second server that trusts the issuer of the first. The
+// second server accepts only the issuer's ID tokens, whose audience is the program.
 func (s *signInSite) testOwnIssuer() {
 	issuer := s
 	s = newSignInSite(s.T, "--issuer", "url="+issuer.base+"/signin,alias=corp,audience=annals-cli")

@@ -177,9 +177,9 @@ func (s series) check(t *testing.T, where, expr string) {
 	}
 }
 
-// some reports whether any series can match a label filter. Values that a healthy
-// service does not have, such as a status 5xx, look like impossible ones, so only
-// filters with alternatives of words are checked.
+// some reports whether any series can match a label filter. A healthy service never has
+// some values, such as a status 5xx, and these cannot be distinguished from misspelled
+// values. Only filters that list alternative words are therefore checked.
 func (s series) some(name string, f metricsql.LabelFilter) bool {
 	values := s[name][f.Label]
 	if f.Label == "job" || f.IsNegative || values == nil || f.Label == "status" {

@@ -83,7 +83,8 @@ func (k *keepers) wantKept() {
 	}
 }
 
-// judged is a store that calls first before a sweep checks the date of an original.
+// judged is a store that calls the function first when a sweep is about to check the
+// date of an original.
 type judged struct {
 	originals.Store
 	first func()

@@ -36,7 +36,7 @@ func readmeBlocks(t *testing.T, language string) (blocks []string) {
 // gate forwards requests to a server, and returns 503 until there is one.
 type gate struct {
 	server  atomic.Pointer[httputil.ReverseProxy]
-	knocked chan struct{} // gets a value at the first request that came before the server
+	knocked chan struct{} // receives a value when a request arrives before there is a server
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,9 +51,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// The command blocks of README are run unchanged in one shell, which starts before the
-// server, like a second terminal while the first one still compiles. Only the address
-// differs, and go runs the compiled test binary.
+// The command blocks of README run in one shell. It starts before the server, like a
+// second terminal while the first one still compiles. The commands are unchanged,
+// except that the address differs and go runs the compiled test binary.
 func TestReadmeCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("README's blocks call curl, which is not installed")

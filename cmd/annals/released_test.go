@@ -134,7 +134,7 @@ func wantReleasedReplies(t *testing.T, dir string, calls []releasedCall) {
 
 // comparable reduces a reply to what every version has to return: scores, order and
 // confidence may change with the ranking. In the audit trail it replaces the sentence about
-// the end of a job by that of the recorded versions.
+// the end of a job with the one in the recorded replies.
 func comparable(path string, reply []byte) any {
 	reply = bytes.ReplaceAll(reply, []byte("finished an upload: "), []byte("had an upload worked off: "))
 	var value map[string]any

@@ -38,7 +38,7 @@ type Intake struct {
 }
 
 // Add streams one file to the store. A file that cannot be imported is marked as refused
-// and not read to its end. Errors of content are wrapped.
+// and not read to its end. An error from reading content is wrapped.
 func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error {
 	var f commands.Upload
 	f.Name, f.Refused = fileName(name)
@@ -100,11 +100,11 @@ func (in *Intake) reserve(files int64) error {
 	return nil
 }
 
-// AcceptTimeout bounds accepting an upload.
+// AcceptTimeout is the maximum time for accepting an upload.
 const AcceptTimeout = time.Minute
 
-// Accept starts a job for the files. It goes on if ctx ends meanwhile, because all files
-// were received.
+// Accept starts a job for the files. It continues if ctx ends meanwhile, because all
+// files were received.
 func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (commands.Started, error) {
 	if err := ctx.Err(); err != nil {
 		return commands.Started{}, err

@@ -129,7 +129,7 @@ func (u *Upload) read() error {
 // reports that it has no files, as FastAPI does. A body that is cut off later is an error.
 func (u *Upload) endsEarly(err error) bool {
 	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
-	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part, or nothing at all
+	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part has begun, or the body is empty
 	return atEnd && begun && len(u.Files)+u.texts == 0 && !u.given
 }
 
@@ -175,7 +175,7 @@ func (u *Upload) part(p *multipart.Part) error {
 	default:
 		u.inFiles.Unknown(strings.ToValidUTF8(field, "\uFFFD"), nil, []string{"files", "file_metadata"}, []any{"body"})
 	}
-	return nil // the next part skips it
+	return nil // reading the next part skips the content
 }
 
 // text adds the error for a field "files" without a file name.
@@ -201,7 +201,7 @@ func (u *Upload) file(name string, p *multipart.Part) error {
 		return err
 	}
 	if u.refused() {
-		// It is counted; the next part skips it.
+		// The file is counted. Reading the next part skips its content.
 		u.Files = append(u.Files, commands.Upload{})
 		return nil
 	}

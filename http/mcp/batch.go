@@ -18,8 +18,8 @@ import (
 // until the last is complete.
 const maxBatch = 50
 
-// batch is locked by each call of a request, because the oldest versions of the protocol
-// allow several. They are handled one at a time, which bounds the cost of a request.
+// batch is a lock that each call of a request holds: the oldest versions of the protocol
+// allow several calls. They are handled one at a time to bound the cost of a request.
 type batch struct{ sync.Mutex }
 
 // errBatch is returned for every refused batch.

@@ -36,8 +36,8 @@ type deleted struct {
 	Error      string `json:"error,omitempty" jsonschema:"why it was not deleted"`
 }
 
-// deleteDocuments deletes one document after the other. It returns when the read models
-// have applied that, or after Await.
+// deleteDocuments deletes one document after another. It returns when the read models
+// have applied the deletions, or after Await.
 func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error) {
 	var last events.Position
 	seen := make(map[string]bool)

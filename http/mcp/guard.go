@@ -61,7 +61,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch session := r.Header.Get(sessionHeader); {
 	case session != "" && !ownSession(session, user):
-		// The protocol's reply, after which clients start a new session.
+		// The protocol prescribes this reply, after which clients start a new session.
 		refuse(w, http.StatusNotFound, "you have no such session: start a new one with initialize")
 		return
 	case session == "" && r.Method == http.MethodPost && r.Header.Get(versionHeader) < sessionless:

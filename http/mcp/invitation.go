@@ -87,7 +87,7 @@ func (h *Handler) declineInvitation(c call, in answerIn) (answerOut, error) {
 }
 
 // answerInvitation accepts or declines an invitation. It returns when the read models have
-// applied that, or after Await.
+// applied the answer, or after Await.
 func (h *Handler) answerInvitation(c call, in answerIn, status string, do func(uuid.UUID) (events.Position, error)) (answerOut, error) {
 	out := answerOut{in.FolderID, status}
 	id, err := uuid.Parse(in.FolderID)

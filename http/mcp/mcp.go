@@ -67,7 +67,8 @@ type Commands interface {
 	DeclineInvitation(ctx context.Context, user events.User, correlation string, c foldertree.DeclineInvitation) (events.Position, error)
 }
 
-// Options configure the tools. If a field names a default, its zero value means that.
+// Options configure the tools. If the comment of a field names a default, the zero
+// value selects it.
 type Options struct {
 	// Verify returns the user of a bearer token and when it expires. Its errors
 	// are of kind fault.Unauthenticated or fault.Unavailable.
@@ -103,7 +104,7 @@ type Options struct {
 	// Reads charges users for the time of tools that only read. It is shared with the
 	// routes and may be nil.
 	Reads *ratelimit.Limiter
-	// Brake delays replies to users who go on sending calls that are refused. It is shared
+	// Brake delays replies to users who keep sending calls that are refused. It is shared
 	// with the routes and may be nil.
 	Brake   *ratelimit.Brake
 	Await   time.Duration // how long to wait until a write can be read: 5 s

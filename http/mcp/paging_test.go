@@ -100,7 +100,7 @@ func (s *service) refusedJob(files int) string {
 	return started.Job.String()
 }
 
-// The pages of a listing or resource contain each entry one time, in order.
+// The pages of a listing or resource contain each entry exactly once, in order.
 func TestListingPages(t *testing.T) {
 	const many = 110
 	s := prepare(t)

@@ -64,7 +64,8 @@ func TestHiddenNamesAreNotShown(t *testing.T) {
 	if err != nil || !slices.Equal(completed.Completion.Values, []string{"Notes", "Notes/Sub"}) {
 		t.Errorf("completions %+v, %v", completed, err)
 	}
-	// A file that is imported to a path as it is shown is filed and reported there.
+	// A file that is imported to a path as the user sees it is filed there, and
+	// reported under the same path.
 	path := filepath.Join(root, "d.md")
 	if err := os.WriteFile(path, []byte("# D\n\nA new one.\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, I
 }
 
 // metered calls a tool and charges the caller for its time. length is the length of its
-// arguments. Replies to callers who go on after refusals are delayed.
+// arguments. Replies to callers who keep sending refused calls are delayed.
 func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, error)) (out Out, err error) {
 	defer func() {
 		if err != nil {

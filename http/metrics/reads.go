@@ -17,8 +17,8 @@ type Reads interface {
 	Backlog(ctx context.Context) (queries.Backlog, error)
 }
 
-// Follow adds the state of the read side and the free space of disks to every scrape. It
-// may be called one time only.
+// Follow adds the state of the read side and the free space of disks to every scrape. A
+// second call is not allowed.
 func (m *Metrics) Follow(reads Reads, disks disk.Folders) {
 	m.registry.MustRegister(state{reads, disks})
 }

@@ -13,8 +13,8 @@ import (
 	"annals/events/fault"
 )
 
-// Each service words an error as the framework does that its clients know, and neither
-// sends the details of an internal error.
+// Each service words errors like the framework whose clients it serves. Neither sends
+// the details of an internal error.
 func TestFail(t *testing.T) {
 	secret := errors.New("disk /dev/secret failed")
 	for _, c := range []struct {

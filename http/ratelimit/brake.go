@@ -19,9 +19,9 @@ const (
 	maxDelayed = 64
 )
 
-// Brake delays replies to clients that go on sending requests that are refused: one
-// refusal is cheap, but thousands per second are not. The zero value is ready for use, and
-// a nil Brake delays nothing. It is safe for use by several goroutines.
+// Brake delays replies to clients that keep sending requests that are refused: one refusal
+// is cheap, but thousands per second are not. The zero value is ready for use, and a nil
+// Brake delays nothing. It is safe for use by several goroutines.
 type Brake struct {
 	mu    sync.Mutex
 	users map[events.Principal]*offender

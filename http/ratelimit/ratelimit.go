@@ -215,8 +215,8 @@ func (l *Limiter) refuse(kind string) {
 	}
 }
 
-// Keep makes the user's next read wait for End, because this read goes on while its reply
-// is written. Otherwise the next read may begin with the first byte of the reply.
+// Keep makes the user's next read wait for End, because this read continues while its
+// reply is written. Otherwise the next read may begin with the first byte of the reply.
 func (r *Read) Keep() {
 	if r != nil {
 		r.keep = true

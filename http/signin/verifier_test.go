@@ -233,7 +233,8 @@ func TestAccountChangesApplyImmediately(t *testing.T) {
 		t.Errorf("Verify after Enable: %v", err)
 	}
 
-	// A second key signs; deleting the first invalidates its tokens.
+	// After a second key was added, it signs. Deleting the first key invalidates the
+	// tokens of the first.
 	first, err := other.SigningKey(ctx)
 	if err != nil {
 		t.Fatal(err)

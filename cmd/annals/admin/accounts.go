@@ -87,7 +87,7 @@ func (s Accounts) Issue(ctx context.Context, f func(context.Context, *signin.Iss
 	})
 }
 
-// ExplainUnknown adds a hint how to list the users if err is a NotFound.
+// ExplainUnknown adds a hint on how to list the users if err is a NotFound.
 func ExplainUnknown(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Errorf(fault.NotFound, "%w; \"annals user list\" shows all users", err)

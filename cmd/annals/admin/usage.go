@@ -18,8 +18,8 @@ import (
 	"annals/queries"
 )
 
-// ChangeLimits sets the limits in set, by kind, for a user, resets the kinds in reset to
-// the general limits, and prints the limits that the user has then.
+// ChangeLimits changes the limits of a user and prints the result: it sets the limits in
+// set, keyed by kind, and resets the kinds in reset to the general limits.
 func ChangeLimits(ctx context.Context, store *accounts.Store, name string, set map[string]int64, reset []string, out io.Writer) error {
 	account, err := store.Get(ctx, name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// noted writes the state file of an earlier import. Existing files count as unchanged
-// since that import.
+// noted writes a state file as if an earlier import had the outcomes. The files that
+// exist count as unchanged since that import.
 func (f *importer) noted(t *testing.T, outcomes ...outcome) {
 	t.Helper()
 	for _, o := range outcomes {

@@ -10,7 +10,7 @@ import (
 	"annals/events/memory"
 )
 
-// Otherwise the copy would copy its own events without end.
+// Otherwise the copy would copy its own events endlessly.
 func TestCopyRejectsPrefixWithinSource(t *testing.T) {
 	url := esdbtest.Start(t, memory.New()).URL()
 	c := maintain.Copy{From: url, To: url + "&prefix=new-", Out: io.Discard, Messages: io.Discard}

@@ -75,9 +75,9 @@ type service struct {
 	closers   []func() error
 }
 
-// The time for which a node may use a gate after passing it, without asking again. It is
-// longer than one guarded operation usually takes, but short enough for deleting a folder
-// or sweeping originals to wait for it. All versions must use the same values.
+// How long a pass through a gate is valid. It is longer than one guarded operation
+// usually takes, but short enough that deleting a folder or sweeping originals can wait
+// until it ends. All versions must use the same values.
 const (
 	FilingGateOpen    = 100 * time.Millisecond // guards an append
 	OriginalsGateOpen = 500 * time.Millisecond // guards writing an object
@@ -251,7 +251,8 @@ func (s *service) openImporter(ctx context.Context) error {
 		Workers:   s.config.Workers, FileTimeout: s.config.FileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 		Ended: func(o importer.Outcome) { s.metrics.FileEnded(string(o)) }, Died: s.metrics.ReaderDied,
 	}
-	// Claim more files than are read at the same time, because some of them wait for disks.
+	// Claim more files than are read concurrently, because some of the claimed files wait
+	// for a disk.
 	s.queue = &importqueue.Queue{
 		Work: s.models.Runner("work"), Control: s.control, Holder: s.node,
 		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,

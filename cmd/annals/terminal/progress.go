@@ -83,8 +83,9 @@ func (p *Progress) Begin(operation string, done, total int64) {
 	}
 }
 
-// Set sets how many units are done, of how many. A smaller number than before is ignored:
-// if an operation repeats units, the progress stands still meanwhile.
+// Set sets the number of units that are done and the total number. If done is smaller
+// than before, it is ignored: while an operation repeats units, the progress does not
+// move.
 func (p *Progress) Set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +159,7 @@ func (p *Progress) print(line string) {
 	fmt.Fprintln(p.out, Printable(line))
 }
 
-// Waiting prints like Print what the operation is waiting for, but only once in ten
+// Waiting prints what the operation is waiting for, like Print, but at most every ten
 // seconds, because many goroutines may wait for the same thing.
 func (p *Progress) Waiting(line string) {
 	p.mu.Lock()

@@ -19,8 +19,8 @@ const lookup = `
 		$3 = '' OR EXISTS (SELECT 1 FROM grants WHERE id = $3) OR EXISTS (SELECT 1 FROM tokens WHERE id = $3 AND "user" = $1 AND expires > $4)
 	FROM users WHERE name = $1 AND NOT deleted`
 
-// Bearer looks up the user of a token with its key and grant. found is false if there is no
-// such user.
+// Bearer looks up the user, the signing key and the grant that a token names. found is
+// false if there is no such user.
 func (a *Store) Bearer(ctx context.Context, name, keyID, grant string, now time.Time) (s Bearer, found bool, err error) {
 	var groups []byte
 	s.Name = name

@@ -136,9 +136,9 @@ func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64
 // ErrLastFactor means that the last factor of a user cannot be removed because one is required.
 var ErrLastFactor = errors.New("a second factor is required, and this is the last one")
 
-// DisableCodes switches off one-time codes. If no factor is left then, it also deletes the
-// recovery codes. The error is ErrLastFactor if no factor would be left although one is
-// required: of all users, as the argument says, or of this user.
+// DisableCodes switches off one-time codes. If the user has no other factor, it also
+// deletes the recovery codes. But if a factor is required, of all users (the argument is
+// true) or of this user, it changes nothing and returns ErrLastFactor.
 func (a *Store) DisableCodes(ctx context.Context, user string, required bool) error {
 	err := a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
@@ -150,9 +150,9 @@ func (a *Store) DisableCodes(ctx context.Context, user string, required bool) er
 	return nil
 }
 
-// removeFactor calls remove in a transaction. If no factor is left then, it deletes the recovery
-// codes, or returns ErrLastFactor if a factor is required. Concurrent calls for a user run one
-// after the other.
+// removeFactor calls remove in a transaction. If no factor is left afterwards, it deletes the
+// recovery codes, or, if a factor is required, rolls back and returns ErrLastFactor. Concurrent
+// calls for a user run one after the other.
 func (a *Store) removeFactor(ctx context.Context, user string, required bool, remove func(context.Context, *sqldb.Tx) error) error {
 	return a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		// The update locks the row until the end of the transaction, so that RequireFactor

@@ -25,8 +25,8 @@ const (
 func NormalName(name string) string { return strings.TrimSpace(norm.NFC.String(name)) }
 
 // CleanName returns name in its normal form, or an error that says which rule it breaks. what
-// says in errors what kind of name it is, such as "user name". Slashes and colons are reserved
-// for principals, "." and ".." cannot name a folder, and hidden characters would make two names
+// is the kind of name in errors, such as "user name". Slashes and colons are reserved for
+// principals, "." and ".." cannot name a folder, and hidden characters would make two names
 // look alike.
 func CleanName(what, name string) (string, error) {
 	if len(name) > 4*MaxNameBytes || !utf8.ValidString(name) {

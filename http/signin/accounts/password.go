@@ -123,7 +123,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 }
 
 // checkPassword reports whether a password matches a hash. If hash is "", as for an unknown
-// user, it computes a hash all the same, so that it takes as long, and reports false.
+// user, it also computes a hash, so that it takes equally long, and reports false.
 func checkPassword(ctx context.Context, caller queue.Caller, hash, password string) (bool, error) {
 	c, salt, want := PasswordCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""

@@ -7,9 +7,9 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// browserCookie marks a browser in which a user has signed in, even after signing out. It grants
-// no rights. It only exempts the user from the limits on password attempts from unknown
-// browsers.
+// browserCookie returns the cookie, without its value, that marks a browser in which a user has
+// signed in, even after signing out. It grants no rights. It only exempts the user from the
+// limits on password attempts from unknown browsers.
 func (p *Provider) browserCookie() http.Cookie {
 	c := p.cookie
 	c.Name += "browser"

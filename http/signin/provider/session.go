@@ -14,9 +14,9 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// commonCookie returns a cookie with the attributes that all cookies of an issuer share, and with
-// the prefix of their names. If the issuer has a host of its own and https, that is __Host-,
-// which prevents other hosts from setting the cookies.
+// commonCookie returns a cookie with the attributes that all cookies of an issuer share. Its name
+// is the prefix of their names. If the issuer's URL is https without a path, the prefix begins
+// with __Host-, which prevents other hosts from setting the cookies.
 func commonCookie(issuer *url.URL) http.Cookie {
 	c := http.Cookie{
 		Name: "annals_", Path: strings.TrimSuffix(issuer.EscapedPath(), "/"),

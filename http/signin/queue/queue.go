@@ -104,8 +104,9 @@ func (q *Queue) Enter(ctx context.Context, caller Caller) (leave func(), err err
 }
 
 // makeRoom makes room for a newcomer in a full class: it rejects the last caller of the key
-// with the largest number of waiting callers. It does nothing and reports false if the
-// newcomer's key would then have as many.
+// with the largest number of waiting callers. It reports false, without rejecting anyone,
+// if the newcomer's key would then have at least as many waiting callers as every other
+// key.
 func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	largest := ""
 	for key, waiting := range c.byKey {

@@ -55,7 +55,8 @@ func TestPlan(t *testing.T) {
 	unreadable := mirror.File{Path: "a", Hash: func(context.Context) (string, error) { return "", errors.New("unreadable") }}
 	inFlight := file("a", "1")
 	inFlight.InFlight = true
-	// noted returns a file whose record is the document x with the content then.
+	// noted returns a file whose record says that its document was x, with the content
+	// then.
 	noted := func(at, content, then string) mirror.File {
 		f := file(at, content)
 		f.Noted, f.Same = mirror.Noted{Document: "x", SHA256: then, Version: 3, Made: true}, content == then

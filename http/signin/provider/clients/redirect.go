@@ -125,8 +125,8 @@ func RedirectHost(text string) string {
 	return "a program on this device (" + u.Scheme + ")"
 }
 
-// FormTarget returns the source expression with which a Content-Security-Policy allows forms to
-// redirect to a redirect address.
+// FormTarget returns the source expression for form-action in a Content-Security-Policy that
+// allows a form to redirect to the address.
 func FormTarget(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
