@@ -20,8 +20,8 @@ import (
 	"annals/projections/searchindex/searchindextest"
 )
 
-// Too many open files are a transient fault, after which a rebuilt generation is not
-// rebuilt again.
+// Running out of file descriptors is a transient fault: the rebuilt generation is kept
+// and activated later.
 func TestRebuiltGenerationKeptOnTransientFault(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	_, last := projectionstest.ImportDocuments(t, log, 5)
@@ -63,7 +63,7 @@ func TestRebuiltGenerationKeptOnTransientFault(t *testing.T) {
 		}
 		select {
 		case <-moved:
-		case <-time.After(10 * time.Millisecond): // giving up a generation wakes nobody
+		case <-time.After(10 * time.Millisecond): // no notification that it was given up
 		}
 	}
 }
@@ -106,7 +106,8 @@ func TestRebuiltGenerationKeptOnTruncatedLog(t *testing.T) {
 	closeRunner(t, r)
 }
 
-// A program of another version gives up the generation that is ready for this one.
+// A rebuild by a program of another version gives up a generation that this program has
+// made ready.
 func TestGivenUpGenerationIsNotActivated(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	_, last := projectionstest.ImportDocuments(t, log, 5)
@@ -134,8 +135,8 @@ func TestGivenUpGenerationIsNotActivated(t *testing.T) {
 	if _, err := other.Begin(t.Context(), projectionstest.NewerVault{}); err != nil {
 		t.Fatal(err)
 	}
-	// The error depends on the home: in a folder the activation conflicts, in a database
-	// the tables have been removed.
+	// The error depends on the kind of home: in a tables.Folder the activation conflicts,
+	// in a tables.Database the tables have been removed.
 	err = r.Replace(t.Context(), g, func() error { return o.Control.Activate(t.Context(), found[0]) })
 	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Unavailable) || r.Generation() != 1 {
 		t.Errorf("generation %d is active after %v, want 1 after an error of kind conflict or unavailable", r.Generation(), err)
@@ -162,8 +163,8 @@ func stateOf(t *testing.T, o generation.Options, name string) (projections.State
 	return projections.StateOf(t.Context(), o, name, head)
 }
 
-// If the active search index is lost while a node writes to it, nodes switch to a rebuilt
-// one, although no node can lead the lost one.
+// If the active search index is lost while a node writes to it, all nodes switch to a
+// rebuilt generation, although no node can lead the one that lost its index.
 func TestLostIndexIsRebuiltOnAllNodes(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)

@@ -181,7 +181,7 @@ func TestCorruptModelRebuiltWhileServing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The first pages stay: without them the file would not open.
+			// Leave the first pages intact: without them the file would not open.
 			path := filepath.Join(dir, "vault-1.db")
 			info, err := os.Stat(path)
 			if err != nil {
@@ -206,7 +206,7 @@ func TestCorruptModelRebuiltWhileServing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The last reader to find the corruption may cause another rebuild.
+			// A read that finds the corruption late may cause another rebuild.
 			r := s.Runner("vault")
 			projectionstest.Until(t, r, func() bool { return r.Generation() > 1 && r.Err() == nil && r.Position() >= head })
 			if got := projectionstest.Number(t, s.Runner("vault").DB(), `SELECT count(*) FROM documents`); got < 100 {

@@ -22,7 +22,7 @@ func (r *Runner) fullError(cause error) error {
 }
 
 // Revokes reports whether the log has an event, not applied yet, that may revoke
-// somebody's access. Each part of the log is read once.
+// somebody's access. It reads each part of the log only once.
 func (r *Runner) Revokes(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	after := max(r.applied, r.searched)

@@ -21,7 +21,8 @@ import (
 )
 
 // restorable is a log that can be replaced while it is used, as by restoring a backup.
-// Like the logs of servers it remembers its last head: Wait uses the first log.
+// Its Wait still waits on the first log, because a real log remembers its last head,
+// too.
 type restorable struct {
 	atomic.Pointer[memory.Driver]
 	first *memory.Driver
@@ -100,7 +101,8 @@ func TestRestoredLogStopsServer(t *testing.T) {
 			documents := projectionstest.Number(t, r.DB(), `SELECT count(*) FROM documents`)
 			time.Sleep(1100 * time.Millisecond) // restoring a log takes longer
 			driver.restore(t, backup.count, backup.others)
-			// The remembered head wakes the loop, which finds no event.
+			// Wait returns because of this event, and the loop finds no event in the restored
+			// log.
 			projectionstest.Append(t, events.NewLog(driver.first), events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later"})
 			before := driver.waits.Load()
 			if err := r.Wait(t.Context(), head+100); !fault.Is(err, fault.Unavailable) {

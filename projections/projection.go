@@ -1,6 +1,6 @@
-// Package projections keeps the registered read models in step with the log, and
-// serves reads of them: a Set of Runners, one for each, that apply events in a
-// loop, let readers wait for positions, and switch generations under them.
+// Package projections keeps the registered read models in step with the log, and serves
+// reads of them. A Set has one Runner for each read model, which applies events in a
+// loop, lets readers wait for a position, and switches to new generations.
 //
 // It imports its own packages below and events, but not commands.
 package projections

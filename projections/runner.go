@@ -20,7 +20,7 @@ const (
 	// batchDelay is how long the loop waits for more events if no reader waits: a
 	// transaction for each append would cost most of a core during an import.
 	batchDelay = 40 * time.Millisecond
-	// indexBatchDelay is the same for a projection with a search index, where each
+	// indexBatchDelay is the batchDelay of a projection with a search index, where each
 	// batch adds a segment that has to be merged later.
 	indexBatchDelay = 400 * time.Millisecond
 	// indexPause is the longest pause between two tries of an unreachable index.

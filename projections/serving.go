@@ -107,7 +107,8 @@ func (r *Runner) acquire() *generation.Generation {
 // it immediately tries the new generation, and reads fail until that has applied events.
 // Then replace waits for the readers of the old generation and closes it.
 func (r *Runner) replace(ctx context.Context, next *generation.Generation, commit func() error) error {
-	// Most events are applied here, while the other generation still serves and is written.
+	// Most events are applied here, while the active generation still serves reads and
+	// applies events.
 	err := next.CatchUp(ctx, r.Position(), nil)
 	if err == nil {
 		err = next.FinishDeferred(ctx)

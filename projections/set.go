@@ -44,7 +44,7 @@ func Open(ctx context.Context, o generation.Options) (*Set, error) {
 		p := m.Projection
 		g, aged, err := o.Open(ctx, p)
 		if errors.Is(err, generation.ErrLogTruncated) || errors.Is(err, generation.ErrLogMismatch) {
-			err = fmt.Errorf("%w; restore the missing events, or, if the log is right, delete %s and start again, which rebuilds it", err, o.Tables.Describe(""))
+			err = fmt.Errorf("%w; restore the missing events, or, if the log is right, delete %s and restart, which rebuilds the read models", err, o.Tables.Describe(""))
 			return nil, errors.Join(err, s.Close())
 		}
 		if aged {

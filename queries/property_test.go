@@ -35,7 +35,8 @@ func (ref *reference) checkReadable(user events.User, what string, id uuid.UUID,
 	return readable
 }
 
-// own returns the ids of known things. Administrators see those of other runs, too.
+// own returns the ids of those things in list that belong to this run. Administrators
+// also see the things of other runs.
 func own[T any](known func(uuid.UUID) bool, list []T, id func(T) uuid.UUID) (ids []uuid.UUID) {
 	for _, one := range list {
 		if known(id(one)) {

@@ -36,7 +36,7 @@ type Member interface {
 	EndReplace(g Generation)
 	// Follow waits until the leader may have applied more events. If wanted is not 0, it
 	// notifies the leader that a reader waits for that position. It returns early if hurry
-	// receives. look reports whether to read the position of the tables again.
+	// receives a value. look reports whether to read the position of the tables again.
 	Follow(ctx context.Context, number int, wanted events.Position, hurry <-chan struct{}) (look bool, err error)
 	// Wake makes Follow return immediately, and look the next time.
 	Wake()

@@ -22,8 +22,8 @@ import (
 // unless free is set.
 type fakeGeneration struct {
 	free, leads bool
-	err         error // of TryLock and Lead
-	tries       int   // calls of TryLock
+	err         error // returned by TryLock and Lead
+	tries       int   // number of TryLock calls
 	yields      int
 }
 
@@ -295,8 +295,8 @@ func TestIndexedIsShared(t *testing.T) {
 	})
 }
 
-// looks calls Follow for the time within and returns how often Follow reported that the
-// position must be read.
+// looks calls Follow again and again for the given time, and returns how often Follow
+// reported that the position must be read.
 func (c *fakeCluster) looks(within time.Duration, wanted events.Position) (n int) {
 	c.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); {
@@ -346,7 +346,7 @@ func TestWakeMakesFollowReadPosition(t *testing.T) {
 	})
 }
 
-// A node that shares nothing always leads, and reports to nobody.
+// A node that shares no tables always leads, and reports nothing to other nodes.
 func TestAloneAlwaysLeads(t *testing.T) {
 	var m cluster.Member = cluster.Alone{}
 	g := new(fakeGeneration)

@@ -100,10 +100,10 @@ func (n *Node) endHungLeader(ctx context.Context, number int) error {
 	return err
 }
 
-// mayLead reports whether this node may lead a generation after it acquired the lock: it
-// is still the active one, and every node has noticed that. If this program cannot read
-// the version of the active generation, the node leads its own one, and other nodes use
-// the active one.
+// mayLead reports whether this node, which has acquired the lock of a generation, may
+// lead it: the generation is still active, and every node has noticed that. If this
+// program cannot read the active generation's version, the node leads its own
+// generation, and other nodes use the active one.
 func (n *Node) mayLead(ctx context.Context, number int) (bool, error) {
 	all, err := n.control.AllActive(ctx)
 	if err != nil {

@@ -54,8 +54,8 @@ type postgres struct {
 	pool *sql.DB
 }
 
-// NotifierOf returns the notifier of the nodes that share a home. It is nil for a
-// folder.
+// NotifierOf returns the notifier of the nodes that share a home, or nil if the home is
+// a tables.Folder, which nodes cannot share.
 func NotifierOf(home tables.Home) Notifier {
 	if d, ok := home.(*tables.Database); ok {
 		return &postgres{d.Server(), d.Pool()}

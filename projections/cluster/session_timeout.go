@@ -10,8 +10,8 @@ import (
 	"annals/projections/tables"
 )
 
-// sessionTimeout is how long after a leader's announcement has expired another node
-// ends its session.
+// sessionTimeout is how long other nodes wait, after a leader's announcement has
+// expired, before they end the leader's session.
 const sessionTimeout = 9 * time.Second
 
 // leaderSession finds the session of the leader that holds the lock $1.

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// settleTime is how long no events are applied to a generation after it became
-	// active. Every node notices the change in that time.
+	// settleTime is how long a generation applies no events after it became active. Every
+	// node notices the change in that time.
 	settleTime = 4 * time.Second
 	// StalenessBound is how long a node may read a generation without reconfirming
 	// that it is active. It is shorter than settleTime by more than the time a

@@ -12,16 +12,17 @@ import (
 )
 
 // Gate keeps exclusive work of one process (deleting a folder, sweeping originals)
-// apart from the regular work of all nodes (filing, committing). Passing takes no
-// lock: a process reads from the store until when the gate stays open, once for all its
-// goroutines, and reads it again after that time. So passing rarely costs a statement, a
-// node that hangs or is disconnected blocks no other, and shutting the gate takes no
-// longer than the gate stays open.
+// apart from the regular work of all nodes (filing, committing). Passing takes no lock:
+// a process reads from the store the time until which the gate stays open. All its
+// goroutines use the result until then. So passing rarely costs a statement, a node
+// that hangs or is disconnected blocks no other, and shutting the gate takes no longer
+// than the gate stays open.
 //
-// Pass waits while the gate is shut, so after it the exclusive work is visible. Shut
-// waits until every earlier pass has expired, so it sees the work done under those.
-// The clocks of nodes are not compared; they only have to run equally fast. Work
-// that outlasts its pass has to be checked after another Pass.
+// Pass waits while the gate is shut, so its caller sees what the exclusive work has
+// changed. Shut waits until every earlier pass has expired, so the exclusive work sees
+// what was done under those passes. The clocks of nodes are not compared; they only
+// have to run equally fast. Work that outlasts its pass has to be checked after another
+// Pass.
 //
 // The gate is shut only as long as the session of Shut lasts. The exclusive work
 // checks the session before its decisive step, because the gate opens if the session
@@ -39,8 +40,8 @@ type Gate struct {
 }
 
 const (
-	// passWithin and shutWithin bound the wait while other processes shut the gate,
-	// and keptShut the time that one of them keeps it shut.
+	// passWithin and shutWithin limit how long Pass and Shut wait for a gate that another
+	// process has shut. keptShut limits how long a process keeps it shut.
 	passWithin = 3 * time.Second
 	shutWithin = 2 * time.Second
 	keptShut   = 5 * time.Second
@@ -58,7 +59,7 @@ func (c *Store) Gate(name string, open time.Duration) *Gate {
 // crossing is one request to the store, for all goroutines that wait for it.
 type crossing struct {
 	begun time.Time
-	done  chan struct{} // closed once the rest is set
+	done  chan struct{} // closed once the other fields are set
 	until time.Time
 	err   error
 }
@@ -110,7 +111,7 @@ func (g *Gate) join() (p *crossing, first bool) {
 const passGate = `WITH passed AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared($1))
 	SELECT CAST(extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000 AS BIGINT) FROM passed`
 
-// request reads from the store until when the gate stays open.
+// request reads from the store the time until which the gate stays open.
 func (g *Gate) request(ctx context.Context, p *crossing) {
 	defer close(p.done)
 	p.err = errBusyGate // in case the driver panics

@@ -27,8 +27,8 @@ func gates(t *testing.T, nodes int, open time.Duration) []*Gate {
 	return all
 }
 
-// One process acts after a pass and checks after another pass, and another process works
-// exclusively. At least one of them sees the other, even if the first acts late.
+// One process passes the gate, acts, passes again and checks; another one shuts the
+// gate. At least one of them sees the other's work, even if the first one acts late.
 func TestPassAndShutSeeEachOther(t *testing.T) {
 	t.Parallel()
 	const open = 20 * time.Millisecond
@@ -148,8 +148,8 @@ func TestPassesShareOneRequest(t *testing.T) {
 	passing.Wait()
 }
 
-// shut shuts a gate, calls hold, and then returns whether the gate was lost meanwhile: the
-// result of the function still, which Shut passes to its callback.
+// shut shuts a gate, calls hold, and returns the error of the function still that Shut
+// passes to its callback: it is not nil if the gate may have opened meanwhile.
 func shut(t *testing.T, g *Gate, hold func()) (lost error) {
 	t.Helper()
 	err := g.Shut(t.Context(), func(_ context.Context, still func() error) error {

@@ -14,7 +14,7 @@ import (
 // States of a generation that is not active.
 const (
 	Filling = "filling" // a rebuild fills it, or was interrupted
-	Ready   = "ready"   // to become active
+	Ready   = "ready"   // it is filled, and is to become active
 	Kept    = "kept"    // it was active before
 	Gone    = "gone"    // its tables are to be deleted
 )

@@ -167,7 +167,7 @@ func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (i
 	return tx.Tx.Changed(ctx, query, args...)
 }
 
-// Insert fails, because replay cannot send what it was not given as a statement.
+// Insert fails, because only statements are recorded and replayed.
 func (recordingTx) Insert(_ context.Context, table string, _ []string, _ ...any) error {
 	return fmt.Errorf("insert into %s: the benchmark records statements only", table)
 }
@@ -217,7 +217,7 @@ func (r *recording) replay(b *testing.B, p readmodel.Projection) time.Duration {
 	return time.Since(begun)
 }
 
-// numbers replaces flags by the numbers that the tables have for them.
+// numbers replaces booleans by the numbers 0 and 1, which the tables store.
 func numbers(args []any) []any {
 	out := slices.Clone(args)
 	for i, arg := range out {

@@ -53,8 +53,8 @@ func (g *Generation) lastSeen(ctx context.Context) (position events.Position, la
 	return position, last, err
 }
 
-// holds returns ErrLogMismatch if the log lacks an event at its position. Events of
-// texts do not count, because they may have been removed since.
+// holds returns ErrLogMismatch if the log does not have the last applied event at its
+// position. It does not check events of texts, because those may have been removed.
 func (g *Generation) holds(ctx context.Context, last seen) error {
 	if last.stream == "" || events.IsText(last.stream) {
 		return nil

@@ -116,10 +116,10 @@ func (o Options) toServe(ctx context.Context, p readmodel.Projection) (version, 
 func (o Options) replaceActive(ctx context.Context, p readmodel.Projection) (*Generation, error) {
 	number, err := o.ControlOf(p.Name()).NextNumber(ctx, p.Name())
 	if err == nil {
-		err = o.remove(ctx, p, number) // from an interrupted start
+		err = o.remove(ctx, p, number) // left by an interrupted start
 	}
-	if fault.Is(err, fault.Unavailable) { // the new generation does not need that
-		o.Logger.Warn("the search index of an earlier generation may not have been removed", "projection", p.Name(), "generation", number, "error", err)
+	if fault.Is(err, fault.Unavailable) { // the new generation does not depend on the removal
+		o.Logger.Warn("cannot remove the search index of an earlier generation", "projection", p.Name(), "generation", number, "error", err)
 		err = nil
 	}
 	if err != nil {

@@ -23,8 +23,8 @@ func (o Options) Rebuild(ctx context.Context, name string, progress func(done, h
 	return o.Make(ctx, p, progress)
 }
 
-// RebuildFromStart is like Rebuild, but does not continue an interrupted rebuild. It
-// is for parked events, because that rebuild may have parked them too.
+// RebuildFromStart is like Rebuild, but does not continue an interrupted rebuild. Use
+// it to retry parked events: an interrupted rebuild may have parked them too.
 func (o Options) RebuildFromStart(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -101,8 +101,8 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 		return found, err
 	}
 	s := control.Generation{Projection: p.Name(), Version: p.Version(), State: control.Filling}
-	// Take the number before giving up the ready generation, so that a server which
-	// is activating that does not find another under its number.
+	// Take a new number before giving up the ready generation. Otherwise a server that is
+	// activating that generation could find another one under its number.
 	if s.Number, err = o.ControlOf(p.Name()).NextNumber(ctx, p.Name()); err != nil {
 		return s, err
 	}

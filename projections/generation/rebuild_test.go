@@ -236,8 +236,8 @@ func TestInterruptedRebuildContinues(t *testing.T) {
 	}
 }
 
-// A generation that could not be opened was replaced, and a crash came before its
-// tables were removed.
+// The program may crash after it has replaced a generation that cannot be opened, but
+// before it has removed its tables.
 func TestOpenRemovesReplacedGeneration(t *testing.T) {
 	o := projectionstest.Options(t, projectionstest.NewLog(t), t.TempDir())
 	projectionstest.FoldAll(t, o, 0)

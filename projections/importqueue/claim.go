@@ -155,7 +155,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task,
 		}
 		last := len(found) < limit
 		if i := slices.IndexFunc(found, d.cameBack); i >= 0 {
-			found, last = found[:i], true // it has to come first
+			found, last = found[:i], true // the returned file has to come first
 		}
 		won, err := d.claimFirst(ctx, found, most)
 		if len(won) > 0 || err != nil || last {
@@ -290,7 +290,7 @@ func (d *dispatch) settle(ctx context.Context) {
 	}
 	head, err := d.Work.Head(ctx)
 	if err != nil {
-		return // the next poll tries again, unless their time is up
+		return // the next poll tries again; claims whose time is up are dropped anyway
 	}
 	for _, c := range done {
 		c.passed = head

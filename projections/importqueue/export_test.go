@@ -1,6 +1,6 @@
 package importqueue
 
-// Constants that tests wait for or count up to.
+// Limits and intervals that tests use.
 const (
 	ManyUsers  = manyUsers
 	RenewEvery = renewEvery

@@ -107,9 +107,9 @@ type claim struct {
 	// back means that the message was returned. Later messages of its user wait for it, so
 	// that files keep their order.
 	back bool
-	// An acknowledged claim is dropped at the time until or, if done is set because the
-	// import has ended, when the read model has passed the event that says so. passed is a
-	// position of the log at or after that event, or 0 until it has been read.
+	// An acknowledged claim is dropped at the time until. If done is set, the import has
+	// ended: the claim is dropped earlier if the read model passes the event of that end.
+	// passed is a position of the log at or after that event, or 0 if it is not known yet.
 	until  time.Time
 	done   bool
 	passed events.Position
@@ -127,7 +127,7 @@ type dispatch struct {
 	taken    map[Task]*claim
 	held     map[string]int // unacknowledged messages, by user
 	total    int            // of held
-	answered int            // messages acknowledged since the last poll for all slots
+	answered int            // messages acknowledged since the last poll, see seeAll
 	answers  sync.WaitGroup
 }
 

@@ -54,7 +54,7 @@ func AppendAs(t testing.TB, log *events.Log, actor events.Principal, stream stri
 }
 
 // AppendText appends the text of a document's version: sections that each hold a word.
-// It returns the content that a document event has to name.
+// It returns the Content for the event that imports or revises the document.
 func AppendText(t testing.TB, log *events.Log, document uuid.UUID, version int, word string, sections int) events.Content {
 	t.Helper()
 	stream := events.TextStream(document, version-1)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// listed records a change of a folder's list. changed is false if the change was
-// already recorded or the folder does not exist.
+// listed records a change of a folder's permissions or invitations. changed is false if
+// the change was already recorded or the folder does not exist.
 func (Vault) listed(ctx context.Context, tx Tx, folder uuid.UUID, e events.Event) (changed bool, err error) {
 	n, err := tx.Changed(ctx, `UPDATE folders SET updated_at = $2, version = version + 1, revision = $3 WHERE id = $1 AND revision < $3`,
 		folder.String(), stamp(e.Metadata.Time), e.Revision)

@@ -16,8 +16,8 @@ import (
 
 // Projection folds events into the tables of one read model.
 type Projection interface {
-	// Name returns the name of the read model, which its SQL in package schema and its
-	// files have, too.
+	// Name returns the name of the read model. Its SQL in package schema and its files
+	// have the same name.
 	Name() string
 	// Version has to be raised whenever the same events may lead to different tables. The
 	// read model is then rebuilt.
@@ -57,7 +57,7 @@ type Queryer = sqldb.Queryer
 type Follower interface {
 	Projection
 	// Position returns the position up to which the index is up to date, or an error if
-	// that is less than what the tables have recorded for it.
+	// the tables have recorded a higher position for it.
 	Position(ctx context.Context, tables Tables) (events.Position, error)
 	// Flush updates the index to through, the position of the tables. The tables record
 	// the changes that the index still lacks, so a crash loses none.
@@ -73,7 +73,7 @@ type Deferrer interface {
 }
 
 // Indexed is a Follower with a search index for each generation. The registered
-// projection has none.
+// projection has no index: With adds one.
 type Indexed interface {
 	Follower
 	Deferrer

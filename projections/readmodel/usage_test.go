@@ -48,7 +48,7 @@ type acceptedFile struct {
 	size    int64
 	under   uuid.UUID
 	path    string // of the target folder
-	folders int    // missing ones on the path
+	folders int    // missing folders on the path
 	outcome string // "", "failed" or "imported"
 }
 
@@ -294,7 +294,7 @@ func (h *history) sum() (lines []string) {
 			}
 		}
 	}
-	counted := map[string]bool{} // paths whose missing folders were added
+	counted := map[string]bool{} // paths of which the missing folders were counted
 	for _, f := range h.jobs {
 		switch f.outcome {
 		case "":

@@ -91,7 +91,8 @@ func (v Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// own makes a principal an owner, unless it is empty. Sharing does not change owners.
+// own makes owner an owner of a folder, unless owner is empty. Sharing the folder does
+// not change such owners.
 func (Vault) own(ctx context.Context, tx Tx, folder uuid.UUID, owner events.Principal) error {
 	if owner == "" {
 		return nil

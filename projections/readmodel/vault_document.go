@@ -48,7 +48,8 @@ func (v Vault) applyDocument(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// labelled records that the search labels of a document have changed.
+// labelled records that an event changed a document's folder or tags, which searches
+// filter by.
 func labelled(ctx context.Context, tx Tx, e events.Event) error {
 	return tx.Exec(ctx, `UPDATE labels SET position = $1 WHERE position < $1`, int64(e.Position))
 }
@@ -83,8 +84,8 @@ const keepVersion = `INSERT INTO versions (document, version, change, created_at
 	SELECT id, version, change, updated_at, changed_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream
 	FROM documents WHERE id = $1 AND version < $2 ON CONFLICT (document, version) DO NOTHING`
 
-// change sets columns of a document, with values numbered from $6. A document that
-// was deleted, or has a later version, does not change. Several changes may make one
+// change sets columns of a document, with values numbered from $6. A document that was
+// deleted, or has a later version, does not change. Several events may belong to one
 // version.
 func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) error {
 	if err := tx.Exec(ctx, keepVersion, events.StreamID(e.Stream).String(), version); err != nil {

@@ -52,8 +52,8 @@ func (r *reranking) strongest(model []float64) []Term {
 	return terms[:min(feedbackTerms, len(terms))]
 }
 
-// model returns the candidates as vectors, the share of each in the model of a good
-// passage, and that model: the weighted sum of the best ones.
+// model returns the candidates as vectors, and the model of a good passage: the sum of
+// the best candidates' vectors, each multiplied by its weight in own.
 func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	vectors = make([]vector, len(r.candidates))
 	model = make([]float64, len(r.vocabulary))
@@ -107,8 +107,9 @@ type dimension struct {
 	weight float64
 }
 
-// vector returns the weighted terms of title and text, without stop words, in the
-// order of their first appearance. counts is zero before and after.
+// vector returns the weighted terms of title and text, without stop words, in the order
+// of their first appearance. counts is scratch space: all zeros before and after the
+// call.
 func (r *reranking) vector(c termedCandidate, counts []float64) vector {
 	var v vector
 	for _, t := range c.terms[c.title:] {

@@ -52,7 +52,8 @@ func bestScore(candidates []Candidate) float64 {
 	return best
 }
 
-// proximity returns what each candidate gains by words that are close together.
+// proximity returns the candidates with higher scores for those in which words of the
+// query are close together.
 func (r *reranking) proximity(candidates []Candidate) []Hit {
 	best := bestScore(candidates)
 	hits := make([]Hit, len(candidates))
@@ -78,7 +79,7 @@ type reranking struct {
 // between them.
 type termedCandidate struct {
 	terms       []int32
-	title, text int // where these begin in terms
+	title, text int // indexes in terms at which title and text begin
 }
 
 const noTerm = -1
@@ -146,7 +147,7 @@ func (r *reranking) pairs() []float64 {
 	if len(pairs) == 0 {
 		return shares
 	}
-	holds := make([][]int, len(pairs)) // candidates in order
+	holds := make([][]int, len(pairs)) // by pair: the candidates that have it, in order
 	for i, c := range r.candidates {
 		for j := 1; j < len(c.terms); j++ {
 			a, b := c.terms[j-1], c.terms[j]

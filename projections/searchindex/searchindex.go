@@ -46,7 +46,7 @@ type Query struct {
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; empty without All means no hits
 	Folders  []string // search in or below one of these folders, by id; empty means everywhere
-	Inside   bool     // Folders are all in or below Granted ones, which need no filter then
+	Inside   bool     // all Folders are in or below Granted ones, so Granted does not restrict the result
 	Document string   // uuid as text
 	Tags     []string // all of them are wanted, unless AnyTag
 	AnyTag   bool     // one of Tags is enough
@@ -54,7 +54,7 @@ type Query struct {
 	Offset   int      // at most MaxOffset
 }
 
-// Bounds of a query: a greater limit or offset is an error.
+// Maximum Limit and Offset of a Query. Greater values are an error.
 const (
 	MaxLimit  = 1_000
 	MaxOffset = 10_000

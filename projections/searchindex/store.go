@@ -29,7 +29,7 @@ type Store interface {
 	Folder() string
 	// Lock excludes other processes that would write to the indexes, until unlock is
 	// called or this process ends. The error is of kind fault.Unavailable if another
-	// process holds the lock. A store that processes can share does nothing.
+	// process holds the lock. Lock does nothing if several processes may use the store.
 	Lock() (unlock func() error, err error)
 	Close() error
 }

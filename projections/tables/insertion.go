@@ -63,7 +63,7 @@ func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
 		}
 		s.failed = nil
 		s.gather("ROLLBACK TO SAVEPOINT copied")
-		if err := s.send(ctx); err != nil { // on its own: nothing can be prepared before it
+		if err := s.send(ctx); err != nil { // sent on its own, because no statement can be prepared before it
 			return err
 		}
 	}

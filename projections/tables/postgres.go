@@ -103,8 +103,8 @@ func sizeOf(arg any) int {
 	return 8
 }
 
-// Flush sends the gathered statements, then the gathered rows. Callers gather in
-// this order.
+// Flush sends the gathered statements, and then the gathered rows. A statement that was
+// gathered after rows does not name their table: see before.
 func (s *postgresStore) Flush(ctx context.Context) error {
 	err := s.send(ctx)
 	for table, i := range s.rows {

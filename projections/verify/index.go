@@ -218,7 +218,7 @@ func (m *model) compareSearches(ctx context.Context, served searchindex.Engine, 
 			}
 			searches++
 			if what := differentHits(was, want); what != "" {
-				problem(fmt.Sprintf("a search for %s: %s", showValue(q.Text), what))
+				problem(fmt.Sprintf("a search for %s has other results: %s", showValue(q.Text), what))
 			}
 		}
 	}

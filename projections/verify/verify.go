@@ -181,7 +181,7 @@ func (v *Verifier) fold(ctx context.Context, p readmodel.Projection) (m *model, 
 func (v *Verifier) compare(ctx context.Context, m *model, c *Check) error {
 	progress := v.progress(m.Name())
 	at, err := v.openActive(ctx, m, c)
-	// The head is read last: the read model follows it.
+	// Read the head after the read model's position, which is then not above the head.
 	head, unknown := v.Log.Head(ctx)
 	if unknown != nil {
 		return unknown

@@ -85,8 +85,8 @@ func (q *Rights) Access(ctx context.Context, user events.User, folder uuid.UUID)
 	return a.level, nil
 }
 
-// Granted reports whether a permission lets a user read the contents of a folder, as
-// opposed to the administrator role.
+// Granted reports whether a permission lets a user read the contents of a folder,
+// without regard to the administrator role.
 func (q *Rights) Granted(ctx context.Context, user events.User, folder string) (bool, error) {
 	user.Admin = false
 	v, err := New(ctx, q.Models, user)

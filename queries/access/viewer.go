@@ -158,8 +158,8 @@ func foldersBelow(roots string) string {
 		SELECT id, path FROM down`
 }
 
-// ReadableWithin is like Readable, but returns only the folder at a path and those below
-// it. "" means all.
+// ReadableWithin is like Readable, but returns only the folder at a path and those
+// below it. If scope is "", it returns all of them.
 func (v *Viewer) ReadableWithin(ctx context.Context, scope string) (string, error) {
 	all, err := v.Readable(ctx)
 	scope = CleanPath(scope)

@@ -42,7 +42,7 @@ type Options struct {
 	// not exist. It may be nil.
 	Find func(ctx context.Context, things []string) (map[string]Found, error)
 	// Granted reports whether a permission lets a user read the contents of a folder,
-	// as opposed to the administrator role. It may be nil.
+	// without regard to the administrator role. It may be nil.
 	Granted func(ctx context.Context, user events.User, folder string) (bool, error)
 	Lost    func(n int) // called with the number of lost records; may be nil
 	Logger  *slog.Logger

@@ -18,7 +18,7 @@ import (
 // File is the name of the store in the data folder.
 const File = "access.db"
 
-// schema is the suffix of the schema name in PostgreSQL.
+// schema is the part of the PostgreSQL schema's name that follows the service's prefix.
 const schema = "access"
 
 //go:embed sql

@@ -221,8 +221,8 @@ func rerankChoices(qs []sample) []choice {
 	return out
 }
 
-// confExamples returns an example for each question of a fold that has units to rank. A
-// fold of -1 means all questions.
+// confExamples returns an example for each question of a fold, or of all folds if fold
+// is -1. It leaves out questions without units to rank.
 func confExamples(qs []sample, fold int) []example {
 	var out []example
 	for i := range qs {

@@ -68,7 +68,7 @@ func (f *finding) rankUnits() {
 	softmax(f.chances)
 }
 
-// reranked is the number of best units that the span model reads to rank them again.
+// reranked is how many of the best units are ranked again, by the span model.
 const reranked = 6
 
 // Features by which the best units are ranked again.

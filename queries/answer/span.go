@@ -16,8 +16,9 @@ const maxSpan = 12
 // a longer unit is the whole unit.
 const maxUnit = 120
 
-// Features of a span, by which the spans of a unit are ranked. After, Before, Starts and
-// Ends refer to the kind of word next to it, or at its edge.
+// Features of a span, by which the spans of a unit are ranked. Names with After and
+// Before refer to the word that the span follows or precedes, those with Starts and
+// Ends to its own first or last word.
 const (
 	spanLong       = iota // logarithm of its length
 	spanLength            // its length
@@ -272,9 +273,9 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 func number(t *token) bool { return t.digit || numerals[t.lower] }
 
 // nearness has, for each position between the words of a unit, how near the question's
-// terms are on its left and right. It is the sum of their shares of the question's weight,
-// each reduced by its distance; punctuation counts as three words. focusLeft and
-// focusRight are the same for the question's focus.
+// terms are on its left and right: the sum of the terms' shares of the question's
+// weight, each reduced by the term's distance. Punctuation adds three words to the
+// distance. focusLeft and focusRight are the same for the question's focus.
 type nearness struct{ left, right, focusLeft, focusRight []float64 }
 
 // nearness computes the nearness of the question's terms in a unit.

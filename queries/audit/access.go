@@ -54,8 +54,8 @@ func (q *Auditor) auditAccess(ctx context.Context, user events.User, f Filter) (
 		if err != nil {
 			return nil, "", err
 		}
-		// If there are more accesses, they come after last on the next page, and so do
-		// changes that are older than last.
+		// If there are more accesses, they are older than last and belong on the next page.
+		// So do changes that are older than last.
 		changes = slices.DeleteFunc(changes, func(e markedEntry) bool { return last != nil && e.compare(*last) < 0 })
 		all = append(all, changes...)
 		slices.SortFunc(all, func(a, b markedEntry) int { return b.compare(a.fullMark) })

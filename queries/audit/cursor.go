@@ -40,8 +40,9 @@ func (f Filter) before() (changeMark, error) {
 	return m, nil
 }
 
-// fullMark is the position of an entry in a listing of both kinds. compare
-// orders by time, at the same time changes below accesses, and then by number.
+// fullMark is the position of an entry in a listing of both kinds. compare orders by
+// time. Of two entries with the same time, a change comes before an access; two of the
+// same kind are ordered by number.
 type fullMark struct {
 	time   int64
 	access bool

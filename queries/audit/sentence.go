@@ -79,7 +79,8 @@ func (r *row) way() string {
 	return way
 }
 
-// inFolder returns how and the name of a folder, "" if the user may not see the name.
+// inFolder returns the folder's name with how in front of it, or "" if the user may not
+// see the name.
 func inFolder(how, folder string) string {
 	if folder == "" {
 		return ""

@@ -174,8 +174,6 @@ func TestSourcePagesFollowPageBreaks(t *testing.T) {
 	}
 }
 
-// The owner of a source created the folder, or owns the nearest folder above. Users who
-// were granted ownership do not count, because any owner can grant it to anybody.
 func TestPassagesHaveNoPageMarks(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -202,6 +200,8 @@ func TestPassagesHaveNoPageMarks(t *testing.T) {
 	}
 }
 
+// A source names the creator of its folder, or else the owners of the nearest folder
+// above. Users who were granted ownership do not count: any owner can grant it to anybody.
 func TestSourcesNameFolderAndOwner(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

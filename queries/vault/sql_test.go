@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Few copies are checked one by one. oldestCopy, which is used for many, has the same
-// result.
+// If few documents have the same bytes, they are checked one by one; if many have,
+// oldestCopy is used. Both find the same document.
 func TestOldestCopyAgrees(t *testing.T) {
 	w := queriestest.Open(t)
 	top := w.AddFolder(uuid.Nil, "Top", "user:alice")

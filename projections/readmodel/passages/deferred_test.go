@@ -19,7 +19,7 @@ func TestSmallDocumentIndexedBeforeLargeOne(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	from, to, large, small := uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	engine := openIndex(t, dir)
-	var largest, sum int // passages that the index received in one change, and since sum was reset
+	var largest, sum int // numbers of passages that the index received: in its largest change, and since sum was reset
 	m := openOver(t, log, dir, watched{engine, func(b searchindex.Batch) error {
 		largest, sum = max(largest, len(b.Put)), sum+len(b.Put)
 		return nil

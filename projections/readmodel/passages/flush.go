@@ -201,7 +201,8 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			return nil, err
 		}
 		for _, row := range rows {
-			// Passages share parts, and SQLite would read all of a part for each.
+			// Several passages share a part, and SQLite would read the whole part again for each
+			// of them.
 			if row.part != part.row {
 				if part, err = f.part(ctx, row.part); err != nil {
 					return nil, fmt.Errorf("read section %d of document %s: %w", row.section, whole.Document, err)

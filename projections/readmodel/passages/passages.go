@@ -107,9 +107,9 @@ func (p *Projection) applyDocument(ctx context.Context, tx readmodel.Tx, id stri
 	return nil
 }
 
-// removeArrived removes a document that was imported or moved into a folder after that was
-// deleted, and reports whether it did. It compares positions, because a later deletion may
-// be recorded already if events are applied again.
+// removeArrived removes a document that was imported or moved into a folder after the
+// folder was deleted, and reports whether it did. It compares positions, because a
+// later deletion may be recorded already if events are applied again.
 func removeArrived(ctx context.Context, tx readmodel.Tx, document string, folder uuid.UUID, at events.Position) (gone bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM folders WHERE id = $1 AND deleted > 0 AND deleted < $2)`, folder.String(), int64(at)).Scan(&gone)
 	if err != nil || !gone {

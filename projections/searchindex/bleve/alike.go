@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	// alikeTerms bounds the terms that replace a word. The most frequent ones are kept.
+	// alikeTerms is the maximum number of terms that replace a word: the most frequent
+	// ones.
 	alikeTerms = 20
-	// alikeWords bounds the words of a query for which similar ones are looked up.
+	// alikeWords is the maximum number of words of a query for which similar words are
+	// looked up.
 	alikeWords = 4
 	// prefixShare is the weight of words that begin with a word of the query, as a
 	// share of that word's weight.
@@ -65,11 +67,11 @@ func (r *ranking) steps(word string) int {
 	return walkSteps + int(h.Sum64()%walkSteps)
 }
 
-// expand returns terms of similar spelling for those of a query that no readable
-// passage holds, and terms that begin with the last word of a short query. found are
-// the terms that readable passages hold. Which terms are returned depends only on
-// the passages that the caller may read. Whether any are returned also depends on
-// the bound of a walk.
+// expand returns terms that are spelled like those terms of the query that no readable
+// passage contains, and terms that begin with the last word of a short query. found are
+// the query's terms that readable passages contain. Which terms are returned depends
+// only on the passages that the caller may read. Whether any are returned also depends
+// on the bound of a walk.
 func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []rankedTerm, dictionaries []segment.TermDictionary, passages uint64) (more []rankedTerm, err error) {
 	known := make(map[string]float64, len(found))
 	for _, t := range found {
@@ -137,8 +139,8 @@ func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64
 }
 
 // namesLike returns the terms of each dictionary that have the prefix of one of the
-// automata and are accepted by it. It returns none if finding them all takes more
-// than the given number of steps. It reads only the names of terms.
+// automata and are accepted by it. It returns none if finding them all takes more than
+// the given number of steps. It reads only the dictionaries, not the postings.
 func namesLike(ctx context.Context, alike []segment.Automaton, prefixes []string, dictionaries []segment.TermDictionary, steps int) ([]map[string]bool, error) {
 	w := &walk{left: steps}
 	names := make([]map[string]bool, len(dictionaries))

@@ -11,8 +11,8 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// A search reads a bounded number of hidden words that are similar to its own, however
-// many other users file, and does not find other passages because of them.
+// However many similar words there are in passages that the caller may not read, a
+// search reads a bounded number of them, and its hits do not depend on them.
 func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)
@@ -27,8 +27,9 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// hiddenWords returns passages with thousands of hidden words that begin like
-	// quarry, and as many that resemble it except for their last letters.
+	// hiddenWords returns passages with many words that begin like quarry, and as many
+	// that are spelled like it except for their last letters: the given number of
+	// thousands of each.
 	hiddenWords := func(thousands int) (b searchindex.Batch) {
 		for i := range thousands {
 			var text strings.Builder
@@ -77,7 +78,8 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	defer x.Close()
 	for i, q := range queries {
 		var hits []searchindex.Hit
-		// Reading all words of one kind allocates at least twice for each.
+		// A search that read all hidden words of one kind would allocate at least twice for
+		// each word.
 		if n := testing.AllocsPerRun(1, func() { hits = search(q) }); n >= 2*1000*thousands {
 			t.Errorf("with %d hidden words, Search(%q) allocates %.0f times, want a number that does not grow with them", 2*1000*thousands, q, n)
 		}

@@ -124,7 +124,7 @@ func TestMoreTermsRaisePassages(t *testing.T) {
 	if err != nil || len(hits) != 2 || hits[0].ID != "2" || hits[0].Score <= hits[1].Score {
 		t.Errorf("Search(%+v) = %v, %v, want 2 before 1", q, hits, err)
 	}
-	for _, weight := range []float64{0.001, 1000} { // only the share of a term counts
+	for _, weight := range []float64{0.001, 1000} { // only a term's share of the total weight of More counts
 		q.More[0].Weight = weight
 		if again, err := x.Search(t.Context(), q); err != nil || math.Abs(again[0].Score-hits[0].Score) > 1e-6 {
 			t.Errorf("with the weight %g the hits are %v (%v), want %v", weight, again, err, hits)

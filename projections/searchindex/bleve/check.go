@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// checkedAtStart is how many bytes of segments are verified before an index serves,
-// which takes half a second from disk.
+// checkedAtStart is how many bytes of segments are verified before an index serves
+// searches. Reading them from disk takes half a second.
 const checkedAtStart = 256 << 20
 
 // openable returns an error if the files of an index cannot all be open at the same
@@ -85,7 +85,7 @@ type onDisk interface {
 	CRC() uint32
 }
 
-// checkSegments returns an error if a segment's bytes do not have its checksum. It
+// checkSegments returns an error if a segment's bytes do not match its checksum. It
 // reads at most limit bytes.
 func checkSegments(s *scorch.IndexSnapshot, limit int) error {
 	for _, segment := range s.Segments() {

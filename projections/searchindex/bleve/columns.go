@@ -21,7 +21,7 @@ type columns struct {
 // column describes the passages of one segment, by their numbers in it.
 type column struct {
 	lengths []uint32          // in terms
-	total   uint64            // of lengths, deleted passages included
+	total   uint64            // sum of lengths, deleted passages included
 	place   []uint32          // of each passage, an index into places
 	places  [][]uint32        // distinct lists of the folders that contain a passage
 	folders map[string]uint32 // numbers of folders, as in places

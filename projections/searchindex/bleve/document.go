@@ -84,8 +84,8 @@ func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
-// Options makes bleve store the frequencies of terms and the length of every field, even
-// if a field is only filtered by. Otherwise a merged segment would lose terms of a single
-// passage: it stores them as the norm and number of the passage, and reads norm 0 as no
-// passage.
+// Options makes bleve store the frequencies of terms and the length of every field,
+// even if a field is only filtered by. Otherwise a merged segment would lose the terms
+// that only one passage has: it stores such a term as the norm and number of that
+// passage, and reads a norm of 0 as no passage.
 func (f *field) Options() index.FieldIndexingOptions { return index.IndexField }

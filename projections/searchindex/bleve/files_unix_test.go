@@ -14,7 +14,7 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// limitFiles lets the process open only a number of further files until restore is called.
+// limitFiles lets the process open only free more files until restore is called.
 func limitFiles(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var was syscall.Rlimit

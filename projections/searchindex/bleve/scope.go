@@ -32,7 +32,7 @@ type scopedCaller struct {
 type scope struct {
 	set   *roaring.Bitmap
 	bits  []uint64 // the set as a bit for each passage, for faster lookups
-	total uint64   // of their lengths
+	total uint64   // sum of their lengths
 }
 
 // has reports whether a passage is in the scope. A nil scope has all.

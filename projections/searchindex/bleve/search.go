@@ -187,7 +187,8 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 }
 
 // score adds the scores of a term in the passages of one segment that the caller may
-// read: in all of them if the term finds passages, else in those already found.
+// read: in all of them if finds is true, otherwise only in those that another term has
+// found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]
 	if t.postings[segment] == nil {

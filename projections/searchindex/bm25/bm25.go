@@ -21,23 +21,25 @@ const (
 )
 
 const (
-	// HeadingTimes is how often a word of a passage's heading counts. A heading
-	// describes the whole text.
+	// HeadingTimes is how many times a word in a passage's heading counts, because a
+	// heading describes the whole text.
 	HeadingTimes = 2
 	// rankedTerms is the maximum number of terms of a query that contribute to scores.
 	rankedTerms = 32
-	// AlikeShare is the share of its weight that a word has if it is found only in
-	// another spelling.
+	// AlikeShare is the weight of a word that is found only in another spelling, as a
+	// share of its usual weight.
 	AlikeShare = 0.5
 	// moreShare is the share of the total weight that further terms have together.
 	// They raise the score of passages, but do not find any.
 	moreShare = 0.3
-	// perCandidate is how many passages each candidate represents if rareness is
-	// computed from candidates only: itself and three without a word of the query.
+	// perCandidate is how many passages each candidate stands for if rareness is computed
+	// from candidates only: the candidate and three passages without any word of the
+	// query.
 	perCandidate = 4
 )
 
-// Rareness returns the weight of a term that is in found of all passages.
+// Rareness returns the weight of a term by the number of passages in which it was found
+// and the number of all passages.
 func Rareness(found, passages float64) float64 {
 	passages = max(passages, found)
 	return math.Log(1 + (passages-found+0.5)/(found+0.5))
@@ -48,8 +50,8 @@ func RarenessAmong(found, candidates int) float64 {
 	return Rareness(float64(found), perCandidate*float64(candidates))
 }
 
-// Score returns the score of a term in a passage, by its weight and frequency there,
-// and by the passage's length and the average one, in terms.
+// Score returns the score of a term in a passage: by the term's weight, its frequency
+// in the passage, the passage's length in terms, and the average length of passages.
 func Score(weight, frequency, length, average float64) float64 {
 	return weight * (k1 + 1) * frequency / (frequency + k1*(1-b+b*length/average))
 }
@@ -57,7 +59,7 @@ func Score(weight, frequency, length, average float64) float64 {
 // Term is a term of a query.
 type Term struct {
 	Text   string
-	Weight float64 // in the query, times its rareness
+	Weight float64 // weight in the query, multiplied by rareness
 }
 
 func (t *Term) term() *Term { return t }
@@ -88,7 +90,8 @@ func Sum[T any, P embeds[T]](terms []T) (weight float64) {
 	return weight
 }
 
-// Balance scales the weights of further terms to their moreShare.
+// Balance scales the weights of more so that they have the share moreShare of the total
+// weight.
 func Balance[T any, P embeds[T]](terms, more []T) {
 	share := moreShare / (1 - moreShare) * Sum[T, P](terms) / Sum[T, P](more)
 	for i := range more {

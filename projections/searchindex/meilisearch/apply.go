@@ -19,7 +19,7 @@ type writer struct {
 	placed    atomic.Bool // the index was seen with a position
 	ready     bool        // the index has its settings and the creation time in created
 	created   time.Time
-	emptied   int          // passages emptied since the last sweep, or more
+	emptied   int          // upper bound of the passages emptied since the last sweep
 	lines     bytes.Buffer // documents to be sent
 	pending   []int64      // tasks that were sent and have not been seen to end
 	sent      int          // bytes sent since the last settle

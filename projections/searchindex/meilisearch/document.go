@@ -29,7 +29,8 @@ type emptied struct {
 	Gone bool   `json:"gone"`
 }
 
-// stateDocument holds the position of the index. Its id is not a key.
+// stateDocument holds the position of the index. The function key never returns its id,
+// so no passage has the same one.
 type stateDocument struct {
 	ID       string          `json:"id"`
 	Position events.Position `json:"position,string"`

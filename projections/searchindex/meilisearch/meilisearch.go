@@ -137,7 +137,7 @@ func (x *index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
 	}
-	return fault.Errorf(fault.Internal, "search index %s: %w: it, or its position, no longer exists on the server: %w", x.uid, searchindex.ErrDamaged, cause)
+	return fault.Errorf(fault.Internal, "search index %s: %w: the index, or the position stored in it, no longer exists on the server: %w", x.uid, searchindex.ErrDamaged, cause)
 }
 
 // Count returns the number of passages.

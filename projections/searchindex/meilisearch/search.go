@@ -168,8 +168,9 @@ func oneOf(attribute string, values ...string) filter {
 	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
 }
 
-// filterOf returns two filters: readable selects the requested folders that the caller
-// may read, limits the requested document and tags. none reports that nothing passes.
+// filterOf returns two filters: readable selects passages in requested folders that the
+// caller may read, and limits those of the requested document and tags. none reports
+// that nothing passes.
 func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	if !q.All && len(q.Granted) == 0 {
 		return readable, limits, true

@@ -18,8 +18,8 @@ import (
 const averageLength = 180
 
 const (
-	// combined is the number of parts with several words: each drops one more word. A part
-	// takes the server a millisecond or more.
+	// combined is the maximum number of parts with several words. Each part drops one more
+	// word than the previous one. A part takes the server a millisecond or more.
 	combined = 4
 	// filteredValues bounds the filter values of one request, because each value takes the
 	// server up to 0.1 ms. allValues bounds those of one search. At least minParts parts
@@ -33,7 +33,7 @@ const (
 	// minShare is the minimum share of a part. It is above zero, so that words which nearly
 	// all passages contain still find passages.
 	minShare = 1e-3
-	// moreTerms bounds the further terms that are looked up.
+	// moreTerms is the maximum number of terms of Query.More that are looked up.
 	moreTerms = 48
 )
 
@@ -42,7 +42,7 @@ const (
 type weightedQuery struct {
 	terms []weightedTerm // the strongest first
 	more  []weightedTerm // they raise the score of passages, but do not find any
-	// Whether to count these among the candidates.
+	// Whether terms, and whether more, still have to be counted among the candidates.
 	termsUncounted, moreUncounted bool
 }
 
@@ -168,9 +168,10 @@ type part struct {
 	share float64
 }
 
-// parts returns the strongest words, then those without the first, without the
-// first two and so on, and each word alone, since Meilisearch itself drops words
-// from the end only. If weights are estimated, each word comes first in one part.
+// parts returns queries for all of the strongest words, for all but the first, for all
+// but the first two and so on, because Meilisearch itself drops words from the end
+// only. Then it returns a query for each word alone. If weights are estimated, each
+// word is the first of one query, and none is alone.
 func (w *weightedQuery) parts() []part {
 	asked := w.terms[:min(len(w.terms), wordLimit)]
 	whole := bm25.Sum(asked)

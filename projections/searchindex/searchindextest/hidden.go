@@ -15,7 +15,7 @@ import (
 func testHidden(t *testing.T, open Open) {
 	for seed := range uint64(2) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		shown := generate(20+seed, 70+180*int(seed)) // the second time more than an engine scores
+		shown := generate(20+seed, 70+180*int(seed)) // the second time, more passages than an engine scores
 		engines := make([]searchindex.Engine, 3)
 		for i := range engines {
 			engines[i] = open(t, fmt.Sprint(seed, "-", i))

@@ -120,8 +120,8 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	return hits, nil
 }
 
-// matched returns the share of words of the query in a text before the first missing
-// one. Words of similar spelling count, and rank below exact ones.
+// matched returns the share of the query's words that come before the first one that
+// the text lacks. Words of similar spelling count, and rank below exact ones.
 func matched(words []string, text *content, exact bool) float64 {
 	mistakes := 0.0
 	for i, w := range words {
