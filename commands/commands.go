@@ -97,8 +97,9 @@ func Through(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, viaKey{}, part)
 }
 
-// via returns the metadata of a user's command that names the part of the program it was
-// sent through, usual by default, and the user's token, if any.
+// via returns the Metadata.Via of a user's command: the part of the program that the
+// command was sent through (usual, unless Through has set another one), and the user's
+// token, if any.
 func via(ctx context.Context, user events.User, usual string) string {
 	if part, ok := ctx.Value(viaKey{}).(string); ok {
 		usual = part

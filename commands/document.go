@@ -127,7 +127,7 @@ type ImportDocument struct {
 	events.Content
 
 	User events.User
-	// Cause.Causation names the upload. By it a resumed import recognises the document
+	// Cause.Causation names the upload. A resumed import uses it to recognise the document
 	// that it created before.
 	Cause events.Cause
 	// EventID returns the id of the event, by which the log recognises a repeated

@@ -7,14 +7,16 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// filing is a lock that excludes deleting folders while documents are filed, because the
-// two append to different streams. Without it a document could be filed in a folder
-// between the check that the folder is empty and its deletion. Recursive deletions take
-// the lock too. Otherwise a document could be moved out of the folder at the same time,
-// after the deletion in the log: the read models would drop it, but its stream would not.
+// filing is a lock that keeps folders from being deleted while documents are filed. The
+// two append to different streams, so the log does not detect the conflict: without the
+// lock, a document could be filed in a folder after the check that the folder is empty,
+// and before its deletion. Recursive deletions take the lock, too. Otherwise the move of a
+// document out of the folder could follow the deletion in the log: for the read models the
+// document would be deleted, for its stream it would not.
 //
-// A Gate does the same between processes. A process that appended too late for another's
-// deletion to see calls settle and then reads whether its folder was deleted.
+// A Gate does the same between processes. After an append that the deletion by another
+// process may not have seen, a process calls settle, and then reads whether the folder was
+// deleted.
 type filing struct {
 	slots *semaphore.Weighted
 	gate  Gate // nil if there are no other processes
@@ -33,7 +35,8 @@ type Gate interface {
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 
-// allSlots is the weight of a deletion, which leaves no room for filing, each of weight 1.
+// allSlots is the semaphore's size and the weight of a deletion. Filing a document has
+// weight 1, so documents are filed concurrently, but never during a deletion.
 const allSlots = 1 << 30
 
 func newFiling(gate Gate) *filing { return &filing{semaphore.NewWeighted(allSlots), gate} }

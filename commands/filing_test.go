@@ -101,8 +101,8 @@ func TestRefusedDeletionDoesNotBlockFiling(t *testing.T) {
 	})
 }
 
-// hooked is a driver that calls before and after around the next append to a document's
-// stream. If broken it cannot be read.
+// hooked is a driver that calls before and after around the next append to a stream of a
+// document. If broken is set, reads of streams fail.
 type hooked struct {
 	events.Driver
 	before, after func()
@@ -127,8 +127,9 @@ func (d *hooked) ReadStream(ctx context.Context, stream string, from int64, limi
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// moving returns a handler h, and a function move by which a second process, on the same
-// log through d, moves a document of version 1 from one folder to another.
+// moving creates a document in the folder from, and returns a function move that moves it
+// to the folder to. Two processes share the log: h is one, and move runs in the other,
+// through the driver d.
 func moving(t *testing.T) (d *hooked, h *Handler, move func(context.Context) (events.Position, error), document, from, to uuid.UUID) {
 	t.Helper()
 	d = &hooked{Driver: memory.New(), before: func() {}, after: func() {}}

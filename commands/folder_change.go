@@ -49,8 +49,8 @@ func (h *Handler) ChangeFolder(ctx context.Context, user events.User, correlatio
 	return at, err
 }
 
-// holdFolder reserves quota for a folder with everything below it in the folder that it is
-// moved to, if the user may move it.
+// holdFolder reserves quota in the target folder of a move, for the moved folder and
+// everything below it. It reserves nothing if the user may not move the folder.
 func (h *Handler) holdFolder(ctx context.Context, user events.User, c foldertree.ChangeFolder) (*quota.Hold, error) {
 	if c.Parent == nil || !h.movesLimited(user, *c.Parent) {
 		return nil, nil
@@ -119,8 +119,8 @@ func (h *Handler) checkDeletion(ctx context.Context, user events.User, c foldert
 	return err
 }
 
-// recheckTimeout limits how long filing is blocked while the read models are queried
-// whether a folder is empty.
+// recheckTimeout limits how long filing is blocked while the read models are queried for
+// documents in the folder.
 const recheckTimeout = 400 * time.Millisecond
 
 // recheckDeletion is checkDeletion with a timeout.

@@ -112,8 +112,8 @@ func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]boo
 // read from the read models.
 const maxSpaces = 256
 
-// withHold runs do, which appends events, under the hold of the context or, if it has
-// none, one that open returns. If do succeeds it settles the hold.
+// withHold runs do, which appends events, and settles the hold if do succeeds. The hold is
+// the one in ctx or, if ctx has none, the one that open returns.
 func (h *Handler) withHold(ctx context.Context, open func() (*quota.Hold, error), do func() (events.Position, error)) error {
 	hold := quota.From(ctx)
 	if hold == nil {
@@ -174,8 +174,9 @@ func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid
 	return hold, err
 }
 
-// holdIn reserves quota for work of the service itself in the folder whose path is
-// returned. If path returns nil the folder does not exist, which filing reports.
+// holdIn reserves quota, for events that the service appends by itself, in the folder
+// whose path is the result of path. A nil path means that the folder does not exist;
+// filing then reports that.
 func (h *Handler) holdIn(ctx context.Context, user events.User, takes quota.Limits, path func(*foldertree.Tree) []string) (*quota.Hold, error) {
 	hold, err := h.Quota.OpenInternal(ctx, user)
 	if hold == nil || err != nil {
@@ -198,7 +199,8 @@ func (h *Handler) holdIn(ctx context.Context, user events.User, takes quota.Limi
 	return hold, nil
 }
 
-// SettleText settles a hold of HoldText at the head of the log.
+// SettleText settles a hold that HoldText returned, with the current head of the log as
+// its position.
 func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	if hold == nil {
 		return nil
@@ -230,7 +232,8 @@ func (h *Handler) creationQuota(ctx context.Context, user events.User, kind quot
 	return q, err
 }
 
-// check returns an error if a user who has created some may not create more.
+// check returns an error if a user who has created a number of folders or shares may not
+// create this many more.
 func (q creationQuota) check(created, more int64) error {
 	if q.limit == 0 || more <= 0 || created+q.reserved+more <= q.limit {
 		return nil

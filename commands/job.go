@@ -160,8 +160,8 @@ func finished(data []events.Data) []events.Data {
 	return append(data, events.JobFinished{Failed: refused})
 }
 
-// withRefused returns the uploads with those marked that data refuses, because refused
-// files take no quota.
+// withRefused returns a copy of the uploads in which those that data refuses are marked as
+// refused, because refused files take no quota.
 func withRefused(uploads []Upload, data []events.Data) []Upload {
 	uploads = slices.Clone(uploads)
 	for i := range uploads {

@@ -36,7 +36,7 @@ var ErrOtherUpload = errors.New("the key was used for another upload")
 // KeyedImport is an import that was requested with a key.
 type KeyedImport struct {
 	Started
-	files  []events.FileAccepted // those in the log
+	files  []events.FileAccepted // accepted files that are in the log
 	exists bool                  // all files are in the log
 }
 

@@ -161,7 +161,8 @@ func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	return claim
 }
 
-// addTags sets Tags if a document lacks some of the given tags. It removes none.
+// addTags sets Tags to the document's tags and the given ones, unless the document has all
+// the given ones already.
 func (c *Claim) addTags(has, given []string) {
 	all, err := naming.Tags(slices.Concat(has, given))
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Inbox is the top-level folder of each user's own folder. It has no owner and
-// is created with the first folder in it.
+// Inbox is the top-level folder that contains each user's own folder for uploads. It has
+// no owner and is created with the first folder in it.
 const Inbox = "Inbox"
 
 // SpaceName returns the folder on a path whose limits apply to the path: the
@@ -65,7 +65,7 @@ type Invitation struct {
 	Access    string    `json:"access"`    // read, write or own
 	By        Principal `json:"by"`        // who invites
 	// Through is the group through which the inviter owns the folder, empty if
-	// they own it themselves. The invitation is valid as long as that ownership.
+	// they own it themselves. The invitation is valid while that ownership lasts.
 	Through Principal `json:"through,omitempty"`
 }
 
@@ -93,8 +93,8 @@ type FolderLeft struct {
 	Principal Principal `json:"principal"`
 }
 
-// InviterUnblocked shows a user the invitations of an inviter again whose earlier
-// invitation they declined.
+// InviterUnblocked says that a user who declined an invitation is shown invitations by
+// that inviter again.
 type InviterUnblocked struct {
 	Principal Principal `json:"principal"`
 	By        Principal `json:"by"` // who invites

@@ -7,7 +7,7 @@ import "github.com/google/uuid"
 type FileAccepted struct {
 	File      int      `json:"file"` // index in the upload, from 0
 	Name      string   `json:"name"`
-	Folder    string   `json:"folder"` // path, at that time, of the folder to file it in
+	Folder    string   `json:"folder"` // path of the target folder at that time
 	Tags      []string `json:"tags,omitempty"`
 	SHA256    string   `json:"sha256,omitempty"` // empty if the file was refused
 	Size      int64    `json:"size"`
@@ -15,11 +15,11 @@ type FileAccepted struct {
 	// Refused says why the file will not be read, as a sentence: an
 	// unsupported type, an empty file.
 	Refused string `json:"refused,omitempty"`
-	// Under is the deepest folder on that path that existed then, and Rest the
-	// path from there, of folders to create. With them the file is filed
+	// Under is the deepest folder on the path that existed at that time, and Rest
+	// the path below it, of folders to be created. With them the file is filed
 	// correctly even if the folder is renamed or moved in the meantime. Both are
 	// empty if no folder of the path existed, and in events of earlier releases;
-	// then the path alone is used.
+	// then only the path is used.
 	Under uuid.UUID `json:"under,omitzero"`
 	Rest  string    `json:"rest,omitempty"`
 	// Document is the document that gets the file as new content, and Version the
@@ -31,8 +31,8 @@ type FileAccepted struct {
 	// Replace means that the file becomes new content of the document with its
 	// name in the folder, or a new document if no such document exists.
 	Replace bool `json:"replace,omitempty"`
-	// Existing means that such a document existed when the file was accepted: the
-	// file then reserves no quota for a new document.
+	// Existing means that, when the file was accepted, the document to replace
+	// existed: the file then reserves no quota for a new document.
 	Existing bool `json:"existing,omitempty"`
 }
 

@@ -141,9 +141,9 @@ func (l *Log) At(ctx context.Context, stream string, revision int64) (r Record, 
 // identity is the UUID name space of ids that are computed, not random.
 var identity = uuid.MustParse("6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11")
 
-// EventID returns the id of an event that an import appends. It is the same for the
-// same data at the same revision by the same job, so that an append repeated after a
-// crash is recognised, while one of another job is a conflict.
+// EventID returns the id of an event that an import appends, a hash of the arguments. If
+// the same job repeats an append after a crash, the log recognises the ids. An append of
+// another job at the same revision has other ids, and is a conflict.
 func EventID(stream string, revision int64, job uuid.UUID, file int, data Data) uuid.UUID {
 	b, err := json.Marshal(data)
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 //
 //	go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl
 //
-// new.jsonl has lines as printed by annals events --json. Used are stream, type, data,
-// and the schema and cause in the metadata. The events are appended through a Log, and
+// new.jsonl has lines as printed by annals events --json. Only the stream, type, data, and
+// the schema and cause in the metadata are used. The events are appended through a Log, and
 // their lines are sealed by a digest: no line ever changes.
 var appendLines = flag.String("append", "", "add the events of this file to the released log")
 
 const (
 	releasedLog = "eventstest/released.jsonl"
-	// releasedSums has a line for each extension of the log: the number of lines
-	// since then, and their SHA-256.
+	// releasedSums has a line for each extension of the log: the number of lines that the
+	// log has since then, and their SHA-256.
 	releasedSums = "eventstest/released.sums"
 )
 

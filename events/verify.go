@@ -92,7 +92,7 @@ func (v *verification) duplicate(id uuid.UUID) bool {
 // recently, the previous revision is looked up in the log.
 func (v *verification) order(ctx context.Context, r Record, problem func(string)) error {
 	if r.Position <= v.last {
-		problem(fmt.Sprintf("%s comes after position %d", place(r), v.last))
+		problem(fmt.Sprintf("%s: its position is not above that of an earlier event, %d", place(r), v.last))
 	}
 	v.last = max(v.last, r.Position)
 	if v.duplicate(r.ID) {
@@ -120,7 +120,7 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	case r.Revision > want:
 		problem(fmt.Sprintf("%s: revision %d is missing before it", place(r), r.Revision-1))
 	case r.Revision < want:
-		problem(fmt.Sprintf("%s: revision %d comes before it", place(r), want-1))
+		problem(fmt.Sprintf("%s: an earlier event of the stream has revision %d", place(r), want-1))
 	}
 	if len(v.next) >= nextStreams {
 		clear(v.next)

@@ -8,10 +8,10 @@ import (
 	"annals/projections/projectionstest"
 )
 
-// CheckAwait checks that the reply to a write waits for every read model that a client
-// may read next, by blocking one after another. prepare creates what is to be changed and
-// returns the write. The reply waits for the first event of one of the types, or of any
-// type if there are none.
+// CheckAwait checks that the reply to a write waits for every read model that a client may
+// read next. It repeats the write once per read model, with that model blocked. prepare
+// sets up the data and returns the write. The reply must wait for the first event of one
+// of the types, or for the first event of any type if types is empty.
 func (s *Stack) CheckAwait(t testing.TB, name string, types []string, prepare func() (write func())) {
 	t.Helper()
 	models := s.Queries.Models

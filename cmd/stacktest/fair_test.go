@@ -31,8 +31,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// slow is a reader that takes until it is stopped for files whose names begin with
-// "heavy", and no time for others.
+// slow is a reader that finishes immediately, except for files whose names begin with
+// "heavy": it reads those until its context ends.
 type slow struct {
 	mu    sync.Mutex
 	begun map[string]int // by name

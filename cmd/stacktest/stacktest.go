@@ -37,8 +37,9 @@ type Stack struct {
 	control *control.Store
 }
 
-// Open creates the parts for a command handler, whose log they use. They do not run until
-// Run is called. Each change may replace engines.
+// Open creates the parts around a command handler, and uses the handler's log. They do not
+// run until Run is called. change may modify the options, for example to choose other
+// engines.
 func Open(t testing.TB, handler *commands.Handler, change ...func(*generation.Options)) *Stack {
 	t.Helper()
 	ctx, dir, quiet := context.Background(), t.TempDir(), slog.New(slog.DiscardHandler)

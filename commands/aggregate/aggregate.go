@@ -33,7 +33,7 @@ type Store[S State] struct {
 	Charge func(context.Context, events.User) (*quota.Budget, error)
 	New    func() S    // returns the state of an empty stream
 	Weigh  func(S) int // returns the weight of an aggregate in the cache; nil: each weighs 1
-	Limit  int         // of the total weight; the aggregate used last is always kept
+	Limit  int         // maximum total weight of the cache; the aggregate used last is always kept
 
 	mu      sync.Mutex
 	entries map[string]*folded[S]

@@ -63,8 +63,8 @@ func view(t *testing.T, s *aggregate.Store[*names], stream string) (all []string
 type watched struct {
 	events.Driver
 	records   atomic.Int64
-	reads     atomic.Int64 // that reached the end of the stream
-	conflicts atomic.Int64 // left to return
+	reads     atomic.Int64 // reads that reached the end of the stream
+	conflicts atomic.Int64 // number of appends that still have to conflict
 }
 
 func (d *watched) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {

@@ -70,8 +70,9 @@ func (f *folded[S]) decide(ctx context.Context, log *events.Log, c Command[S], r
 	return decide()
 }
 
-// append appends events to the stream and folds them in. While the append waits, other
-// callers may read the state, and refresh it with the events being appended.
+// append appends events to the stream and folds them in. While the append waits for the
+// disk, other callers may read and refresh the state, which may already fold in these
+// events.
 func (f *folded[S]) append(ctx context.Context, log *events.Log, c Command[S], data []events.Data) error {
 	next := f.next
 	added := make([]events.New, len(data))

@@ -10,7 +10,8 @@ import (
 )
 
 // Takes returns how much quota accepted files take, in total and for each space. replaced
-// is the set of indexes of files that replace documents, and thus add none.
+// has the indexes of the files that replace a document, and therefore do not count as new
+// documents.
 func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Limits, parts []quota.Part, err error) {
 	newFolders := make(map[string]bool)
 	bySpace := make(map[quota.Space]quota.Limits)
@@ -50,7 +51,7 @@ func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Lim
 	return takes, parts, nil
 }
 
-// Space returns the space that a path is in.
+// Space returns the space of a path: the folder on the path whose limits apply to it.
 func (t *Tree) Space(path []string) quota.Space {
 	s := quota.Space{Name: events.SpaceName(strings.Join(path, "/"))}
 	names := strings.Split(s.Name, "/")

@@ -37,7 +37,7 @@ func (c EnsureFolder) Decide(t *Tree) (data []events.Data, err error) {
 	if err != nil {
 		return nil, err
 	}
-	above := len(path) - len(c.ids) // depth of the folder that the target's names are below
+	above := len(path) - len(c.ids) // depth of the existing folder below which c.ids create folders
 	parent, depth := t.Find(path)
 	own := strings.Split(naming.InboxFolder(c.user), "/")
 	for ; depth < len(path); depth++ {

@@ -255,7 +255,7 @@ func TestTopLevelRules(t *testing.T) {
 			}
 		}
 	}
-	// The error for a folder that the user may not read is that for a missing one.
+	// The error for a folder that the user may not read is the same as for a missing one.
 	tree := foldWith(foldertree.Rules{TopLevel: foldertree.TopLevel{Restricted: true}}, commandstest.Folders())
 	_, hidden := tree.MayFile(alice, target("Bob's"))
 	_, none := tree.MayFile(alice, target("None"))

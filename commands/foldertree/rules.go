@@ -39,14 +39,14 @@ const (
 // everyone. Everyone may create the inbox and their own folder in it.
 type TopLevel struct {
 	Restricted bool
-	To         events.Principal // a group that may, like administrators; "" means none
+	To         events.Principal // a group whose members may, as administrators may; "" means no group
 }
 
 // Limits of unanswered invitations.
 const (
 	DefaultMaxSent     = 100
 	DefaultMaxReceived = 200
-	// maxBetween limits those from one user to another.
+	// maxBetween limits the unanswered invitations from one user to another.
 	maxBetween = 20
 )
 

@@ -105,7 +105,7 @@ func normalizePermissions(list []events.Permission) ([]events.Permission, error)
 			return nil, fault.Errorf(fault.Invalid, "%.300q is not a principal: write user:<name> or group:<name>, in Unicode form NFC", p.Principal)
 		}
 		if _, ok := events.ParseAccess(p.Access); !ok {
-			return nil, fault.Errorf(fault.Invalid, "%.300q is not an access: write read, write or own", p.Access)
+			return nil, fault.Errorf(fault.Invalid, "%.300q is not an access level: use read, write or own", p.Access)
 		}
 		if i > 0 && kept[i-1].Principal == p.Principal {
 			return nil, fault.Errorf(fault.Invalid, "%s has more than one permission", p.Principal)

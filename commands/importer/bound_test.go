@@ -78,7 +78,7 @@ func TestEventsBoundedByFileSize(t *testing.T) {
 		}
 		return b.String()
 	}
-	// A row of many columns, and rows with only the last of them.
+	// A row with many columns, and then rows that have only the last of these columns.
 	diagonal := `<w:tbl><w:tr>` + strings.Repeat(`<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>`, 900) + `</w:tr>` +
 		strings.Repeat(`<w:tr><w:trPr><w:gridBefore w:val="899"/></w:trPr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc></w:tr>`, 1000) + `</w:tbl>`
 	for _, test := range []struct {

@@ -157,7 +157,8 @@ func TestUnavailableLogIsRetried(t *testing.T) {
 			d := &crashing{Driver: b.driver, after: after, transient: true, left: n}
 			i := b.crashable(d)
 			i.Retries = 4
-			// A file is rejected if its failure cannot be recorded either.
+			// If a file's failure cannot be recorded either, its message is rejected, and
+			// delivered again.
 			if nacked := b.deliver(i, work); len(nacked) > 1 || len(b.deliver(i, nacked)) > 0 {
 				t.Errorf("rejected %v, want none", nacked)
 			}

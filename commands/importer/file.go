@@ -101,7 +101,7 @@ func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) 
 // that the file must not be read again.
 func (i *Importer) suspect(ref fileRef, file commands.ImportFile) (why string, err error) {
 	if file.Alone >= maxAlone && !i.isolated(ref) {
-		return "", fault.Errorf(fault.Invalid, "the file was given up: it crashed every process that read it, also the last two, which read only this file: save it again, or export it as PDF or text, and upload that")
+		return "", fault.Errorf(fault.Invalid, "reading the file was given up: it crashed every process that read it, including two that read no other file: save it again, or export it as PDF or text, and upload that")
 	}
 	switch {
 	case file.Alone > 0:
@@ -127,13 +127,13 @@ type run struct {
 	text    textWriter
 	hold    *quota.Hold // for the text; nil until the file was read
 
-	// hasOther means that the user can read another document with the same bytes. It is
-	// set when lookedUp.
+	// hasOther means that the user can read other, another document with the same bytes.
+	// The two fields are valid only if lookedUp is set.
 	hasOther, lookedUp bool
 	other              uuid.UUID
 }
 
-// do files the upload, unless it is filed already, and returns the outcome.
+// do runs the steps that are left until the upload is filed, and returns the outcome.
 func (r *run) do(ctx context.Context) (events.FileImported, error) {
 	file := r.fileNew
 	if isRevision(r.file.Accepted) {
@@ -175,8 +175,9 @@ func (r *run) fileNew(ctx context.Context) error {
 }
 
 // checkFolder returns an error if the folder was deleted while the file was being filed in
-// it. Folders have their own stream, so the append of the document cannot exclude that, and
-// nobody can see a document in a deleted folder.
+// it. Folders have their own stream, so a concurrent deletion does not make the append of
+// the document conflict. The document stays in the deleted folder, where nobody can see
+// it.
 func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 	exists, err := r.Handler.HasFolder(ctx, folder)
 	if err == nil && !exists {

@@ -71,8 +71,8 @@ type Importer struct {
 	Ended func(Outcome)
 	Died  func()
 
-	// SpoolDir is the folder for temporary files with text beyond 1 MiB of files that are
-	// being read; empty means the system's folder for temporary files.
+	// SpoolDir is the folder for temporary files, which store the text of a file being
+	// read beyond the first 1 MiB. Empty means the system's folder for temporary files.
 	SpoolDir string
 
 	// Limits, which only tests set; 0 means the default.

@@ -30,8 +30,8 @@ type progress struct {
 	step, message string    // the latest
 	reported      [2]string // the last reported step and message, which are not repeated
 	next          time.Time // earliest time of the next report
-	since         time.Time // of the first report
-	err           error     // of reporting; kept for callers that cannot return it
+	since         time.Time // time of the first report
+	err           error     // of a report; kept for callers that cannot return it
 
 	begun time.Time                // of the current step; zero if none is running
 	spent map[string]time.Duration // by step

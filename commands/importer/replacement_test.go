@@ -104,7 +104,7 @@ func TestReplacementTakesNewest(t *testing.T) {
 	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: newest, Version: 2, Name: &other}); err != nil {
 		t.Fatal(err)
 	}
-	// The read models lag behind: the importer checks their results by the log.
+	// The read models lag behind: the importer checks their results against the log.
 	if f := b.replace(doc{"a.md", "Library", "newest"}, newest, old); f.Document != old || len(f.Warnings) > 0 {
 		t.Errorf("imported as %+v, want a version of %s", f, old)
 	}

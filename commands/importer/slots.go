@@ -55,8 +55,9 @@ func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) 
 	return reading, func() { end(); <-i.slots.suspects }, nil
 }
 
-// Room returns how many more files of an owner should be delivered to this process, which
-// already has held of them. limit is for an owner if no other has files.
+// Room returns how many more files of an owner should be delivered to this process, if the
+// process already has the number held. If no other owner has files, an owner may have up
+// to limit.
 func (i *Importer) Room(owner string, held, limit int) int {
 	i.init()
 	return i.slots.turns.Room(owner, held, limit)

@@ -7,9 +7,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// source wraps the subscriber for the router. At the end it first stops delivery, and
-// cancels messages in progress after the drain time. Subscribers differ in whether the
-// contexts of their messages end with the subscription; with source they all behave alike.
+// source wraps the subscriber for the router. When the subscription ends, it first stops
+// delivery, and cancels messages in progress only after the drain time. Subscribers differ
+// in whether the contexts of their messages end with the subscription; source makes them
+// behave alike.
 type source struct {
 	message.Subscriber
 	drained context.Context // ends when the drain time is over
@@ -26,7 +27,7 @@ func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	out := make(chan *message.Message)
 	s.pumped.Go(func() {
 		s.pump(ctx, in, out)
-		<-s.drained.Done()    // a message rejected earlier would only be claimed again
+		<-s.drained.Done()    // if rejected earlier, a message would be claimed by this node again
 		for msg := range in { // until the subscriber is closed
 			msg.Nack()
 		}

@@ -29,7 +29,7 @@ type Changes struct {
 }
 
 const (
-	minCost = 512 // bytes that an event is charged at least, for its metadata and indexes
+	minCost = 512 // minimum number of bytes charged for an event, for its metadata and indexes
 	// changesPeriod is the time in which an empty bucket fills up.
 	changesPeriod = time.Hour
 	// maxBudgets is the number of cached budgets above which the full ones are dropped.

@@ -33,8 +33,8 @@ type Space struct {
 	Name   string
 }
 
-// keys returns the keys under which a hold for a space is counted. The name alone does not
-// do, because the folder may be renamed. The id alone does not do either, because the
+// keys returns the keys under which a hold for a space is counted. The name alone is not
+// enough, because the folder may be renamed. The id alone is not enough, because the
 // folder may be created after the hold.
 func (s Space) keys() []Space {
 	if s.Folder == uuid.Nil {
@@ -90,7 +90,7 @@ type Hold struct {
 	refusal   error           // the last one
 }
 
-// Part is the part of a request that goes into one space.
+// Part is what a request takes in one space.
 type Part struct {
 	Space
 	Takes Limits // bytes and documents
@@ -227,8 +227,9 @@ func (h *Hold) refresh(ctx context.Context) error {
 }
 
 // advance records the position of the read models, and drops the holds whose events they
-// have applied. If the user has open holds, a hold also stays until the user's balance was
-// read at its position. Otherwise the next request reads the balance anyway.
+// have applied. If the user has open holds, the user's balance may be older than a hold
+// that is to be dropped: that hold then stays until the balance has been read again.
+// Without open holds the next request reads the balance anyway.
 func (l *Ledger) advance(at events.Position) {
 	l.applied = max(l.applied, at)
 	l.settled = slices.DeleteFunc(l.settled, func(h *Hold) bool {

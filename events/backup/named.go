@@ -45,7 +45,7 @@ func newNames(log *events.Log) *names {
 	return n
 }
 
-// in calls each with those originals named in the records that the log up to a position
+// in calls each with the originals that the records name and that the log up to a position
 // still needs.
 func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
 	for _, r := range records {
@@ -152,7 +152,7 @@ func (n *names) compute(ctx context.Context, stream string, upTo events.Position
 	return !ended && !n.deleted(folder, upTo), nil
 }
 
-// deleted reports whether a folder, or one above it, was deleted up to a position.
+// deleted reports whether a folder, or one above it, was deleted at or before a position.
 func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
 	for range n.folders { // bounds the loop if folders form a cycle
 		f, known := n.folders[folder]

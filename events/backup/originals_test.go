@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Needed are all versions of the documents that the vault shows, and the files of
-// unfinished jobs.
+// A backup needs the originals of all versions of the documents that the vault shows, and
+// the files of unfinished jobs.
 func TestBackupSkipsUnneededOriginals(t *testing.T) {
 	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
@@ -276,8 +276,8 @@ func TestNeedsCachesDocuments(t *testing.T) {
 	v.wantBackedUp("lamp", "oil")
 }
 
-// Looking up lost originals, at a later position of the log than existing ones, does not
-// read a document again for each of its versions.
+// Lost originals are looked up at a later position of the log than existing ones. Even so,
+// a document must not be read again for each of its versions.
 func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))

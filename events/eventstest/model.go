@@ -42,8 +42,8 @@ func (m *model) append(stream string, expected int64, records []events.Record) (
 	return last, true
 }
 
-// testModel appends and reads at random. All runs use the same log; each run has its own
-// streams, and reads from the head at its start.
+// testModel appends and reads at random. All runs share one log: each run uses its own
+// streams, and reads the log from the head at the run's start.
 func testModel(t *testing.T, d events.Driver) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {

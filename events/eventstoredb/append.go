@@ -26,8 +26,8 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	if expected != events.AnyRevision {
 		return d.appendAt(ctx, stream, expected, records)
 	}
-	// With AnyRevision the server would treat an append of known ids as a repetition.
-	// Appended at the last revision of the stream, it is new.
+	// With AnyRevision the server would ignore an append of known ids as a repetition. At
+	// the last revision of the stream it appends them again.
 	last, err := d.lastOf(ctx, stream)
 	for err == nil {
 		var appended events.Appended

@@ -145,8 +145,8 @@ func (c *cluster) takeLeader() string {
 	return leader
 }
 
-// try connects to a node and reads an event from it as the leader. If the node names
-// another leader, try continues with that.
+// try connects to a node and reads an event, which only the leader returns. If the node
+// names another leader, try continues with that.
 func (c *cluster) try(ctx context.Context, address string) (*session, error) {
 	s, err := c.open(ctx, address)
 	if other := (*notLeader)(nil); errors.As(err, &other) {

@@ -97,7 +97,7 @@ func (p *page) take(e *recorded) bool {
 		p.err = err
 		return err == nil
 	}
-	p.through = r.Position // not of other logs: their events may be beyond the head of this log
+	p.through = r.Position // only of this log's events: those of other logs may be beyond the head of this log
 	if p.batch == nil {
 		p.batch = make([]events.Record, 0, min(p.limit, 128))
 	}
@@ -111,8 +111,8 @@ func (p *page) take(e *recorded) bool {
 const maxExtra = 4096
 
 // read reads the events after a position. The server only accepts positions at which an
-// event begins, as all positions are that Annals has read before. If it refuses a
-// position, which an operator may have chosen, read tries the next one, and then reads
+// event begins. Every position that Annals has read before is one, but an operator may
+// choose any. If the server refuses a position, read tries the next one, and then reads
 // from the beginning. If other services' events fill a response, read makes another
 // request, for more events.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {

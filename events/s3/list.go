@@ -27,7 +27,7 @@ func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[I
 				progress := reached > last
 				last, wanted, complete = max(last, reached), more, err == nil
 				if progress && isTransient(err) {
-					return nil // retry counts anew for the next page
+					return nil // retry starts counting from zero for the next page
 				}
 				return err
 			})

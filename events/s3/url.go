@@ -75,7 +75,7 @@ func parse(text string) (l location, err error) {
 func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bucket, error) {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	if l.amazon {
-		// Other providers have no such service.
+		// Only Amazon provides credentials by the role of the machine.
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 5 * time.Second}})
 	}
 	chain := credentials.NewChainCredentials(providers)

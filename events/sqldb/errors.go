@@ -91,7 +91,7 @@ func IsTransient(err error) bool {
 		}
 		return code == "25006" // read only: a server that was primary before
 	}
-	var network *net.OpError // any other error of the system may be a net.Error too
+	var network *net.OpError // not net.Error, which any other error of the system may implement, too
 	var connecting *pgconn.ConnectError
 	return errors.As(err, &connecting) || pgconn.SafeToRetry(err) || IsDisconnected(err) ||
 		errors.Is(err, sql.ErrConnDone) || errors.As(err, &network) || errors.Is(err, net.ErrClosed)

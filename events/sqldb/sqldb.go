@@ -45,7 +45,7 @@ func (db *DB) Snapshot() *sql.TxOptions {
 	if db.Shared() {
 		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	}
-	return nil // SQLite transactions always do
+	return nil // every transaction in SQLite reads a snapshot
 }
 
 // Text returns a string in the form in which the database can store and compare it:

@@ -211,7 +211,7 @@ func (w *writer) close() error {
 // append is checked before its first insert, so a conflict needs no rollback. An error
 // of the database rolls back the whole transaction.
 func (w *writer) commit() {
-	ctx := context.Background() // the group's, not one caller's
+	ctx := context.Background() // not that of a caller, because the transaction has the appends of several callers
 	_, err := w.begin.ExecContext(ctx)
 	group := w.take()
 	outcomes := make([]outcome, len(group))

@@ -8,18 +8,19 @@ import (
 )
 
 // The size of an upload limits the size of its events: BytesPerByte bytes for each byte of
-// the file, but at least MinBytes. For a Word document the size of its uncompressed XML
-// counts, up to maxInflation times the size of the file, but at least up to minXML.
+// the file, but at least MinBytes. For a Word document the size of its uncompressed XML is
+// used instead of the file's size, up to maxInflation times the file's size or minXML,
+// whichever is larger.
 const (
 	BytesPerByte = 8
 	MinBytes     = 64 << 10
 	maxInflation = 32
 	minXML       = 2 << 20
 
-	// otherEvents are the bytes for a file's events that are not sections: acceptance,
+	// otherEvents is the size of a file's events other than sections: acceptance,
 	// progress, title, summary, warnings and outcome.
 	otherEvents = 24 << 10
-	// sectionCost are the bytes of a section's event without titles, page breaks and
+	// sectionCost is the size of a section's event without its titles, page breaks and
 	// text: metadata, field names and numbers.
 	sectionCost = 448
 	breakCost   = 9 // bytes of a page break

@@ -13,8 +13,8 @@ import (
 // Version is incremented with each change that may alter the text of a file.
 const Version = 3
 
-// MaxPart is the maximum of bytes in Section.Text. A longer section is emitted as several
-// Sections, numbered by Part.
+// MaxPart is the maximum number of bytes in Section.Text. A longer section is emitted as
+// several Sections, numbered by Part.
 const MaxPart = 64 << 10
 
 // MaxSections is the maximum number of titled sections of a file. Later headings stay part

@@ -35,7 +35,7 @@ type Summariser struct {
 	titles    []string // of the first sections
 	head      int      // bytes left of the head
 	sample    int      // bytes left of the sample
-	inSection int      // bytes sampled of that section
+	inSection int      // bytes sampled of section
 	sentences []sentence
 }
 

@@ -17,11 +17,11 @@ type schedule struct {
 
 // owner is a user who has files, or recently had some.
 type owner struct {
-	used      float64   // seconds of slots, decayed, not counting files being read
+	used      float64   // slot time in seconds, decayed, without that of files being read
 	usedAsOf  time.Time // time of used
 	waiting   []*ticket // in order
 	reading   []*ticket // those in slots
-	nextExtra time.Time // when a further file may get an extra slot besides long ones
+	nextExtra time.Time // until then oneMore chooses no file of this owner
 	lastCame  time.Time // when the last file was added
 }
 
@@ -255,7 +255,7 @@ func (s *schedule) suspend(now time.Time) (stop []*ticket) {
 		}
 	}
 	extra := s.inExtra()
-	slices.SortFunc(extra, func(a, b *ticket) int { // those begun last first: they lose the least work
+	slices.SortFunc(extra, func(a, b *ticket) int { // those that began last come first, because suspending them loses the least work
 		return cmp.Or(-cmp.Compare(len(a.owner.reading), len(b.owner.reading)), b.begun.Compare(a.begun), cmp.Compare(a.arrived, b.arrived))
 	})
 	for _, w := range extra {

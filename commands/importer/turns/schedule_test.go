@@ -15,12 +15,12 @@ type simulation struct {
 	rapid.TB
 	*schedule
 	now   time.Time
-	takes map[*File]time.Duration // to read a file
+	takes map[*File]time.Duration // time to read a file
 	open  []*ticket               // that wait or have a slot
 
-	waited map[*File]time.Duration // for its first slot
+	waited map[*File]time.Duration // wait for the first slot
 	ended  map[*File]time.Time
-	lost   time.Duration // in slots, by suspended files
+	lost   time.Duration // slot time lost by suspensions
 }
 
 func newSimulation(t rapid.TB, slots int) *simulation {

@@ -22,8 +22,9 @@ const (
 	// halfLife is the half-life of the time that an owner has used.
 	halfLife = time.Minute
 	// ownExtraTime is how long all files of an owner must have been in their slots before
-	// the owner gets an extra slot as well, and the pause after a file was suspended. It
-	// limits the time lost by suspensions to a tenth.
+	// the owner also gets an extra slot. After a file in such a slot was suspended, the
+	// owner waits as long for the next one. This limits the time lost by suspensions to a
+	// tenth.
 	ownExtraTime = 10 * extraTime
 	// maxBackoff limits the pause until a suspended file may get an extra slot again.
 	maxBackoff = time.Minute

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// read reads a file that takes a time, again after each suspension, and returns how long it
-// waited for its first slot.
+// read reads a file, which takes the given time and starts from the beginning after each
+// suspension. It returns how long the file waited for its first slot.
 func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time.Duration) {
 	came := time.Now()
 	for tries := 0; ; tries++ {

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Options are the requirements of a server.
+// Options says what a server requires of its clients.
 type Options struct {
 	TLS      *tls.Config // nil means without TLS
 	User     string      // required user; empty means none

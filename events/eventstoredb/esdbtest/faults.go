@@ -30,7 +30,7 @@ type Fault struct {
 	Times int // number of calls; 0 means all until Heal
 
 	Delay time.Duration // before the call is handled
-	Hang  bool          // no response; if After is set, no end of the response
+	Hang  bool          // the response never begins or, if After is set, never ends
 	Code  codes.Code    // the call fails with this status
 	Text  string        // message of the status
 	After int           // number of messages after which a read or subscription fails or hangs

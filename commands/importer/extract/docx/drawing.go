@@ -13,7 +13,7 @@ func startOf(t xml.Token) (xml.StartElement, bool) {
 	return start, ok
 }
 
-const maxChartPoints = 10_000 // strings and values that are read of a chart or diagram
+const maxChartPoints = 10_000 // strings and values that are read from a chart or diagram
 
 // drawing reads the text boxes, charts, diagrams and picture descriptions of the open drawing.
 func (d *document) drawing(x *xmlPart, p *paragraph) error {

@@ -117,7 +117,7 @@ func readLevel(x *xmlPart, l *listLevel) error {
 	})
 }
 
-const maxLabel = 256 // bytes, before the last numeral
+const maxLabel = 256 // bytes of a label; only its last numeral may exceed the limit
 
 // label counts an item of a list, and returns its number as displayed, "-" for a bullet, or "" if
 // nothing is displayed.
@@ -174,7 +174,7 @@ func (d *document) label(numID, level int) string {
 
 // count advances the counters to the next item at a level of list l.
 func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
-	for i := range level { // count skipped levels once
+	for i := range level { // an outer level that was skipped counts as one item
 		if !a.counted[i] {
 			a.counts[i], a.counted[i] = at(i).start, true
 		}

@@ -18,7 +18,7 @@ type table struct {
 }
 
 const (
-	maxColumns    = 1_000 // of a cell, and of a chart
+	maxColumns    = 1_000 // of a table, of one cell's span, and of a chart
 	bufferedRows  = 500
 	bufferedBytes = 256 << 10 // of text in buffered rows
 )
@@ -54,7 +54,7 @@ func (t *table) element(x *xmlPart, e *element) error {
 
 // row is a row that is being read.
 type row struct {
-	cells   []tableCell // those with text, by column
+	cells   []tableCell // cells with text, by column
 	next    int         // column of the next cell
 	size    int
 	breaks  int  // pages that begin in the row

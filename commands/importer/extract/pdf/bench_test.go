@@ -13,8 +13,9 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core, and for
-// comparison with pdftotext. The ratio is that of pages per second to pdftotext's.
+// BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core
+// and, for comparison, with pdftotext. The metric ratio is our speed divided by that of
+// pdftotext.
 func BenchmarkPDF(b *testing.B) {
 	files, _ := filepath.Glob(extracttest.Corpora(b) + "/pdf/ordinary/*.pdf")
 	if _, err := exec.LookPath("pdftotext"); err != nil {

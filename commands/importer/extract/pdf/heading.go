@@ -14,7 +14,7 @@ import (
 
 const (
 	maxHeading = 200 // runes; longer text in large letters is not a heading
-	maxSizes   = 5   // font sizes that are levels
+	maxSizes   = 5   // maximum number of font sizes that are heading levels
 )
 
 // style describes the fonts of a document's text and headings.
@@ -22,7 +22,7 @@ type style struct {
 	body, weight float64   // font size and weight of most letters
 	sizes        []float64 // of headings, largest first
 	bold         bool      // bold lines in the body size are headings, too
-	base         int       // levels of bookmarks, above those of font sizes
+	base         int       // number of levels of bookmarks; the levels of font sizes are below them
 	off          bool      // only bookmarks are headings
 }
 

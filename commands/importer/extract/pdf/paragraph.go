@@ -19,7 +19,7 @@ type flow struct {
 	compounds map[string]bool
 	last      layoutLine // the last line written
 	full      bool       // last fills its column
-	leading   float32    // distance of lines in the paragraph of last
+	leading   float32    // distance between the lines of the paragraph that last belongs to
 	begun     bool       // the open section has text
 	heading   []string   // lines of the open heading
 	level     int
@@ -79,7 +79,7 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	}
 	switch down := l.Y - f.last.Y; {
 	case sep == "\n\n":
-		f.leading = 0 // another paragraph may have another one
+		f.leading = 0 // the next paragraph may have another line distance
 	case !fresh && down > l.Size*0.5 && down < l.Size*2.5:
 		f.leading = down
 	}

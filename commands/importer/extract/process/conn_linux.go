@@ -28,7 +28,7 @@ type ends struct {
 	oob    []byte
 
 	mu    sync.Mutex
-	files []*os.File // received, for file
+	files []*os.File // received, and not yet returned by file
 }
 
 const maxReceived = 1 // files waiting for a call of file; each request has one

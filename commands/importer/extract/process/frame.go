@@ -35,7 +35,7 @@ func (c *conn) Write(k Kind, payload []byte) error {
 func (c *conn) writeRest(payload []byte) error {
 	var length [binary.MaxVarintLen64]byte
 	c.w.Write(length[:binary.PutUvarint(length[:], uint64(len(payload)))])
-	_, err := c.w.Write(payload) // also returns the error of the write before
+	_, err := c.w.Write(payload) // also returns an error of the previous write
 	return err
 }
 

@@ -41,7 +41,7 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []*Process
 	closed bool
-	timers sync.WaitGroup // those that have not been stopped
+	timers sync.WaitGroup // idle timers that have not been stopped
 }
 
 // NewPool returns a Pool that runs config.Command.

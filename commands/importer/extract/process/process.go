@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute // also on a busy machine
+	startTimeout = 2 * time.Minute // enough on a busy machine, too
 	exitTimeout  = 2 * time.Second // for a process that closed its connection
 	maxDetail    = 120             // bytes of standard error in Death.Detail
 )
@@ -35,7 +35,7 @@ type Process struct {
 	stderr  head
 	killed  atomic.Bool   // because of a timeout
 	exited  chan struct{} // closed when it has exited
-	waitErr error         // of waiting for it; nil if its exit state is known
+	waitErr error         // error of waiting for the exit; nil if the exit state is known
 	timer   *time.Timer   // kills it when idle
 	hardCPU time.Duration // hard limit of CPU time since its start; 0 before the first request
 	softCPU time.Duration // limit of CPU time for the last request
@@ -91,9 +91,9 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin must be called before each request. It sets a limit of the request's CPU time, at
-// which the system sends a signal, which hostile code could ignore, and a hard limit for all
-// requests of the process, at which the system kills it.
+// Begin must be called before each request. It sets two limits of CPU time. At the limit
+// for this request the system sends a signal, which hostile code could ignore. At the hard
+// limit for all requests of the process the system kills the process.
 func (p *Process) Begin(cpu time.Duration) error {
 	p.Uses++
 	p.stopWatch()

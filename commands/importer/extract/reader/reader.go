@@ -23,7 +23,7 @@ type Options struct {
 	Command  []string
 	CacheDir string // caches the compiled PDFium; empty means no cache
 	Workers  int    // PDFium processes, one for each file read at a time; 0 means one per core
-	Reserved int    // those of Workers that never read pages of another file's PDF
+	Reserved int    // how many of Workers never help to read a PDF that another process opened
 }
 
 // New returns a Reader for all formats of extract.Supported.

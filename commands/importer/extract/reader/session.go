@@ -21,13 +21,13 @@ type session struct {
 	emit     func(extract.Section) error
 	progress extract.Progress
 	check    checker
-	spent    time.Duration // in waiting for the process
+	spent    time.Duration // time spent waiting for the process
 	feeder   *feeder       // sends the pages of a PDF
 }
 
 func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.Info, err error) {
 	s.p.Unusable = true
-	_ = s.p.Begin(s.limits.Time) // if the system has no such limits, the sandbox report lists that
+	_ = s.p.Begin(s.limits.Time) // fails on systems without CPU limits; the sandbox report says so
 	req := request{path: s.file.Name(), name: name, pages: s.limits.Pages, textBytes: s.limits.TextBytes}
 	if err := s.p.Send(requestFrame, req.encode(), s.file); err != nil && !process.IsEnd(err) {
 		return extract.Info{}, fault.Errorf(fault.Unavailable, "send a file to the reader process: %w", err)
@@ -42,7 +42,7 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		fed := s.feeder.end()
 		s.p.Unusable = s.p.Unusable || fed != nil
 		if fed != nil && (err == nil || !fault.Is(err, fault.Invalid)) {
-			err = fed // because of which the feeder killed the process
+			err = fed // the feeder killed the process because of this error
 		}
 	}()
 	timeout := s.limits.Time

@@ -45,7 +45,8 @@ func Configure(cmd *exec.Cmd) {
 // Begin sets the priority of the process, and restores the default action of the signal for
 // the CPU limit, which Go would ignore. Call it first.
 func Begin() {
-	// This process is the only one in its group. The group has all its threads.
+	// PRIO_PROCESS would set the priority of one thread only. The process group contains
+	// all threads of this process, and no other process.
 	_ = unix.Setpriority(unix.PRIO_PGRP, 0, nice)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0)
 	var byDefault [64]byte // struct sigaction with SIG_DFL, on every architecture

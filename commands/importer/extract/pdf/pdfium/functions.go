@@ -15,8 +15,8 @@ type functions struct {
 	known map[string]api.Function
 }
 
-// ExportedFunction returns the function with a name. As it is always the same one, calls of it
-// must not be concurrent.
+// ExportedFunction returns the function with a name. Each call returns the same object for
+// a name, so the function must not be called concurrently.
 func (f *functions) ExportedFunction(name string) api.Function {
 	known, ok := f.known[name]
 	if !ok {

@@ -47,14 +47,14 @@ func trapped(err error) error {
 	return nil
 }
 
-// textPage is the text of a page, with what maps its coordinates to those of the displayed
-// page.
+// textPage is the text of a page, with the properties of the page that displayed needs to
+// convert coordinates.
 type textPage struct {
 	*document
 	ref      references.FPDF_TEXTPAGE
 	w, h     float32 // unrotated
 	rotation int     // quarter turns clockwise
-	mapped   bool    // indexes of runes are indexes of characters
+	mapped   bool    // the nth rune of the text is the nth character of the page
 }
 
 func (d *document) lines(page requests.Page, out *Page) error {
@@ -221,7 +221,7 @@ func (t *textPage) displayed(x, y float32) (float32, float32) {
 	return x, t.h - y
 }
 
-// turn is displayed for a direction.
+// turn is like displayed, but for a direction instead of a point.
 func (t *textPage) turn(dx, dy float32) (float32, float32) {
 	switch t.rotation {
 	case 1:

@@ -38,7 +38,7 @@ type Config struct {
 	// instead of seconds. The default is a temporary folder, which Close removes.
 	CacheDir  string
 	Processes int           // that run at a time; default the number of cores
-	Reserved  int           // those of Processes that never read pages of another process's file
+	Reserved  int           // how many of Processes never help to read a file that another process opened
 	Memory    int64         // limit of a process in bytes, including PDFium; default DefaultMemory
 	Time      time.Duration // limit for a file; default 10 minutes
 	PageTime  time.Duration // limit for a page; default a minute

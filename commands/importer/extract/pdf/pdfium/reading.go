@@ -15,14 +15,14 @@ import (
 type session struct {
 	*process.Process
 	config *Config
-	spent  time.Duration // in waiting for the process
+	spent  time.Duration // time spent waiting for the process
 	all    int           // number of pages of the file
 	pages  int           // number of the last page read
 }
 
 // open opens a file and returns its description.
 func (r *session) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
-	// If the system has no such limits, the sandbox report lists that.
+	// Begin fails on systems without CPU limits; the sandbox report says so.
 	_ = r.Begin(r.config.Time)
 	err = r.send(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
 		d := process.Decoder{B: payload}

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	chunkPages  = 8       // pages of a request
+	chunkPages  = 8       // maximum number of pages in one request
 	chunkBytes  = 1 << 20 // of a chunk's pages that were read and not visited yet
 	chunksAhead = 8       // chunks that are read before they are visited
 )
@@ -151,7 +151,8 @@ func (c *chunk) put(page []byte) {
 	c.changed.Broadcast()
 }
 
-// get waits for the next page. The error is that of end if there is none.
+// get waits for the next page. After the last page it returns the error that was passed to
+// end.
 func (c *chunk) get() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
