@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -91,6 +92,9 @@ func compile(t testing.TB) map[string]*jsonschema.Schema {
 }
 
 func validate(s *jsonschema.Schema, data []byte) error {
+	if s == nil {
+		return errors.New("no JSON Schema")
+	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return err
@@ -218,6 +222,9 @@ func TestSchemasMatchStructs(t *testing.T) {
 			t.Fatal(e.Err)
 		}
 		s := schemas[k.String()]
+		if s == nil {
+			continue // TestEventsAreComplete reports it
+		}
 		fields, required := jsonFields(reflect.TypeOf(e.Data))
 		if got := slices.Sorted(maps.Keys(s.Properties)); !slices.Equal(got, fields) {
 			t.Errorf("%s: the schema has properties %v, the struct %v", k, got, fields)

@@ -26,6 +26,7 @@ func TestSentenceEnd(t *testing.T) {
 		{`"Why?" he asked.`, `"No!"`, `(She left.)`, "*So be it.*", "_All of it._"},
 		{"Das ist z.B. so, d.h. nicht anders.", "Vgl. Abb. 3."},
 		{"港の橋。", "設計者は「田中！」", "次｡"},
+		{"The pool is 12 m.", "It fills in 40 sec.", "Sec. 4 and Eq. 2 say so since Dec. 1984.", "It closed in Dec.", "Divers left."},
 		{"without an end"},
 	} {
 		if got := sentences(strings.Join(want, " ")); !slices.Equal(got, want) {

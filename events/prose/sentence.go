@@ -13,9 +13,12 @@ import (
 const closing = `"'”’)]*_»」』）`
 
 // abbreviations are words whose full stop does not end a sentence.
-var abbreviations = words(`mr mrs ms dr prof st sr jr gen col lt sgt rev hon gov sen rep no nr vol vs etc e.g i.e cf ca c al fig eq
-	sec ch inc ltd co corp dept approx u.s u.k p pp ed eds mt ft z.b d.h u.a bzw usw vgl abb bspw m mme sra
-	jan feb mar apr jun jul aug sep sept oct nov dec`)
+var abbreviations = words(`mr mrs ms dr prof st sr jr gen col lt sgt rev hon gov sen rep no vol vs etc e.g i.e cf ca c al fig
+	inc ltd co corp dept approx u.s u.k p pp ed eds mt ft z.b d.h u.a bzw usw vgl bspw mme sra`)
+
+// numbered are words that are abbreviations only before a number: in "12 sec. Then" the full
+// stop ends the sentence, in "Sec. 12" it does not.
+var numbered = words("eq sec ch nr abb jan feb mar apr jun jul aug sep sept oct nov dec")
 
 func words(list string) map[string]bool {
 	m := make(map[string]bool)
@@ -54,7 +57,7 @@ func SentenceEnd(text string, start, stop int) int {
 			return next
 		}
 		first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[next:min(stop, next+16)], `"'(“‘«[*_`))
-		if unicode.IsLower(first) || r == '.' && isAbbreviation(text[start:mark]) {
+		if unicode.IsLower(first) || r == '.' && isAbbreviation(text[start:mark], unicode.IsDigit(first)) {
 			continue
 		}
 		return next
@@ -86,13 +89,14 @@ func afterClosing(text string, i, stop int) int {
 }
 
 // isAbbreviation reports whether the last word of a text, before a full stop, is an
-// abbreviation or the initial of a name.
-func isAbbreviation(text string) bool {
+// abbreviation or the initial of a name. beforeDigit says whether a number follows.
+func isAbbreviation(text string, beforeDigit bool) bool {
 	word := text[strings.LastIndexAny(text, " \t\n([\"'“")+1:]
 	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.IsUpper(r) && len(text) > 2 {
 		return true
 	}
-	return abbreviations[strings.ToLower(word)]
+	word = strings.ToLower(word)
+	return abbreviations[word] || beforeDigit && numbered[word]
 }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }

@@ -38,7 +38,7 @@ const (
 // it has one. Only one goroutine may write it at a time.
 type Generation struct {
 	readmodel.Projection
-	number int // 0 if it was opened by New, without Options
+	number int // 0 if it does not belong to an Options
 	log    *events.Log
 	store  tables.Store
 	logger *slog.Logger
@@ -76,7 +76,7 @@ func (g *Generation) reload(ctx context.Context) (err error) {
 	if f, ok := g.Projection.(readmodel.Follower); ok && err == nil {
 		var second events.Position
 		second, err = f.Position(ctx, g.store)
-		// Begin at the lower position, because applying events twice is harmless.
+		// The tables may receive events again; Apply of a Follower is safe to repeat.
 		g.position = min(g.position, second)
 	}
 	g.applied = g.position
@@ -84,7 +84,7 @@ func (g *Generation) reload(ctx context.Context) (err error) {
 }
 
 // Lead reports whether this process leads: it has the lock of the tables and has read
-// their position since, because the previous leader may have moved it.
+// their position since, because the previous leader has written them.
 func (g *Generation) Lead(ctx context.Context) (leads bool, err error) {
 	leads, err = g.store.TryLock(ctx)
 	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
@@ -212,8 +212,7 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 	return nil
 }
 
-// flushEvery returns by how many events the tables may be ahead of the index during a
-// rebuild, when the index has no readers.
+// flushEvery returns how many events the tables may be ahead of an index without readers.
 func (g *Generation) flushEvery() events.Position {
 	if p, ok := g.Projection.(readmodel.Indexed); ok && p.Fills() {
 		return fillEvents
@@ -257,7 +256,7 @@ func (g *Generation) DoDeferred(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// Number returns the number of the generation, or 0 if it was opened by New, without
+// Number returns the number of the generation, or 0 if it does not belong to an
 // Options.
 func (g *Generation) Number() int { return g.number }
 

@@ -28,8 +28,9 @@ type Projection interface {
 	// Types lists the event types that it reads. Every projection receives events of
 	// unknown types, which it cannot apply.
 	Types() []string
-	// Apply changes the tables. It must depend only on the tables and e, and be safe
-	// to repeat. An error means that the event cannot be applied.
+	// Apply changes the tables. It must depend only on the tables and e. Events are
+	// applied once, except by a Follower, whose index may be behind its tables: its
+	// Apply must be safe to repeat. An error means that the event cannot be applied.
 	Apply(ctx context.Context, tx Tx, e events.Event) error
 }
 

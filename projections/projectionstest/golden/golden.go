@@ -47,7 +47,7 @@ func (c Check) Run(t *testing.T, output func(input int) []byte) {
 	test, _, _ := strings.Cut(t.Name(), "/")
 	record := fmt.Sprintf("run `go test %s -run '^%s$' -update`", packagePath(), test)
 	switch changed := !bytes.Equal(before, now); {
-	case !changed && (input == c.Input || bytes.Equal(before, output(c.Input))):
+	case !changed && input == c.Input:
 	case changed && !missing && c.Version > 0 && c.Version == version:
 		t.Errorf("%s: raise %s, then %s\n%s", c.Changed, c.Raise, record, difference(before, now))
 	case *update:
@@ -60,7 +60,7 @@ func (c Check) Run(t *testing.T, output func(input int) []byte) {
 	case missing:
 		t.Errorf("%s is missing: %s", c.File, record)
 	case !changed:
-		t.Errorf("%s was recorded for %d events, but the output differs for the %d that exist now: %s", c.File, input, c.Input, record)
+		t.Errorf("%s was recorded for %d events, and there are %d now: %s, and read what it adds", c.File, input, c.Input, record)
 	case c.Version == 0:
 		t.Errorf("%s; if stored data has changed too, first raise %s; if all of it is intended, %s\n%s", c.Changed, c.Raise, record, difference(before, now))
 	default:
