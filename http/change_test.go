@@ -77,7 +77,7 @@ func TestChangesAreValidated(t *testing.T) {
 	s := startStack(t)
 	id := uuid.NewString()
 	const noVersion = "the version that was read must be given, as If-Match or as version"
-	const badIfMatch = `If-Match must be the ETag of the version that was read: a number in quotes`
+	const badIfMatch = `If-Match must be the ETag of the version that was read, with its quotes`
 	folder, document := "/vault/folders/"+id, "/vault/documents/"+id
 	for _, test := range []struct{ method, path, body, match, want string }{
 		{"POST", "/vault/folders", `[]`, "", invalid("body must be a JSON object")},

@@ -247,10 +247,10 @@ func TestReviseByDigest(t *testing.T) {
 	}
 	for _, faulty := range []string{tag + ", " + tag, "W/" + tag, strings.ToUpper(tag), tag[:40] + `"`} {
 		resp, body = s.revise(id, faulty, "more")
-		s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read: a number in quotes`))
+		s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read, with its quotes`))
 	}
 	resp, body = s.do("PATCH", path, `{"name":"c.md"}`, "If-Match", tag)
-	s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read: a number in quotes`))
+	s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read, with its quotes`))
 }
 
 // heldStore blocks after the leaflet is staged (at "stage") or when it is read (at "read").

@@ -40,7 +40,7 @@ const sweptAfter = 30 * time.Hour
 // usable returns an error if the read model of usage cannot be read.
 func (q *Queries) usable(ctx context.Context) error {
 	if err := q.Models.Usage.Err(); err != nil {
-		return fault.Hide(fault.Unavailable, "cannot report your usage at the moment", err)
+		return fault.Hide(fault.Unavailable, "your usage cannot be read at the moment, and limits depend on it: try again later", err)
 	}
 	return q.Models.Usable(ctx, q.Models.Usage)
 }

@@ -12,7 +12,7 @@ import (
 
 // Errors of missing and invalid versions.
 const (
-	badIfMatch     = "If-Match must be the ETag of the version that was read: a number in quotes"
+	badIfMatch     = "If-Match must be the ETag of the version that was read, with its quotes"
 	noVersion      = "the version that was read must be given, as If-Match or as version"
 	noIfMatch      = "the version that was read must be given as If-Match"
 	versionsDiffer = "If-Match and version must name the same version"

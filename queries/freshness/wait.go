@@ -37,7 +37,7 @@ func (q *Models) awaitBy(ctx context.Context, m *projections.Runner, wait func(c
 	case ctx.Err() != nil:
 		return err
 	}
-	return fault.Hide(fault.Unavailable, "wait for recent changes: the read model "+m.Name()+" is behind: try again later", err)
+	return fault.Hide(fault.Unavailable, "the read model "+m.Name()+" does not show recent changes yet: try again later", err)
 }
 
 // AwaitHead returns nil once m has passed the current head of the log and may be read.
