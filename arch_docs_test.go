@@ -135,7 +135,7 @@ func withoutComment(p listed) (missing []string, err error) {
 var named = regexp.MustCompile("`((?:cmd|commands|docs|events|http|projections|queries|schema|scripts)/[a-z0-9_./-]+)`")
 
 // example is what CONTRIBUTING.md shows how to add.
-var example = regexp.MustCompile(`/(pins?\.(go|sql)|DocumentPinned\.v1\.json)$`)
+var example = regexp.MustCompile(`/((fold-)?pins?\.(go|sql|txt)|DocumentPinned\.v1\.json)$`)
 
 func TestPapersNameExistingFiles(t *testing.T) {
 	papers, err := filepath.Glob("docs/design/*.md")
