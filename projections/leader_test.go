@@ -48,7 +48,7 @@ func TestConfirmWakesReaders(t *testing.T) {
 }
 
 // A node whose connection was cut has lost the leader lock, even if it has not noticed.
-// It must not activate a generation, because the next leader may do so, too.
+// It must not activate a generation, because the next leader may activate another one.
 func TestReplaceFailsAfterLostLock(t *testing.T) {
 	home := projectionstest.Database(t, postgrestest.URL(t))
 	log := projectionstest.NewLog(t)

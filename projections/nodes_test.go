@@ -63,7 +63,8 @@ func awaitLeader(t *testing.T, one, other *projections.Runner) int {
 	}
 }
 
-// poll is the pause between two checks of a state of which tests are not notified.
+// poll is the pause between two checks of a state, if tests get no notification of its
+// changes.
 const poll = 100 * time.Millisecond
 
 func TestOneNodeLeadsOthersFollow(t *testing.T) {
@@ -176,14 +177,14 @@ func TestStopIsSharedByNodes(t *testing.T) {
 	})
 }
 
-// While nodes switch to another generation, every change whose reply was sent by one node
-// is visible on the other.
+// While nodes switch to another generation, a change is visible on both nodes as soon
+// as one of them has replied to it.
 func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)
 	nodes, _, url := twoNodes(t, log)
 	_, last := projectionstest.ImportDocuments(t, log, 20)
-	var reported atomic.Int64 // folders whose creation was replied to
+	var reported atomic.Int64 // folders for which the reply to the creation has been received
 	reported.Store(1)
 	for _, s := range nodes {
 		projectionstest.Wait(t, s.Runner("vault"), last)

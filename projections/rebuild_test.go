@@ -76,7 +76,7 @@ func TestSwitchHasNoGap(t *testing.T) {
 	stop()
 	readers.Wait()
 	end()
-	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // the server may have ended before it did so
+	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // the server may have ended before it removed them
 	if left := projectionstest.Generations(t, o.Tables, readmodel.Vault{}); len(left) != 2 {
 		t.Errorf("generations %v of the vault have tables, want only the active one and the one before", left)
 	}

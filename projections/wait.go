@@ -30,8 +30,8 @@ func (r *Runner) Age(ctx context.Context, after events.Position) (time.Duration,
 	return Age(ctx, r.log, after)
 }
 
-// Moved returns the position, and a channel that is closed when it changes or
-// deferred work was done.
+// Moved returns the position, and a channel that is closed when the position changes or
+// deferred work has been done.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"annals/projections/tables"
 )
 
-// fakeGeneration is generation 1 of a read model, whose lock is held by another node
-// unless free is set.
+// fakeGeneration is generation 1 of a read model. Another node holds its lock unless
+// free is set.
 type fakeGeneration struct {
 	free, leads bool
 	err         error // returned by TryLock and Lead
@@ -295,7 +295,7 @@ func TestIndexedIsShared(t *testing.T) {
 	})
 }
 
-// looks calls Follow again and again for the given time, and returns how often Follow
+// looks calls Follow in a loop for the given time, and returns how often Follow
 // reported that the position must be read.
 func (c *fakeCluster) looks(within time.Duration, wanted events.Position) (n int) {
 	c.Helper()

@@ -39,7 +39,7 @@ type Node struct {
 	leads atomic.Bool
 	woken chan struct{} // has one token if the leader may have applied more events
 
-	tried, checked time.Time // when it last tried to lead, and checked the leader's session
+	tried, checked time.Time // when it last tried to lead; when it last checked the leader's session
 
 	// Used by Follow: when it last read the position, and the furthest position of which
 	// it has notified the leader.

@@ -20,7 +20,7 @@ import (
 // "<schema> <position>".
 const (
 	Applied = "annals_moved"   // the tables have all events up to the position
-	Indexed = "annals_reached" // the search index has them, too
+	Indexed = "annals_reached" // the search index has all events up to the position
 	Awaited = "annals_awaited" // a reader waits for the position
 )
 

@@ -87,8 +87,8 @@ func (c *Store) RemoveExpired(ctx context.Context, ago time.Duration) error {
 	return err
 }
 
-// rebuildLease is how long a killed rebuild blocks another one of the same
-// projection.
+// rebuildLease is how long a rebuild that was killed blocks the next rebuild of the
+// same projection.
 const rebuildLease = 6 * time.Second
 
 // WhileRebuilding runs fn while no other process rebuilds the same projection. It

@@ -24,7 +24,7 @@ import (
 type Store struct {
 	db     *sqldb.DB
 	clock  string // SQL for the time in Unix milliseconds
-	lock   string // statement that serializes transactions; "" if the database does so anyway
+	lock   string // statement that serializes transactions; "" if the database always serializes them
 	schema string // in the shared database
 }
 

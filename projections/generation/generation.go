@@ -45,7 +45,7 @@ type Generation struct {
 
 	parked   map[string]bool // blocked streams
 	position events.Position
-	leading  bool            // this process has the lock, and position is that of the tables
+	leading  bool            // this process has the lock, and position is the tables' position
 	applied  events.Position // of the tables, which the index follows
 	checked  time.Time       // when the log was last checked
 

@@ -73,8 +73,9 @@ func (g *Generation) holds(ctx context.Context, last seen) error {
 // and starting a log takes longer.
 const trusted = time.Second
 
-// stillThisLog returns ErrLogMismatch if a batch whose read began at the given time may be
-// from a different log, because the log was restored while the server ran.
+// stillThisLog returns ErrLogMismatch if the log may have been replaced before a batch
+// was read from it, for example because it was restored while the server ran. begun is
+// the time at which reading the batch began.
 func (g *Generation) stillThisLog(ctx context.Context, begun time.Time) error {
 	if time.Since(g.checked) > trusted {
 		_, last, err := g.lastSeen(ctx)

@@ -56,9 +56,9 @@ func IsIndexed(p readmodel.Projection) bool {
 	return ok
 }
 
-// Open opens the active generation. If it is missing, corrupt or unreadable, Open replaces
-// it by an empty one. aged reports whether it is of an older version. If several nodes
-// start at the same time, they do this one after another.
+// Open opens the active generation. If it is missing, corrupt or unreadable, Open
+// replaces it by an empty one. aged reports whether it is of an older version. If
+// several nodes start at the same time, they open it one after another.
 func (o Options) Open(ctx context.Context, p readmodel.Projection) (g *Generation, aged bool, err error) {
 	if !o.ControlOf(p.Name()).Shared() {
 		return o.openHere(ctx, p)

@@ -237,8 +237,8 @@ func (o Options) sound(ctx context.Context, p readmodel.Projection, number int) 
 	return err
 }
 
-// Switch makes the ready generation of a read model active. Call it only if no
-// server runs, because a server does so itself.
+// Switch makes the ready generation of a read model active. Call it only if no server
+// runs, because a running server activates ready generations itself.
 func (o Options) Switch(ctx context.Context, name string) error {
 	p, err := readmodel.Named(name)
 	if err != nil {

@@ -176,7 +176,8 @@ func (d *dispatch) takenOf(owner string) (taken int) {
 	return taken
 }
 
-// oldest returns the first files of a user whose import has not ended.
+// oldest returns up to limit files of a user that are not imported yet, the oldest
+// first.
 func (d *dispatch) oldest(ctx context.Context, owner string, limit int) ([]Task, error) {
 	type row struct {
 		job  string

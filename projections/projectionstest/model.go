@@ -85,8 +85,8 @@ func (m *Model) StepOnce() (more bool) {
 	return more
 }
 
-// StepAll applies all events and does all deferred work as a running server does:
-// deferred work has its turn after every batch.
+// StepAll applies all events and does all deferred work as a running server does: after
+// every batch it does a piece of deferred work.
 func (m *Model) StepAll() {
 	m.t.Helper()
 	for {

@@ -64,8 +64,8 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 	return hits
 }
 
-// reranking holds the terms of a query and of its candidates as numbers, those
-// of the query first.
+// reranking has the terms of a query and of its candidates as numbers. The lowest
+// numbers are the query's terms.
 type reranking struct {
 	vocabulary map[string]int32
 	query      []int32

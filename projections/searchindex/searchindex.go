@@ -91,15 +91,15 @@ var ErrDamaged = errors.New("it is corrupt")
 // Methods may be called concurrently, except that there is one call of Apply at a
 // time, and no call after Close.
 type Engine interface {
-	// Apply makes the change durable before it returns. Searches see all of it from
-	// then on, and none of it before that or after an error.
+	// Apply makes the change durable before it returns. Searches then see all of the
+	// change. Before that, and after an error, they see nothing of it.
 	Apply(ctx context.Context, b Batch) error
 	// Position returns the position of the last batch, 0 for a new index.
 	Position(ctx context.Context) (events.Position, error)
 	// Count returns the number of passages.
 	Count(ctx context.Context) (passages uint64, err error)
-	// Each calls fn with the id of every passage, in no order. It stops at the first
-	// error of fn and returns it.
+	// Each calls fn with the id of every passage, in no particular order. It stops at the
+	// first error of fn and returns it.
 	Each(ctx context.Context, fn func(id string) error) error
 	// Search returns the best passages first; ties are broken by id.
 	Search(ctx context.Context, q Query) ([]Hit, error)

@@ -46,7 +46,8 @@ type Store interface {
 	Reads() *Reader
 	// TryLock acquires the lock for writing unless another process has it, and reports
 	// whether this process has it. It is called before every batch, because the lock ends
-	// with the session, and writing without it fails. For a folder it returns true.
+	// if the session is lost, and writing without the lock fails. For a folder it returns
+	// true.
 	TryLock(ctx context.Context) (leads bool, err error)
 	// Unlock releases the lock.
 	Unlock()

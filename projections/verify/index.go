@@ -130,8 +130,8 @@ func (m *model) compareIndex(ctx context.Context, served searchindex.Engine, pro
 	return err
 }
 
-// comparePassages compares the ids in the index with those of the fresh tables, and
-// returns the number of the latter.
+// comparePassages compares the ids in the index with the ids in the fresh tables, and
+// returns the number of ids in the fresh tables.
 func (m *model) comparePassages(ctx context.Context, served searchindex.Engine, progress func(done, total int64), problem func(string)) (counted int, err error) {
 	const columns = `(document, version, section, number)`
 	if err := m.fresh.Store().Reads().QueryRowContext(ctx, `SELECT count(*) FROM passages`).Scan(&counted); err != nil {

@@ -187,7 +187,7 @@ func (v *Verifier) compare(ctx context.Context, m *model, c *Check) error {
 		return unknown
 	}
 	if err != nil || m.active == nil {
-		return errors.Join(err, m.foldTo(ctx, head, progress)) // documents needs the fold even so
+		return errors.Join(err, m.foldTo(ctx, head, progress)) // documents needs the fold even if there is nothing to compare
 	}
 	// Fold most of the log before taking a snapshot of the active tables, because a
 	// snapshot should be short. Then fold what a server has applied meanwhile.

@@ -44,8 +44,9 @@ func (v *Viewer) hidden(ctx context.Context) (map[string]top, error) {
 }
 
 // shownTops returns the granted folders that are not at the top level, with the path
-// shown for each: its name, and part of its id if the name is ambiguous. A name is
-// ambiguous if two granted folders have it, or if a whole path begins with it.
+// shown for each: the folder's name, and part of its id if the name is ambiguous. A
+// name is ambiguous if two granted folders have it, or if the path of any granted
+// folder begins with it.
 func shownTops(granted []rootRow) (tops []top) {
 	names, firsts := map[string]int{}, map[string]bool{}
 	for _, r := range topmost(granted) {

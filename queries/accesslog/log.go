@@ -273,8 +273,8 @@ func (l *Log) unresolved(now time.Time) (unresolved []*entry) {
 }
 
 // resolve looks up the things of records. It drops denials of things that do not exist.
-// Kinds of things are looked up apart: each is in a read model of its own, and one that
-// has stopped must not hold back the records of the others.
+// Documents, folders and jobs are looked up separately, because a read model that has
+// stopped must not hold back the records of things in other read models.
 func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
 	kinds := map[string][]*entry{}
 	for _, e := range unresolved {

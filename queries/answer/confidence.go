@@ -7,7 +7,7 @@ import "math"
 const (
 	confBias     = iota
 	confCovered  // share of the question's weight found in the unit
-	confContext  // share found in the unit, its titles and lead-in, or the unit before it
+	confContext  // share found in the unit, in its titles and lead-in, or in the unit before it
 	confPassage  // share found in the passage
 	confAnywhere // share found in any passage
 	confMissing  // weight of the heaviest term that the passage lacks

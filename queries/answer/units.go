@@ -62,7 +62,8 @@ func newPassage(q *question, p Passage) passage {
 	return read
 }
 
-// raise sets the credit of t's term to that of t, if that is higher.
+// raise sets the credit of the term that t matches to the credit of t, if that is
+// higher.
 func raise(credits []float64, t *token) {
 	if t.term >= 0 {
 		credits[t.term] = max(credits[t.term], t.credit)

@@ -6,7 +6,8 @@ import (
 )
 
 // changeQuery builds a query of the trail. Its first arguments are the mark before
-// which it starts and the maximum number of rows; those of the conditions follow.
+// which it starts and the maximum number of rows. The arguments of the conditions
+// follow.
 type changeQuery struct {
 	where string
 	args  []any

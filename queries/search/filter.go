@@ -57,9 +57,9 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 // changes of tags.
 var labelWait = time.Second
 
-// awaitLabels waits until the index, which filters by folder and tag, knows the current
-// folders and tags of documents. After labelWait it gives up, because hits are checked
-// again anyway.
+// awaitLabels waits until the index, which filters by folder and tag, has the current
+// folders and tags of documents. After labelWait it returns nevertheless, because
+// recheck checks the hits anyway.
 func (q *Searcher) awaitLabels(ctx context.Context) error {
 	var at events.Position
 	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM labels`).Scan(&at); err != nil {
@@ -76,8 +76,8 @@ func (q *Searcher) awaitLabels(ctx context.Context) error {
 
 // labelled returns the position up to which the index has applied moves of folders.
 func (q *Searcher) labelled(ctx context.Context) (events.Position, error) {
-	// The runner has the position of the index. The tables have the documents up to that
-	// position whose indexing was deferred.
+	// The runner has the position of the index. The tables list the documents that the
+	// index lacks although it has passed them, because their indexing was deferred.
 	indexed := q.Models.Passages.Position()
 	var p events.Position
 	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), position) FROM checkpoint`).Scan(&p)

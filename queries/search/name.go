@@ -27,7 +27,7 @@ const (
 	namedDocuments = 50
 	// namedShown is the number of best matches that get a bonus.
 	namedShown = 5
-	// namedWeight is the bonus for a document whose whole name is in the query, as a
+	// namedWeight is the bonus for a document if its whole name is in the query, as a
 	// multiple of the best passage's score.
 	namedWeight = 1.5
 	// shortestPrefix is the minimum length of a term that matches as the prefix of a

@@ -8,8 +8,9 @@ import (
 	"annals/queries/freshness"
 )
 
-// The tags of all documents in folders ($1, JSON): read via the documents, or, if nearly
-// all documents are in those folders, via the tags with a probe for each.
+// The tags of all documents in folders ($1, JSON): read via the documents, or, if
+// nearly all documents are in those folders, via the tags, checking for each tag
+// whether these folders have it.
 const (
 	tagsOfFolders = `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d CROSS JOIN tags t WHERE d.folder = k.value AND t.document = d.id ORDER BY t.tag`
 	tagsInUse     = `WITH RECURSIVE all_tags (tag) AS (

@@ -130,8 +130,8 @@ type indexedDocument struct {
 	version, shown int
 }
 
-// complete switches searches in one step from the passages of an earlier version to those
-// of this one.
+// complete makes searches find the passages of this version instead of the earlier
+// version's, in one step.
 func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
 	err := errors.Join(
 		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),

@@ -50,8 +50,8 @@ func (*Projection) Version() int { return 4 }
 // Oldest returns Version: this program cannot read older tables.
 func (p *Projection) Oldest() int { return p.Version() }
 
-// Types returns the events of texts, and those of documents and folders that change
-// how passages are found.
+// Types returns the events of texts, and the events of documents and folders that
+// change how passages are found.
 func (*Projection) Types() []string {
 	return []string{
 		"SectionExtracted", "FolderCreated", "FolderMoved", "FolderDeleted",
@@ -221,8 +221,8 @@ func (*Projection) With(index searchindex.Engine) readmodel.Projection {
 // Index returns that index.
 func (p *Projection) Index() searchindex.Engine { return p.Engine }
 
-// Reached returns a query for the position of the tables or, if the index is behind
-// them, that of the index.
+// Reached returns a query for the position of the tables or, if the index lacks some of
+// their changes, the position of the index.
 func (*Projection) Reached() string {
 	return `SELECT CASE WHEN EXISTS (SELECT 1 FROM unindexed) OR EXISTS (SELECT 1 FROM forgotten) THEN i.position ELSE c.position END,
 		(SELECT count(*) FROM parked) FROM checkpoint c CROSS JOIN indexed i`

@@ -113,8 +113,9 @@ func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []
 	return more, nil
 }
 
-// weightGroup weights the terms that replace one term as if they were a single term. If
-// the term itself is found, too, their weight is below its own.
+// weightGroup weights the terms of a group, which replace one term of the query, as if
+// they were a single term. If that term is also found, the others weigh less than it
+// does.
 func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
 	terms := make([]rankedTerm, 0, len(group))
 	for _, g := range group {

@@ -5,7 +5,7 @@ import "sync"
 // scores sums the scores of the passages of a segment. It is pooled: release it.
 type scores struct {
 	scores  []float64
-	touched []uint32 // the passages with a score, in no order
+	touched []uint32 // the passages with a score, in no particular order
 }
 
 var scorePool = sync.Pool{New: func() any { return new(scores) }}

@@ -221,8 +221,8 @@ func (x *engine) Count(ctx context.Context) (uint64, error) {
 	return s.DocCount()
 }
 
-// Each calls fn with the id of every passage, in no order. It stops at the first
-// error of fn and returns it.
+// Each calls fn with the id of every passage, in no particular order. It stops at the
+// first error of fn and returns it.
 func (x *engine) Each(ctx context.Context, fn func(id string) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -78,7 +78,8 @@ func (x *engine) check(limit int) (err error) {
 	return err
 }
 
-// onDisk is a segment in a file, which ends with the CRC-32 of the rest.
+// onDisk is a segment in a file. The file ends with the CRC-32 checksum of the bytes
+// before it.
 type onDisk interface {
 	Path() string
 	Data() []byte

@@ -14,7 +14,8 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// limitFiles lets the process open only free more files until restore is called.
+// limitFiles limits how many files the process can still open to free, until restore is
+// called.
 func limitFiles(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var was syscall.Rlimit

@@ -89,7 +89,7 @@ func (f Folder) Lock() (unlock func() error, err error) {
 	return lock.Unlock, nil
 }
 
-// Close does nothing: each index is closed by itself.
+// Close does nothing: each index is closed by its own Close.
 func (f Folder) Close() error { return nil }
 
 func (f Folder) index(generation string) string { return filepath.Join(string(f), generation) }

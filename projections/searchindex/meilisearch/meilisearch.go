@@ -154,8 +154,9 @@ func (x *index) countWithin(ctx context.Context, filter string) (passages uint64
 // eachPage is the page size of Each, in ids.
 const eachPage = 5000
 
-// Each calls fn with the id of every passage, in no order. It stops at the first
-// error of fn and returns it. It may miss passages if the index changes meanwhile.
+// Each calls fn with the id of every passage, in no particular order. It stops at the
+// first error of fn and returns it. It may miss passages if the index changes
+// meanwhile.
 func (x *index) Each(ctx context.Context, fn func(id string) error) error {
 	for offset := int64(0); ; offset += eachPage {
 		page, err := x.page(ctx, "", offset, eachPage)

@@ -43,7 +43,8 @@ func open(t testing.TB, text string) *meilisearch.Server {
 	return s
 }
 
-// indexes opens indexes of a server for the suite, and removes them at the end.
+// indexes returns a function that opens indexes of a server, which are removed at the
+// end of the test.
 func indexes(s *meilisearch.Server) searchindextest.Open {
 	return func(t testing.TB, name string) searchindex.Engine {
 		generation := strings.NewReplacer("/", "-", ",", "").Replace(t.Name()) + "-" + name

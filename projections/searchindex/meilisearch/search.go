@@ -169,8 +169,8 @@ func oneOf(attribute string, values ...string) filter {
 }
 
 // filterOf returns two filters: readable selects passages in requested folders that the
-// caller may read, and limits those of the requested document and tags. none reports
-// that nothing passes.
+// caller may read, limits selects passages of the requested document and tags. none
+// reports that nothing passes.
 func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	if !q.All && len(q.Granted) == 0 {
 		return readable, limits, true

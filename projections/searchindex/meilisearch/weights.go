@@ -22,8 +22,8 @@ const (
 	// word than the previous one. A part takes the server a millisecond or more.
 	combined = 4
 	// filteredValues bounds the filter values of one request, because each value takes the
-	// server up to 0.1 ms. allValues bounds those of one search. At least minParts parts
-	// are sent.
+	// server up to 0.1 ms. allValues bounds the filter values of one search, but at least
+	// minParts parts are sent.
 	filteredValues = 2000
 	allValues      = 8000
 	minParts       = 3

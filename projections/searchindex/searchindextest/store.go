@@ -8,7 +8,7 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Store is a store of which a test can replace methods by setting fields.
+// Store is a searchindex.Store. A test can replace its methods by setting fields.
 type Store struct {
 	searchindex.Store
 	OnOpen         func(ctx context.Context, generation string) (searchindex.Engine, error)
