@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// made replies to a write after all read models that the caller may read next have
-// applied it. The reply is what show returns. It is 202 if that takes longer than Await or
+// made replies to a write after all read models that the caller may read next have applied
+// it. The reply is what show returns, or 202 if the read models take longer than Await or
 // the caller may no longer see the result. It is never an error, because the write has
 // succeeded.
 func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(context.Context) (reply, error)) reply {

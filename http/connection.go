@@ -21,8 +21,8 @@ func (s *Server) connect(next http.Handler) http.Handler {
 		began := time.Now()
 		id := requestID(r.Header.Get("X-Request-Id"))
 		w.Header().Set("X-Request-Id", id)
-		// Otherwise a browser could run what a user wrote. Pages and files set their own
-		// policies.
+		// Without these headers a browser could run scripts in stored content. Pages and
+		// files set their own policies.
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		if s.stopping.Load() {

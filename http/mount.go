@@ -117,8 +117,8 @@ func sameHost(u *url.URL, host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }
 
-// mount adds a service's routes. The vault supports HEAD wherever it supports GET, as
-// NestJS does; the core does not, like FastAPI.
+// mount adds a service's routes. The vault supports HEAD wherever it supports GET, like
+// NestJS. The core does not support HEAD, like FastAPI.
 func (s *Server) mount(r *mux.Router, d problem.Dialect, routes []route, known map[string][]string) {
 	var before []*mux.Route
 	for _, e := range routes {

@@ -125,7 +125,7 @@ func TestProgressNamesReadableJob(t *testing.T) {
 	}
 }
 
-// If the job cannot be read in time, the first event is sent all the same.
+// If the job cannot be read in time, the first event is sent anyway.
 func TestProgressNamesJobAfterAwait(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.follow, s.library.lag = quiet, true

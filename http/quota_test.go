@@ -362,8 +362,8 @@ func TestFoldersAndSharesBeyondLimits(t *testing.T) {
 	s.share(other, "user:bob", "read", "user:carol", "read")
 }
 
-// keeps returns the bytes that the only document counts for: its original, of a given size,
-// and three times its text.
+// keeps returns the number of bytes that the only document takes of the quota: those of its
+// original, which must have the given size, and three times those of its text.
 func (s *service) keeps(size int64) int64 {
 	s.Helper()
 	for _, e := range s.events() {

@@ -80,12 +80,13 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
 		FlushInterval: -1,
-		// The suite does not close its streams.
+		// The suite leaves streams open. By default the proxy would log each as an
+		// error.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server closes a body that is still being read when the reply comes, and
-		// the transport would then cut the reply off.
+		// Read the whole body first: the server closes it when the reply begins, and
+		// the transport would then cut off the reply.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)

@@ -81,8 +81,8 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	return lines.Err()
 }
 
-// visit lets a person sign in at an address, and sends the browser with the result to
-// the client, which listens for it.
+// visit lets a person sign in at an address, and then follows the redirect to the
+// client, which listens for it.
 func (a *agentTest) visit(t *testing.T, person, address string) {
 	t.Helper()
 	redirected, err := a.browser(person).open(t.Context(), address)

@@ -45,8 +45,8 @@ type tokenReply struct {
 	Error     string `json:"error"`
 }
 
-// newPlainClient finds the sign-in from the reply to a call without a token, like a
-// client that has only the URL of the tools, and registers there.
+// newPlainClient registers a client that has only the URL of the tools: it finds the
+// sign-in in the reply to a call without a token.
 func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	t.Helper()
 	c := &plainClient{T: t, agentTest: a, browser: a.browser(person)}

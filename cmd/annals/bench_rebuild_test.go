@@ -236,10 +236,10 @@ func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) 
 }
 
 // BenchmarkRebuildPassages builds the passages and their index from a log of 100,000
-// events, including the cutting. The baseline is the index alone, which gets the same
-// passages from memory, in the same batches, and also one at a time, with the same
-// fields, terms and settings. bleve-share is the share of the index in the time of the
-// rebuild.
+// events, including the time to cut texts into passages. The baseline is only the
+// index, with the same fields, terms and settings: it gets the same passages from
+// memory, in the same batches, also one batch at a time. bleve-share is the share of
+// the index in the time of the rebuild.
 func BenchmarkRebuildPassages(b *testing.B) {
 	history := benchHistory(b, 100_000)
 	var ours, yardstick, share time.Duration

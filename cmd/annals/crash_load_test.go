@@ -162,7 +162,7 @@ const replacedFolder = "replaced"
 
 func replacedText(n int) string { return fmt.Sprintf("This file holds xylograph%dplate.", n) }
 
-// replace uploads a new content of the replaced file.
+// replace uploads new content of the replaced file.
 func (l *crashLoad) replace() error {
 	dir := filepath.Join(l.dir, "files", replacedFolder)
 	err := os.MkdirAll(dir, 0o700)

@@ -50,7 +50,7 @@ func fill(t *testing.T, dir string) (free func()) {
 }
 
 // On a full disk read models cannot apply new events. They can still be read until
-// somebody's access is withdrawn: a search would not respect the withdrawal yet. When
+// access to a folder is withdrawn, because reads would not respect the withdrawal. When
 // there is space again, everything continues automatically.
 func TestReadsOnFullDisk(t *testing.T) {
 	t.Parallel()

@@ -66,8 +66,8 @@ func (l logged) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.P
 	return holds, err
 }
 
-// beforeDocuments is a driver that calls before prior to each append to the stream of a
-// document.
+// beforeDocuments is a driver that calls before() each time it is about to append to
+// the stream of a document.
 type beforeDocuments struct {
 	events.Driver
 	before func()

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestReaderIgnoresSignals checks that a PDF is imported completely if the server and
-// its reader processes get a stop signal while it is read, as from Ctrl-C or a service
-// manager: before the shutdown or after the next start.
+// TestReaderIgnoresSignals checks that a PDF is imported completely, before the
+// shutdown or after the next start, if the server and its reader processes get a stop
+// signal while the PDF is read, as from Ctrl-C or a service manager.
 func TestReaderIgnoresSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a PDF of 1,500 pages")

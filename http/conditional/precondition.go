@@ -18,8 +18,8 @@ const (
 	versionsDiffer = "If-Match and version must name the same version"
 )
 
-// The formats of ETags. A folder's may have a hash after the version. An original's is its
-// SHA-256.
+// The formats of ETags. The tag of a folder may have a hash after the version. The tag of
+// an original is its SHA-256.
 var (
 	fileTag            = regexp.MustCompile(`^"([0-9a-f]{64})"$`)
 	documentVersionTag = regexp.MustCompile(`^"([1-9]\d{0,17})"$`)

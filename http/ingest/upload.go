@@ -92,13 +92,14 @@ var (
 func (u *Upload) read() error {
 	media, params, _ := mime.ParseMediaType(u.Header.Get("Content-Type"))
 	if media != "multipart/form-data" {
-		return nil // check reports that there are no files
+		return nil // u.check reports that there are no files
 	}
 	if params["boundary"] == "" {
 		return &problem.Error{Status: http.StatusBadRequest, Text: "Missing boundary in multipart."}
 	}
 	u.body = io.LimitedReader{R: u.Body, N: u.Limits.UploadBytes}
-	// The multipart reader reads 4 KiB at a time, each a system call without a buffer.
+	// The multipart reader reads 4 KiB at a time. Without a buffer each read would be a
+	// system call.
 	body := &wholeBody{Reader: bufio.NewReaderSize(&u.body, readBuffer), end: []byte("--" + params["boundary"] + "--")}
 	parts := multipart.NewReader(body, params["boundary"])
 	for {
@@ -112,7 +113,7 @@ func (u *Upload) read() error {
 			err = u.part(p)
 		}
 		if err != nil && (u.refused() || u.endsEarly(err)) {
-			return nil // check reports why
+			return nil // u.check reports why
 		}
 		if err != nil {
 			return u.bodyError(err)
@@ -125,7 +126,7 @@ func (u *Upload) read() error {
 	return nil
 }
 
-// endsEarly reports whether a body ended before its first part was complete. Then check
+// endsEarly reports whether a body ended before its first part was complete. Then u.check
 // reports that it has no files, as FastAPI does. A body that is cut off later is an error.
 func (u *Upload) endsEarly(err error) bool {
 	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))

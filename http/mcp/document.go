@@ -122,8 +122,8 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	return out, nil
 }
 
-// parseTextCursor returns the version of a document's last page and the offset at which
-// the page ended.
+// parseTextCursor returns the version of the document in which the previous page ended,
+// and the offset of that end.
 func parseTextCursor(document uuid.UUID, text string) (version int, from int64, err error) {
 	at, err := parseCursor("text "+document.String(), text)
 	if at == "" || err != nil {

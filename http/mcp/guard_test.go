@@ -165,7 +165,7 @@ func TestProtocolVersions(t *testing.T) {
 	}
 }
 
-// Events that tools cause have the request's id and via "tools".
+// Events that tools cause contain the request's id, and "tools" in the field via.
 func TestEventsHaveRequestID(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)

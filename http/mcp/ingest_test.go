@@ -125,7 +125,8 @@ func TestIngestRevealsNothingOutside(t *testing.T) {
 	}
 }
 
-// The limits and rights of uploads also hold for the tool, and each file fails on its own.
+// The limits and rights of uploads also apply to the tool. A file that fails does not
+// affect the others.
 func TestIngestHasUploadLimits(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Limits = httpd.Limits{FileBytes: 100, UploadBytes: 250, Files: 5} })

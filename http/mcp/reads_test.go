@@ -65,7 +65,7 @@ func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	}
 }
 
-// The import tool has the quota of uploads. A refused call leaves nothing.
+// The quota of uploads also applies to the import tool. A refused call stores nothing.
 func TestIngestBeyondQuota(t *testing.T) {
 	root := t.TempDir()
 	path := write(t, filepath.Join(root, "a.txt"), strings.Repeat("lamp oil ", 200))

@@ -59,7 +59,7 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // notOffered reports whether a method belongs to a capability that the server does not
-// declare. The library would handle it all the same.
+// declare. The library would handle it nevertheless.
 func notOffered(method string) bool {
 	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
 }

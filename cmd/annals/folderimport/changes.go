@@ -193,7 +193,7 @@ func (f *folderImport) ensureFolder(ctx context.Context, c *comparison, at strin
 }
 
 // isInPlace reports whether the folder at a path is still the one that was listed. Moving
-// a folder does not change the versions of its documents, so they are no proof.
+// a folder does not change the versions of its documents, so the versions do not show it.
 func (f *folderImport) isInPlace(ctx context.Context, c *comparison, at string) (bool, error) {
 	folder, found, err := f.vault.FolderAt(ctx, path.Join(f.folder, at))
 	return found && folder.ID == c.tree.Folders[at], err

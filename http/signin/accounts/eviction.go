@@ -66,7 +66,8 @@ func (a *Store) evict(ctx context.Context, table, key, age, unused string) (remo
 	return removed, nil
 }
 
-// keepNewest deletes the rows of a user from a table, except the newest limit rows.
+// keepNewest deletes the oldest rows of a user from a table, so that up to limit rows
+// are left.
 func (a *Store) keepNewest(ctx context.Context, table, key, created, user string, limit int) error {
 	_, err := a.db.Exec(ctx, fmt.Sprintf(`
 		DELETE FROM %[1]s WHERE %[2]s IN (SELECT %[2]s FROM %[1]s WHERE "user" = $1 ORDER BY %[3]s DESC LIMIT 1000000 OFFSET $2)`,

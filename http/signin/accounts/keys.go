@@ -102,8 +102,8 @@ func (a *Store) insertKey(ctx context.Context, condition string) (Key, error) {
 		if err := tx.Lock(ctx); err != nil {
 			return err
 		}
-		// If the clock of another node was ahead when it created a key, the new key must still
-		// be the newest: that one signs.
+		// The newest key signs. The new key must therefore be the newest, even if the clock of
+		// another node was ahead when it created a key.
 		added, err = tx.Exec(ctx, `
 			INSERT INTO keys (id, private, created)
 			SELECT $1, $2, coalesce((SELECT max(created) + 1 FROM keys WHERE created >= $3), $3) WHERE `+condition,

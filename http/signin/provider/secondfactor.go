@@ -63,8 +63,8 @@ func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ti
 }
 
 // afterPassword continues a sign-in after the right password. If the user has a second factor, it
-// asks for it. If the user has none but one is required, it sets up one-time codes. Otherwise it
-// starts the session.
+// shows the page that asks for it. If the user has none but one is required, it shows the page
+// that sets up one-time codes. Otherwise it starts the session.
 func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visitor, account accounts.Account, hash string, next step) error {
 	f, err := p.accounts.Factors(r.Context(), account.Name)
 	if err != nil {
