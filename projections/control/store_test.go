@@ -133,8 +133,8 @@ func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 	})
 }
 
-// If several nodes activate generations at the same time, exactly one becomes active, and
-// the store still knows the others.
+// If several nodes activate generations at the same time, exactly one becomes active,
+// and the store still lists the others.
 func TestConcurrentActivation(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		const nodes = 6

@@ -114,7 +114,8 @@ func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
 	return won, err
 }
 
-// rooms returns how many more files may be claimed of each user and in total.
+// rooms returns how many more files may be claimed for each user, and for all users
+// together.
 func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,7 +165,7 @@ func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task,
 	}
 }
 
-// takenOf returns the maximum number of files of a user that may be claimed already.
+// takenOf returns an upper bound of how many files of a user are claimed already.
 func (d *dispatch) takenOf(owner string) (taken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

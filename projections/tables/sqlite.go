@@ -65,8 +65,8 @@ func (s *sqliteStore) openFile(ctx context.Context, path, name string) (err erro
 // opened, which takes 0.1 s. A larger file is checked while it is served.
 const CheckedAtOpen = 32 << 20
 
-// checkTables returns an error if the file lacks tables of the read model name, or
-// is small enough to be checked and corrupt.
+// checkTables returns an error if the file lacks tables of the read model name, or is
+// corrupt. It checks only a small file for corruption.
 func (s *sqliteStore) checkTables(ctx context.Context, name, path string) error {
 	text, err := tablesOf(sqliteSQL, name)
 	if err != nil {

@@ -45,7 +45,8 @@ type Check struct {
 	Took     time.Duration
 }
 
-// maxProblems bounds the problems that a Check lists. It counts all of them.
+// maxProblems is the maximum number of problems that a Check lists. The Check counts
+// all problems.
 const maxProblems = 20
 
 func (c *Check) problem(text string) {

@@ -364,8 +364,8 @@ func TestVerifyReportsMissingOriginal(t *testing.T) {
 	f.fold(projectionstest.Append(t, f.log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "g.md", Content: content}))
 	f.missing[sha256] = fault.Errorf(fault.NotFound, "the original does not exist")
 	f.wantProblem("originals", "document "+document.String()+": the original does not exist")
-	// An original may be missing if no document names it any more, even if the last one was
-	// deleted during the check.
+	// A missing original is no problem if no document refers to it any more, even if the
+	// last such document was deleted during the check.
 	projectionstest.Append(t, f.log, events.DocumentStream(document), events.DocumentDeleted{Version: 2})
 	for name, c := range f.verify() {
 		if c.Problems > 0 {

@@ -125,7 +125,8 @@ func (r Record) Words() string {
 	return said
 }
 
-// sentences describe the kinds of http/signin; %s is the account's name.
+// sentences describe the kinds of access that package http/signin defines; %s is the
+// account's name.
 var sentences = map[Kind]string{
 	"SignedIn":          "signed in",
 	"SignInFailed":      "failed to sign in as %s",

@@ -197,8 +197,8 @@ func (l *Log) Record(a Access) {
 	}
 }
 
-// wanted reports whether to record an access. place decides again once its thing was
-// looked up.
+// wanted reports whether to record an access. For a read by an administrator, the
+// method place decides again after it has looked up the document.
 func (l *Log) wanted(a Access) bool {
 	switch {
 	case a.Kind == Exported:

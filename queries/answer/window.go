@@ -52,8 +52,8 @@ func readable(tokens []token, u *unit, w span) span {
 	return w
 }
 
-// shortest returns the shortest window whose spans have chances that sum to spanMass; of
-// several equally short ones, the most probable.
+// shortest returns the shortest window that contains spans whose chances sum to
+// spanMass. Of several equally short windows it returns the most probable one.
 func shortest(spans []span, chances []float64, whole span) span {
 	n := whole.to - whole.from
 	// sums[i][j] is the sum of the chances of the spans within [i, j). Longer windows

@@ -144,9 +144,9 @@ func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User,
 	return rank(s.Query, first, found, named), freshness.Wrap(err, "names of documents")
 }
 
-// deeper returns the best passages, followed by more in the engine's order, at least limit
-// in all if there are as many. It always requests MaxDepth passages from the engine,
-// because the engine's order may depend on that number.
+// deeper returns the best passages, followed by more in the engine's order, at least
+// limit in total if there are that many. It always requests MaxDepth passages from the
+// engine, because the engine's order may depend on that number.
 func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, limit int, query searchindex.Query, best []Source) ([]Source, error) {
 	s.Limit, query.Limit = limit, MaxDepth
 	found, err := q.fetch(ctx, user, s, query)

@@ -73,9 +73,9 @@ func ParseID(id string) (document string, version, section, number int, ok bool)
 const (
 	indexPassages = 2000    // limit of a batch, in passages
 	indexBytes    = 4 << 20 // limit of a batch, in bytes of text
-	// restartLag is how many positions the index may be behind the tables if those
-	// events did not change it. Reading them again after a restart saves a write at
-	// every step.
+	// restartLag is by how many positions the index's recorded position may be behind the
+	// tables after events that do not change the index. Not recording each of these
+	// positions saves a write at every step; after a restart, the events are read again.
 	restartLag = 10_000
 	// deferredPassages and deferredBytes bound one piece of Later's work, because
 	// new events wait for it. Documents with at least deferredPassages passages are

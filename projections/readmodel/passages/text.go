@@ -13,8 +13,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// textID returns the row of a stream of sections, which it adds if there is none, and
-// whether a document has named it.
+// textID returns the id of the row of a stream of sections, and whether a document has
+// named the stream. It adds the row if there is none.
 func textID(ctx context.Context, tx readmodel.Tx, stream string) (id int64, named bool, err error) {
 	if err := tx.Exec(ctx, `INSERT INTO texts (stream) VALUES ($1) ON CONFLICT DO NOTHING`, stream); err != nil {
 		return 0, false, err

@@ -15,8 +15,8 @@ import (
 const checkedAtStart = 256 << 20
 
 // openable returns an error if the files of an index cannot all be open at the same
-// time. The engine would continue without a segment that it cannot open, and its errors do not
-// say why.
+// time. Otherwise the engine would continue without the segments that it cannot open,
+// and its errors would not say why.
 func openable(store string) error {
 	folder, err := os.Open(store)
 	if err != nil {

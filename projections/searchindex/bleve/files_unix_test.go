@@ -14,8 +14,8 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// limitFiles limits how many files the process can still open to free, until restore is
-// called.
+// limitFiles lowers the limit of open files so that the process can open only as many
+// more as free says, until restore is called.
 func limitFiles(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var was syscall.Rlimit

@@ -28,7 +28,7 @@ type scopedCaller struct {
 }
 
 // scope holds the passages of one segment that a caller may read, including deleted
-// ones, and the statistics of them that scores need.
+// ones, and the statistics of those passages that scores are computed from.
 type scope struct {
 	set   *roaring.Bitmap
 	bits  []uint64 // the set as a bit for each passage, for faster lookups

@@ -178,8 +178,8 @@ func (x *index) Each(ctx context.Context, fn func(id string) error) error {
 	}
 }
 
-// page returns the ids of some passages that pass a filter, and how many there are
-// in all.
+// page returns the ids of some passages that pass a filter, and the total number of
+// such passages.
 func (x *index) page(ctx context.Context, filter string, offset, limit int64) (page meilisearch.DocumentsResult, err error) {
 	filter = strings.TrimSuffix("document EXISTS AND "+filter, " AND ")
 	err = x.read(ctx, func(ctx context.Context) error {
