@@ -29,7 +29,7 @@ type projectionLine struct {
 	LagSeconds float64         `json:"lag_seconds"`
 	Rate       float64         `json:"events_per_second"`
 	Parked     int             `json:"parked"`
-	Spares     []otherLine     `json:"spares,omitempty"`
+	Others     []otherLine     `json:"spares,omitempty"`
 	Leader     string          `json:"leader,omitempty"`        // the node that applies events, if nodes share the read model
 	Silent     bool            `json:"leader_silent,omitempty"` // the session of the leader is silent
 	Problem    string          `json:"problem,omitempty"`       // why the active generation cannot be read
@@ -67,7 +67,7 @@ func (o *Overview) printStates(before, now sample) error {
 			Leader: s.Leader, Silent: s.Silent, Problem: s.Problem, Stopped: s.Stopped,
 		}
 		for _, other := range s.Inactive {
-			lines[i].Spares = append(lines[i].Spares, otherLine{other.Generation, other.Version, other.State, other.Position, rate[other.Generation]})
+			lines[i].Others = append(lines[i].Others, otherLine{other.Generation, other.Version, other.State, other.Position, rate[other.Generation]})
 		}
 	}
 	if o.JSON {
@@ -78,7 +78,7 @@ func (o *Overview) printStates(before, now sample) error {
 	if shared {
 		leader = "LEADER\t"
 	}
-	fmt.Fprintln(table, "PROJECTION\tVERSION\tGENERATION\tPOSITION\tHEAD\tBEHIND\tLAG\tRATE\tPARKED\t"+leader+"BESIDE")
+	fmt.Fprintln(table, "PROJECTION\tVERSION\tGENERATION\tPOSITION\tHEAD\tBEHIND\tLAG\tRATE\tPARKED\t"+leader+"OTHER GENERATIONS")
 	for _, l := range lines {
 		fmt.Fprintln(table, l.row(shared))
 	}
@@ -104,7 +104,7 @@ func (l projectionLine) row(shared bool) string {
 	}
 	if l.Generation == 0 || l.Problem != "" {
 		why := cmp.Or(l.Problem, "none is active yet")
-		return fmt.Sprintf("%s\t%d\t%d\t-\t%d\t-\t-\t-\t-\t%s%s", l.Name, l.Makes, l.Generation, l.Head, leader, strings.Join(append(l.beside(), why), "; "))
+		return fmt.Sprintf("%s\t%d\t%d\t-\t%d\t-\t-\t-\t-\t%s%s", l.Name, l.Makes, l.Generation, l.Head, leader, strings.Join(append(l.others(), why), "; "))
 	}
 	version := fmt.Sprint(l.Version)
 	if l.Version != l.Makes {
@@ -112,12 +112,12 @@ func (l projectionLine) row(shared bool) string {
 	}
 	lag := time.Duration(l.LagSeconds * float64(time.Second)).Round(time.Millisecond)
 	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.0f/s\t%d\t%s%s",
-		l.Name, version, l.Generation, l.Position, l.Head, l.LagEvents, lag, l.Rate, l.Parked, leader, cmp.Or(strings.Join(l.beside(), "; "), "-"))
+		l.Name, version, l.Generation, l.Position, l.Head, l.LagEvents, lag, l.Rate, l.Parked, leader, cmp.Or(strings.Join(l.others(), "; "), "-"))
 }
 
-// beside describes the generations other than the active one.
-func (l projectionLine) beside() (all []string) {
-	for _, s := range l.Spares {
+// others describes the generations other than the active one.
+func (l projectionLine) others() (all []string) {
+	for _, s := range l.Others {
 		text := fmt.Sprintf("%d %s", s.Generation, s.State)
 		if s.Version != l.Makes {
 			text += fmt.Sprintf(", of version %d", s.Version)
