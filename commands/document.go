@@ -91,7 +91,7 @@ func (d *document) isIn(folder uuid.UUID, sha256 string) bool {
 // one, or one that exists already.
 type Claim struct {
 	Document uuid.UUID
-	Folder   uuid.UUID // that the document is in, or will be
+	Folder   uuid.UUID // folder that the document is in, or will be filed in
 	Filed    bool      // nothing is left to append
 	Own      bool      // an earlier attempt of this upload created the document, or its content
 	Title    string    // of the existing document

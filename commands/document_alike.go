@@ -53,7 +53,7 @@ func (h *Handler) refuseAlikeDocuments(ctx context.Context, data []events.Data) 
 		if rival == "" {
 			continue
 		}
-		if f.Replace { // a document that it replaces has this name already
+		if f.Replace { // the document that it replaces has this name, too
 			replaced, err := h.Names.DocumentsNamed(ctx, f.Under, f.Name, 0)
 			if err != nil {
 				return err

@@ -22,11 +22,12 @@ type filing struct {
 	gate  Gate // nil if there are no other processes
 }
 
-// Gate is a lock between processes: one holds it exclusively, or all share it.
+// Gate is a lock between processes: one process holds it exclusively (Shut), or any number
+// share it (Pass).
 type Gate interface {
-	// Pass waits until no other process has the gate shut, and sees everything that
-	// was done while it was shut. It returns the time until which no process can shut
-	// the gate again.
+	// Pass waits until no other process has the gate shut, so that the caller sees
+	// everything that was done while it was shut. It returns the time until which no
+	// process can shut the gate again.
 	Pass(ctx context.Context) (until time.Time, err error)
 
 	// Shut runs do exclusively. It first waits until the times that Pass has returned

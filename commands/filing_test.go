@@ -180,8 +180,8 @@ func TestMoveDuringDeletionConflicts(t *testing.T) {
 	}
 }
 
-// A document was moved to another folder, which was deleted while it was moved back. By its
-// own stream alone it would still be in the first folder.
+// A document was moved to another folder, which was deleted while the document was moved
+// back. According to the document's stream alone it is still in the first folder.
 func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	d, h, move, document, from, to := moving(t)
 	if _, err := move(t.Context()); err != nil {

@@ -66,8 +66,8 @@ func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.Fi
 }
 
 // FailFile records that a file cannot be imported. sentence is the reason, for the user.
-// FileFailed has no kind if the file itself is at fault. FailFile does nothing if the file
-// is finished already.
+// If the file itself is at fault, the FileFailed has no kind. FailFile does nothing if the
+// file is finished already.
 func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, sentence string) error {
 	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
 	switch kind {

@@ -78,8 +78,9 @@ func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause even
 	return id, err
 }
 
-// HasFolder reports whether a folder exists. After filing a document in the folder, it also
-// sees a deletion by another process that missed the document.
+// HasFolder reports whether a folder exists. It waits for deletions by other processes, so
+// that a caller who has filed a document in the folder learns of a deletion that did not
+// see the document.
 func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err error) {
 	h.init()
 	if err := h.filing.settle(ctx); err != nil {

@@ -23,7 +23,7 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	if err != nil {
 		return nil, err
 	}
-	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // not Documents: a file that replaces a document adds none
+	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // without Documents, because a file that replaces a document needs no quota of documents
 		hold.Close()
 		return nil, err
 	}
@@ -31,9 +31,9 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 }
 
 // AdmitImport checks the quota for all uploads of a request before their originals are
-// committed. It marks uploads that are refused because of their folder; their originals
-// need not be committed. StartImport does not exceed the hold that it sets. Its errors are
-// those of StartImport.
+// committed, and sets the hold to all that StartImport may then use. It marks uploads that
+// are refused because of their folder; their originals need not be committed. Its errors
+// are those of StartImport.
 func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []Upload) error {
 	data, err := startImport{user: user, uploads: uploads}.decide()
 	if err != nil {

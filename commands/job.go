@@ -257,7 +257,7 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 	return h.startHeld(ctx, user, hold, cause, data, start)
 }
 
-// start appends the events of a new job.
+// start is a function that appends the events of a new job.
 type start func(context.Context, events.Cause, []events.Data) (Started, error)
 
 // startHeld starts a job under the quota hold of ctx or, if it has none, one that hold

@@ -79,7 +79,7 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 // namesake is a document that has, or had, the name and folder of a file.
 type namesake struct {
 	Claim
-	current   bool   // it exists and has that name and folder now
+	current   bool   // the document exists, and has that name and folder now
 	contentBy string // causation of the event that set its content
 }
 

@@ -95,7 +95,8 @@ func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	return claim, d.fresh(f.Accepted.Version)
 }
 
-// allowRevision returns a check whether the user of a file may still revise the document.
+// allowRevision returns a function that checks whether the user of a file may still revise
+// the document.
 func (h *Handler) allowRevision(f ImportFile) func(context.Context, *document) error {
 	may := h.onTree(func(t *foldertree.Tree, d *document) error {
 		return d.need(t, f.User, f.Accepted.Document, events.Write)

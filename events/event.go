@@ -57,7 +57,7 @@ type New struct {
 	Data Data
 }
 
-// Folders is the one stream that holds the whole folder tree.
+// Folders is the name of the stream with all changes of the folder tree.
 const Folders = "folders"
 
 // Prefixes of stream names.

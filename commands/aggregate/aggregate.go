@@ -1,7 +1,8 @@
 // Package aggregate executes commands on aggregates, each folded from one stream. It folds
-// the new events of the stream, calls the command's Decide with the state, and appends the
-// events that it returns at the revision up to which it has folded. If another append came
-// first, it retries. It imports events, events/fault and commands/quota.
+// the new events of the stream, and calls the command's Decide with the state. It appends
+// the events that Decide returns, on condition that the stream still ends at the last
+// folded revision. If another append came first, it retries. It imports events,
+// events/fault and commands/quota.
 package aggregate
 
 import (
@@ -61,9 +62,8 @@ type Command[S State] struct {
 	Seen func(S)
 }
 
-// Do executes a command. It returns the position of the last event of the stream that the
-// result depends on: the last one appended or, if there was nothing to append, the last one
-// folded.
+// Do executes a command. It returns the position of the last event that it appended or, if
+// there was nothing to append, of the last event that it folded.
 func (s *Store[S]) Do(ctx context.Context, c Command[S]) (events.Position, error) {
 	budget, err := s.Charge(ctx, c.User)
 	if err != nil {

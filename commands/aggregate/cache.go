@@ -27,7 +27,7 @@ func (s *Store[S]) weigh(f *folded[S]) {
 	select {
 	case f.use <- struct{}{}:
 	default:
-		return // in use by another caller, which weighs it afterwards
+		return // in use by another caller, which will call weigh for it
 	}
 	weight := 1
 	if s.Weigh != nil {

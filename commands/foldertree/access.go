@@ -62,9 +62,10 @@ func (t *Tree) mayPutInto(user events.User, target uuid.UUID) error {
 }
 
 // MayMove returns an error unless a user may move a document or folder from one folder to
-// another. access is the user's access to it, own are its own owners besides those of the
-// folders above. Only an owner may move it to a folder with other owners. Otherwise a user
-// could become its owner, or remove its owners, by moving it.
+// another. access is the user's access to what is moved, and own has its owners, without
+// those of the folders above. If the target folder has other owners, only an owner may
+// move it there. Otherwise a user could become its owner, or remove its owners, by moving
+// it.
 func (t *Tree) MayMove(user events.User, access events.Access, own []events.Principal, from, to uuid.UUID) error {
 	if err := t.mayPutInto(user, to); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// lookKey is the same for folders in one parent whose names may look alike.
+// lookKey is an index key. Folders in the same parent have the same key if their names may
+// look alike.
 type lookKey struct {
 	parent   uuid.UUID
 	skeleton string

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// CreateFolder creates a folder in another one, which needs write access to it, or at the
-// top level, which makes the user its owner.
+// CreateFolder creates a folder. In another folder this needs write access to that folder.
+// At the top level the user becomes the owner.
 type CreateFolder struct {
 	Parent uuid.UUID // uuid.Nil is the top level
 	Name   string

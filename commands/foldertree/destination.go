@@ -72,7 +72,7 @@ func (t *Tree) MayFile(user events.User, to Target) ([]string, error) {
 	case strings.HasPrefix(to.requested+"/", events.Inbox+"/"):
 		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", to.requested, naming.InboxFolder(user))
 	}
-	if top != nil { // the same message for folders that exist
+	if top != nil { // the same message, whether or not the folder exists
 		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q, or create it: %w; your own folder is %q", to.requested, top, naming.InboxFolder(user))
 	}
 	return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q", to.requested)

@@ -82,7 +82,7 @@ func (c ShareFolder) split(t *Tree, user events.User, list []events.Permission) 
 	return shared, t.mayInvite(user, f, c.ID, shared.Invitations)
 }
 
-// atMost reports whether an entry grants no more than another.
+// atMost reports whether the access of entry p is not above that of entry than.
 func atMost(p, than events.Permission) bool {
 	a, _ := events.ParseAccess(p.Access)
 	b, _ := events.ParseAccess(than.Access)

@@ -33,8 +33,8 @@ func word(t testing.TB, body string) (file string, xml int) {
 	return b.String(), xml
 }
 
-// logged returns the bytes of events in the log: of texts, and of all events except those
-// that accept files.
+// logged returns the size in bytes of the log's events: of texts alone, and of all events
+// except those that accept files.
 func (b *fixture) logged() (texts, all int) {
 	for after := events.Position(0); ; {
 		records, through, err := b.driver.ReadAll(b.Context(), after, 1000, nil)

@@ -92,7 +92,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		return r.progress.at(ctx, "splitting", "")
 	}, r.progress.reading(ctx))
 	if err == nil {
-		err = reading.Err() // a cancelled reader may report success
+		err = reading.Err() // a reader may report success although reading was cancelled
 	}
 	return info, r.suspended(reading, err)
 }

@@ -123,7 +123,7 @@ type run struct {
 
 	located bool
 	folder  uuid.UUID
-	claim   commands.Claim // set when located
+	claim   commands.Claim // valid if located
 	text    textWriter
 	hold    *quota.Hold // for the text; nil until the file was read
 

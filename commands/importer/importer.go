@@ -93,7 +93,7 @@ type Outcome string
 
 // The outcomes.
 const (
-	Imported Outcome = "imported"   // now, or before
+	Imported Outcome = "imported"   // by this delivery, or by an earlier one
 	Failed   Outcome = "failed"     // because of the file itself
 	Faulted  Outcome = "fault"      // because of the service, after all retries
 	Requeued Outcome = "given_back" // something was unavailable, or all slots were in use
@@ -166,8 +166,8 @@ var errBadMessage = errors.New("decode the message that names a file to import")
 
 // conclude records a file's failure as an event, for its user. If the context ended, or
 // something is unavailable, it returns the file to the queue instead, so the file survives
-// an outage of any length. The pauses of the retries before limit how often it is delivered
-// again.
+// an outage of any length. That does not happen too often, because retry has paused
+// between its attempts before.
 func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		_, err := next(msg)

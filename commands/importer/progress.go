@@ -27,7 +27,7 @@ type progress struct {
 	ref      fileRef
 
 	mu            sync.Mutex
-	step, message string    // the latest
+	step, message string    // current step, and its message
 	reported      [2]string // the last reported step and message, which are not repeated
 	next          time.Time // earliest time of the next report
 	since         time.Time // time of the first report

@@ -282,7 +282,7 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if peak != 3 { // one of the two suspects, and both others
+		if peak != 3 { // one of the two suspects, and both other files
 			t.Errorf("%d files were read at the same time, want 3", peak)
 		}
 	})

@@ -55,7 +55,7 @@ type Ledger struct {
 	Refuse func(kind string) // called for each refusal; may be nil
 
 	mu      sync.Mutex
-	settled []*Hold                       // those whose events the read models may not have applied
+	settled []*Hold                       // settled holds whose events the read models may not have applied
 	applied events.Position               // by the read models
 	users   map[events.Principal]*balance // only users with holds
 	spaces  map[Space]*reserved           // by each key of a space
@@ -86,8 +86,8 @@ type Hold struct {
 	taken     Limits
 	parts     []Part
 	settledAt events.Position // 0 until Settle
-	counted   bool            // in the user's balance
-	refusal   error           // the last one
+	counted   bool            // counted in the user's balance
+	refusal   error           // the last refusal, or nil
 }
 
 // Part is what a request takes in one space.
@@ -288,7 +288,7 @@ func (h *Hold) Take(k Kind, n int64) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
 	if !h.counted || h.settledAt > 0 {
-		return nil // settled or closed
+		return nil // the hold was settled or closed
 	}
 	if total := h.userTotal(); n > 0 && total[k]+n > h.limits[k] {
 		h.refusal = h.refuse(k, total[k]-h.taken[k], h.taken[k]+n)

@@ -14,8 +14,9 @@ import (
 	"annals/events/fault"
 )
 
-// accountsPrefix begins the file names of account store copies. A digest of the copy
-// follows, so a new copy never overwrites the one that the manifest names.
+// accountsPrefix is the prefix of the file names of account store copies. It is followed
+// by a digest of the copy, so a new copy never overwrites the copy that the manifest
+// names.
 const accountsPrefix = "accounts-"
 
 // copyAccounts copies the account store, via a temporary file, because the name of the

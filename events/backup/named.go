@@ -133,7 +133,7 @@ func (n *names) compute(ctx context.Context, stream string, upTo events.Position
 		case events.DocumentImported:
 			folder = d.Folder
 		case events.DocumentMoved:
-			ended = ended || n.deleted(folder, e.Position) // it was deleted with the folder before the move
+			ended = ended || n.deleted(folder, e.Position) // the document was deleted with the folder before this move
 			folder = d.Folder
 		case events.DocumentDeleted, events.JobFinished:
 			ended = true

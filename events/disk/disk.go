@@ -37,8 +37,8 @@ func (f Folders) Space() (all []Space) {
 	return all
 }
 
-// fullBelow is the free space below which a disk counts as full: databases and
-// segments of an index grow by more than that.
+// fullBelow is the free space below which a disk counts as full. The files of databases
+// and indexes grow in larger steps.
 const fullBelow = 1 << 20
 
 // Full returns the names of the folders whose disks are full.

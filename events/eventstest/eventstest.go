@@ -137,8 +137,8 @@ func readAll(t *testing.T, d events.Driver, after events.Position, limit int, sk
 	}
 }
 
-// wantRecords checks that got has the records of want, in order, as those of a stream
-// from a revision on.
+// wantRecords checks that got has the records of want, in order, in the given stream and
+// with consecutive revisions, the first of which is from.
 func wantRecords(t *testing.T, got []events.Record, stream string, from int64, want []events.Record) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -17,8 +17,8 @@ func newBackOff() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: 10 * time.Millisecond, Multiplier: 2, MaxInterval: maxPause}
 }
 
-// maxScanDeadlines is the maximum number of deadlines that scan waits for a response: a
-// server may search for the next event of this log among many others.
+// maxScanDeadlines limits how long scan waits for a response, as a multiple of the
+// deadline: a server may search for the next event of this log among many others.
 const maxScanDeadlines = 32
 
 // work makes the requests of a call. It calls alive after each message of the server,

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// cluster maintains the one connection to the leader of a cluster: it finds the leader,
-// tests a connection with a call before it is used, and replaces a failed one.
+// cluster maintains a connection to the leader of a cluster. It finds the leader, makes
+// one call on a new connection before others use it, and replaces a failed connection.
 type cluster struct {
 	settings
 	connecting chan struct{} // holds a token while a goroutine connects

@@ -29,7 +29,8 @@ const (
 	exceptionTooLarge  = "maximum-append-" // prefix of two exceptions
 )
 
-// noLeaderMessage is part of an error message during an election, which has no code.
+// noLeaderMessage is a part of the server's error message while a leader is being elected.
+// The error has no code.
 const noLeaderMessage = "No leader info available"
 
 // explained returns the error of a call with the details in its trailer.

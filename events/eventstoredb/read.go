@@ -42,8 +42,8 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 	return revision, err
 }
 
-// ReadAll implements events.Driver. The server filters events by one property; ReadAll
-// drops the others that do not match.
+// ReadAll implements events.Driver. The server can filter events by stream or by type, but
+// not by both; ReadAll drops those that the other filter would exclude.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	var p page
 	err := d.scan(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {

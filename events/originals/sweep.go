@@ -34,7 +34,7 @@ func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred f
 	return w.deleted, err
 }
 
-// sweep is the state of a call of Sweep.
+// sweep is the state of one call of Sweep.
 type sweep struct {
 	store   Store
 	gate    Gate

@@ -19,7 +19,7 @@ import (
 // Driver is an events.Driver over a file. Open creates one.
 type Driver struct {
 	path  string
-	write *sql.DB // one connection, the writer's
+	write *sql.DB // the single connection of the writer
 	read  *sql.DB // read-only connections
 	reads statements
 
@@ -67,7 +67,7 @@ func (d *Driver) start(ctx context.Context) (err error) {
 	if d.reads, err = prepareReads(ctx, d.read); err != nil {
 		return err
 	}
-	watch, err := d.read.Conn(ctx) // a connection of the pool that stays reserved
+	watch, err := d.read.Conn(ctx) // a read connection that is reserved for poll
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ type schedule struct {
 type owner struct {
 	used      float64   // slot time in seconds, decayed, without that of files being read
 	usedAsOf  time.Time // time of used
-	waiting   []*ticket // in order
-	reading   []*ticket // those in slots
+	waiting   []*ticket // in the order in which they are to be read
+	reading   []*ticket // files in slots
 	nextExtra time.Time // until then oneMore chooses no file of this owner
 	lastCame  time.Time // when the last file was added
 }

@@ -16,7 +16,7 @@ type simulation struct {
 	*schedule
 	now   time.Time
 	takes map[*File]time.Duration // time to read a file
-	open  []*ticket               // that wait or have a slot
+	open  []*ticket               // files that wait or have a slot
 
 	waited map[*File]time.Duration // wait for the first slot
 	ended  map[*File]time.Time
@@ -68,7 +68,8 @@ func (r *simulation) step(d time.Duration) {
 	}
 }
 
-// check compares the files that got slots with those that wait.
+// check fails the test if a slot went to the wrong file or stayed free while a file
+// waited, or if a file was suspended too early or too late.
 func (r *simulation) check(d decision) {
 	r.Helper()
 	extra, normal, stopping, fresher := 0, 0, 0, 0

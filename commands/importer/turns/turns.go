@@ -60,8 +60,8 @@ type File struct {
 
 // Turns shares slots between owners. Create it with New.
 type Turns struct {
-	// RequeueAfter is how long a file that was never suspended waits while long files
-	// occupy all normal slots; 0 means no limit.
+	// RequeueAfter is how long a file that was never suspended waits, while long files
+	// occupy all normal slots, until Begin returns ErrRequeue; 0 means no limit.
 	RequeueAfter time.Duration
 
 	mu    sync.Mutex

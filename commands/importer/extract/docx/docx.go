@@ -28,7 +28,7 @@ type document struct {
 	fields       []bool   // open fields; true before their separator, in the instruction
 	nesting      int      // tables around the current one
 	warnings     []string // without duplicates
-	top, first   string   // the first heading of level 1, and the first heading
+	top, first   string   // the first heading of level 1, and the first heading of any level
 
 	page  int  // current page; 0 if the document has no page marks
 	fresh bool // nothing was written on this page
@@ -258,7 +258,7 @@ func (d *document) warn(sentence string) {
 	d.warnings = append(d.warnings, sentence)
 }
 
-// collect returns the blocks that read emits as a single line of text.
+// collect joins the blocks that read emits, and returns them as a single line of text.
 func (d *document) collect(read func(sink) error) (string, error) {
 	var out strings.Builder
 	err := read(func(b block) error {

@@ -40,7 +40,7 @@ func (d *document) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 	case "mc:AlternateContent":
 		return d.choose(x, func(e *element) error { return d.drawingElement(x, e, p) })
 	case "wp:docPr":
-		if text := extract.CleanTitle(e.attr("descr")); strings.Contains(text, " ") { // otherwise it is a file name
+		if text := extract.CleanTitle(e.attr("descr")); strings.Contains(text, " ") { // without a space it is a file name
 			return errors.Join(d.add(p, " [Image: "+text+"] "), x.skip())
 		}
 	case "c:chart":

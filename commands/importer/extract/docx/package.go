@@ -28,7 +28,7 @@ const (
 	maxBlockBytes = 16 << 20 // of text in a paragraph, a table row or a note
 	maxNotesBytes = 32 << 20 // of text in footnotes, endnotes and comments
 	maxRelations  = 100_000  // of a part
-	maxStyles     = 50_000   // also of list definitions
+	maxStyles     = 50_000   // styles, and also list definitions
 )
 
 // wordPackage is the archive of a DOCX file.

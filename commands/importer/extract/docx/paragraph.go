@@ -28,7 +28,7 @@ func (d *document) paragraph(x *xmlPart, out sink) error {
 	if err := x.children(func(e *element) error { return d.inline(x, e, p) }); err != nil {
 		return err
 	}
-	for i := range d.fields { // an instruction without separator ends with the paragraph
+	for i := range d.fields { // a field instruction that has no separator ends with the paragraph
 		d.fields[i] = false
 	}
 	if err := out(d.finish(p)); err != nil {

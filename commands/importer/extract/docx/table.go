@@ -58,7 +58,7 @@ type row struct {
 	next    int         // column of the next cell
 	size    int
 	breaks  int  // pages that begin in the row
-	before  bool // the first of them begins before the row's text
+	before  bool // the first of these pages begins before the row's text
 	deleted bool
 }
 

@@ -245,9 +245,9 @@ func (x *xmlPart) text() (string, error) {
 	}
 }
 
-// eachElement calls visit, which must consume the element, with each outermost element of a part
-// that has this local name. It does nothing if there is no such part. limit is that of the part's
-// uncompressed bytes.
+// eachElement calls visit with each outermost element of a part that has this local name;
+// visit must consume the element. It does nothing if there is no such part. limit is the
+// maximum size of the uncompressed part.
 func (d *document) eachElement(part string, limit int64, local string, visit func(*xmlPart, *element) error) error {
 	x, closer, err := d.part(part, limit)
 	if x == nil || err != nil {

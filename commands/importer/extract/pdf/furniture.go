@@ -70,7 +70,7 @@ func (f *furniture) seen(p position) int {
 
 var pageNumber = regexp.MustCompile(`^(?:page )?[-–—|\[( ]*(?:#|[ivxlc]{1,6})[-–—|\]) ]*$`)
 
-// mark sets running and furniture of the lines of a page.
+// mark sets the fields running and furniture of the lines of a page.
 func (f *furniture) mark(lines []layoutLine, height float32) {
 	if f.pages == 0 {
 		f.add(lines, height)

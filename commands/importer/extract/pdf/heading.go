@@ -71,8 +71,8 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	s.bold = bold*8 <= lines
 }
 
-// outline makes headings by font size levels below the bookmarks or, if the document has many
-// bookmarks, turns them off.
+// outline sets the levels of bookmarks. Headings that are recognised by their font get the
+// levels below. If the document has many bookmarks, only they are headings.
 func (s *style) outline(doc pdfium.Document) {
 	marks := 0
 	for _, b := range doc.Outline {

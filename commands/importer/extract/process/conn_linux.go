@@ -98,7 +98,8 @@ func (c *conn) Send(k Kind, payload []byte, file *os.File) error {
 	return c.Flush()
 }
 
-// Read reads from the socket, and stores received files for file.
+// Read reads from the socket. It stores the open files that it receives, which the method
+// file returns.
 func (e *ends) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

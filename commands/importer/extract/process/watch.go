@@ -48,8 +48,8 @@ func (p *Process) lowerPriority(stop <-chan struct{}) bool {
 	}
 }
 
-// stopWatch stops the watch of the last request, and restores the priority of the process. If
-// the system does not allow that, the process becomes unusable.
+// stopWatch ends the watch of the last request, and restores the priority of the process.
+// If the system does not allow that, the process becomes unusable.
 func (p *Process) stopWatch() {
 	if p.watch == nil {
 		return

@@ -36,7 +36,7 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		if s.feeder == nil {
 			return
 		}
-		if s.p.Unusable { // it may have stopped reading pages, so that sending one blocks
+		if s.p.Unusable { // the process may have stopped reading pages, so that sending one blocks
 			s.p.Kill()
 		}
 		fed := s.feeder.end()
@@ -46,7 +46,7 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		}
 	}()
 	timeout := s.limits.Time
-	if pdf { // also waits for PDFium, which has its own limit
+	if pdf { // the process also waits for PDFium, which has its own limit
 		timeout = 2*timeout + time.Minute
 	}
 	for {

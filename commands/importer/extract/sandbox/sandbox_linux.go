@@ -36,9 +36,9 @@ func Configure(cmd *exec.Cmd) {
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	// Go sets this flag on all descriptors that it opens, but those that this program
-	// has inherited may lack it. If the kernel is too old for the call, the child's
-	// report lists what it inherited.
+	// Go opens all descriptors with close-on-exec, but those that this program has
+	// inherited may lack the flag. If the kernel is too old for the call, the sandbox
+	// report of the child lists what it inherited.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
@@ -96,8 +96,8 @@ func Enter(rules Rules) Report {
 	return r
 }
 
-// dropProgramPages unmaps the pages of the program's file. Pages that are still needed are
-// loaded again; those that only the start needed, about 40 MiB, are not.
+// dropProgramPages unmaps the pages of the program's file. The kernel loads pages again
+// when they are needed. About 40 MiB of them were needed only for the start.
 func dropProgramPages() {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {

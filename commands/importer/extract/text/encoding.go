@@ -25,7 +25,8 @@ const (
 	bufferBytes    = 256 << 10 // bytes of a file that are read at a time
 )
 
-// marks are the byte order marks. A mark that another one starts with comes after it.
+// marks are the byte order marks. If one mark begins with another, the longer one comes
+// first.
 var marks = []struct {
 	mark string
 	enc  encoding.Encoding // nil: UTF-8
@@ -40,7 +41,7 @@ var marks = []struct {
 // file is a file of text in any encoding.
 type file struct {
 	extract.File
-	nuls int64 // that were replaced by spaces so far
+	nuls int64 // NULs replaced by spaces so far
 }
 
 // decoded returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid

@@ -106,7 +106,8 @@ func (t *textReader) finish() error {
 	return t.out.flush()
 }
 
-// titleField returns the title in a line "Title: …", as near the start of electronic books, or "".
+// titleField returns the title in a line such as "Title: Moby Dick", as electronic books
+// have near their start, or "".
 func titleField(line []byte) string {
 	if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(name), "title") {
 		return strings.TrimSpace(string(value))

@@ -24,7 +24,7 @@ type document struct {
 	forms *forms
 }
 
-// unreadable is the reason why a file cannot be read, for its owner.
+// unreadable is an error that tells the owner of a file why it cannot be read.
 type unreadable string
 
 func (u unreadable) Error() string { return string(u) }

@@ -29,8 +29,8 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 	}
 }
 
-// Decoders must not panic, or allocate more memory than the payload has bytes. What they accept
-// must be encoded to the same value.
+// Decoders must not panic, or allocate more memory than the payload has bytes. A page that
+// they accept must stay the same when it is encoded and decoded again.
 func FuzzMessages(f *testing.F) {
 	var e process.Encoder
 	(&Page{Number: 1, Lines: []Line{{Text: "x", Size: 10}}, Notes: []string{"n"}}).Encode(&e)

@@ -37,7 +37,7 @@ type Config struct {
 	// CacheDir stores the compiled PDFium, with which a process starts in about 50 ms
 	// instead of seconds. The default is a temporary folder, which Close removes.
 	CacheDir  string
-	Processes int           // that run at a time; default the number of cores
+	Processes int           // maximum number of concurrent processes; default the number of cores
 	Reserved  int           // how many of Processes never help to read a file that another process opened
 	Memory    int64         // limit of a process in bytes, including PDFium; default DefaultMemory
 	Time      time.Duration // limit for a file; default 10 minutes
@@ -118,7 +118,7 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 		return err
 	}
 	if err := visit.Document(first.all, document); err != nil {
-		p.Unusable = true // it still has the file open
+		p.Unusable = true // the process still has the file open
 		return err
 	}
 	s := &parallel{Readers: r, file: file, pages: first.all, visit: visit}

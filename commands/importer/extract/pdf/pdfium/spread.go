@@ -11,8 +11,9 @@ const (
 	chunksAhead = 8       // chunks that are read before they are visited
 )
 
-// parallel reads a file in several processes. The first process, which opened the file, and
-// helpers, which are otherwise unused, each read chunk after chunk. Pages are visited in order.
+// parallel reads a file in several processes. The process that opened the file, and
+// helpers, which are processes that would otherwise be idle, each read chunk after chunk.
+// Pages are visited in order.
 type parallel struct {
 	*Readers
 	file  File
@@ -80,7 +81,7 @@ func (s *parallel) help(ctx context.Context) {
 		defer func() { <-s.slots }()
 		p, err := s.pool.Take(ctx, false)
 		if err != nil {
-			return // the others continue
+			return // the other processes continue
 		}
 		r := &session{Process: p, config: &s.config}
 		if _, err := r.open(ctx, s.file, s.pages); err == nil {
