@@ -10,8 +10,8 @@ import (
 // no owner and is created with the first folder in it.
 const Inbox = "Inbox"
 
-// SpaceName returns the folder on a path whose limits apply to the path: the
-// top-level folder, or below the inbox the user's own folder.
+// SpaceName returns the folder on a path whose limits apply to the path: the top-level
+// folder or, below the inbox, the user's own folder.
 func SpaceName(path string) string {
 	first, rest, _ := strings.Cut(path, "/")
 	if first == Inbox && rest != "" {

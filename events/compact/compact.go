@@ -139,8 +139,8 @@ func jobOf(e events.Event) uuid.UUID {
 	return id
 }
 
-// plan selects texts to remove from those that no document names. last is the stream of
-// the last event, which stays.
+// plan selects the texts to remove among texts, which no document names. last is the
+// stream of the last event, which stays.
 func (c *Compaction) plan(ctx context.Context, head events.Position, last string, texts map[key]*Text) (*Plan, error) {
 	p, finished := &Plan{Head: head}, make(map[uuid.UUID]bool)
 	for _, t := range texts {

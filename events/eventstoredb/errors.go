@@ -65,8 +65,8 @@ func isTransient(err error) bool {
 	return false
 }
 
-// badPosition begins the error message if a filtered read of the whole log starts at a
-// position at which no event begins. The error has no code.
+// badPosition is the start of the server's error message if a filtered read of the whole
+// log starts at a position at which no event begins. The error has no code.
 const badPosition = "Unexpected FilteredReadAllResult: "
 
 // refuses reports whether the server refused to read from a position.

@@ -149,7 +149,8 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	return nil
 }
 
-// without reads a log whose lock is held, without some streams.
+// without is a reader of a log that leaves out some streams. The lock of the log must be
+// held.
 type without struct {
 	d       *Driver
 	streams []string

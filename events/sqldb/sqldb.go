@@ -31,8 +31,9 @@ type DB struct {
 // concurrently.
 func (db *DB) Shared() bool { return db.server != nil }
 
-// ForShare returns the end of a SELECT whose rows must not change before the statement
-// that uses them is committed. It is empty for SQLite, which has one writer at a time.
+// ForShare returns the clause at the end of a SELECT that locks the selected rows until
+// the transaction ends, so that others cannot change them. It is empty for SQLite, which
+// has one writer at a time.
 func (db *DB) ForShare() string {
 	if db.Shared() {
 		return " FOR SHARE"

@@ -173,9 +173,9 @@ func (w *writer) run() {
 	}
 }
 
-// gather waits until the queue has as many appends as were active at the last commit,
-// or gatherAtMost has passed. The callers of the last commit often append again right
-// away, and one sync for all of them is faster than two for half of them each.
+// gather waits until the queue has as many appends as were active at the last commit, or
+// until gatherAtMost has passed. The callers of the last commit often append again right
+// away, and one sync for all appends is faster than two syncs for half of them each.
 func (w *writer) gather() {
 	w.mu.Lock()
 	w.goal = w.active

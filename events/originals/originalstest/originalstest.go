@@ -23,8 +23,8 @@ import (
 )
 
 // Run tests a store. start creates an empty store and returns a function that opens it;
-// each call opens it again, like another process. resolution is that of the times in the
-// store.
+// each call opens it again, like another process. resolution is the resolution of the
+// times that the store keeps.
 func Run(t *testing.T, resolution time.Duration, start func(t *testing.T) (open func() originals.Store)) {
 	for _, test := range []struct {
 		name string
