@@ -91,38 +91,49 @@ func (v *Verifier) Run(ctx context.Context) (problems int, err error) {
 	if err != nil {
 		return v.problems, err
 	}
-	for _, m := range readmodel.All() {
-		p := m.Projection
-		if generation.IsIndexed(p) || p.Name() == (readmodel.Vault{}).Name() {
-			continue // documents checks them
-		}
-		m, err := v.fold(ctx, p)
-		if err := errors.Join(err, m.close()); err != nil {
-			return v.problems, err
-		}
-	}
-	return v.problems, v.documents(ctx)
+	return v.problems, v.models(ctx)
 }
 
-// documents checks the vault and passages, and the texts and originals that they
-// refer to.
-func (v *Verifier) documents(ctx context.Context) (err error) {
-	vault, err := v.fold(ctx, readmodel.Vault{})
-	defer func() { err = errors.Join(err, vault.close()) }()
-	if err != nil {
-		return err
+// models checks the read models in the order of their names, then the texts and
+// originals that the vault and passages refer to.
+func (v *Verifier) models(ctx context.Context) (err error) {
+	var vault, texts *model
+	for _, m := range readmodel.All() {
+		switch p := m.Projection; {
+		case p.Name() == (readmodel.Vault{}).Name():
+			vault, err = v.fold(ctx, p)
+			defer func() { err = errors.Join(err, vault.close()) }()
+		case generation.IsIndexed(p):
+			texts, err = v.passages(ctx)
+			defer func() { err = errors.Join(err, texts.close()) }()
+		default:
+			other, failed := v.fold(ctx, p)
+			err = errors.Join(failed, other.close())
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return v.documents(ctx, vault, texts)
+}
+
+// passages checks the passages and their search index.
+func (v *Verifier) passages(ctx context.Context) (*model, error) {
 	engine, why, err := v.freshEngine(ctx)
 	if err != nil {
-		return err
+		return new(model), err
 	}
-	texts, err := v.fold(ctx, new(passages.Projection).With(engine))
-	defer func() { err = errors.Join(err, texts.close()) }()
+	m, err := v.fold(ctx, new(passages.Projection).With(engine))
 	if err == nil {
-		err = v.index(ctx, texts, why)
+		err = v.index(ctx, m, why)
 	}
-	if err != nil || vault.unfoldable || texts.unfoldable {
-		return err // the other checks need their lists of documents
+	return m, err
+}
+
+// documents checks the texts and originals that the vault and passages refer to.
+func (v *Verifier) documents(ctx context.Context, vault, texts *model) error {
+	if vault.unfoldable || texts.unfoldable {
+		return nil // the checks need their lists of documents
 	}
 	// Each was folded up to the position of its active generation.
 	through := max(vault.fresh.Position(), texts.fresh.Position())
