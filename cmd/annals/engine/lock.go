@@ -13,7 +13,7 @@ import (
 )
 
 // ErrLocked is returned if a server has locked the folder or database.
-var ErrLocked = errors.New("another server runs on")
+var ErrLocked = errors.New("a server is running on")
 
 // LockData creates a data folder if it does not exist, and locks it until unlock is
 // called or the process ends. Servers and commands that must not run beside a server lock
