@@ -43,6 +43,8 @@ func TestServeRejectsMisleadingSettings(t *testing.T) {
 		{"--vault-url", "https://me:secret@a/b", "user or a password"}, {"--vault-url", "https://:80/b", "with a host"}, {"--vault-url", "https://a:70000/b", "port"},
 		{"--drain", "-5s", "negative"}, {"--drain", "-1ns", "negative"}, {"--stall", "-1s", "at least 1s"}, {"--max-upload-bytes", "-1", "from 1"},
 		{"--quota-bytes", "-1", "is not a limit"}, {"--quota-search", "-1s", "is not a limit"}, {"--access-log-retention", "-1h", "is not a duration"}, {"--rotate-keys", "-48h", "at least 24h"},
+		{"--search", "nonsense", "--search: the value is not a URL: write it as bleve:///folder or meilisearch://"},
+		{"--search", "postgres://me:secret@host", `--search: the scheme "postgres" is not supported: write it as bleve:///folder or meilisearch://`},
 		{"--read-models", "nonsense", "the value is not a URL: use sqlite:///path or postgres://host/database"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")

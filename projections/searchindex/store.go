@@ -61,9 +61,9 @@ func (k Kinds) Open(text, dir string) (Store, error) {
 	}
 	// Show only the scheme, because the rest may be a password.
 	if u, err := url.Parse(text); err == nil && u.Scheme != "" {
-		return nil, fmt.Errorf("begins with %q: write it as %s", u.Scheme, k.Forms())
+		return nil, fmt.Errorf("the scheme %q is not supported: write it as %s", u.Scheme, k.Forms())
 	}
-	return nil, errors.New("is not a URL: write it as " + k.Forms())
+	return nil, errors.New("the value is not a URL: write it as " + k.Forms())
 }
 
 // Forms describes the URLs of all kinds.

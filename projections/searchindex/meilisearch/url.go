@@ -33,7 +33,7 @@ var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-]{0,100}$`)
 func parseURL(text string) (p location, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return p, errors.New("is not a URL: write it as " + form) // the error of url.Parse repeats the key
+		return p, errors.New("the value is not a URL: write it as " + form) // the error of url.Parse repeats the key
 	}
 	if u.Scheme != scheme || u.Hostname() == "" || u.Fragment != "" {
 		return p, errors.New("write it as " + form)
