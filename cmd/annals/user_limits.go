@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"annals/cmd/annals/admin"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/settings"
 	"annals/cmd/usage"
 	"annals/commands/quota"
+	"annals/events/fault"
 	"annals/http/signin/accounts"
 
 	"github.com/spf13/cobra"
@@ -25,7 +25,7 @@ func userQuotaCommand(at *engine.URLs) *cobra.Command {
 		Long: "Show the limits of a user that differ from the general limits of serve, or change them. Each flag takes a limit,\n" +
 			"\"unlimited\", or \"default\" to return to the general limit. Changes take effect immediately. For users of other\n" +
 			"issuers use serve --quota-for. Administrators have no limits.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, reset, err := limitChanges(cmd.Flags(), given)
 			if err != nil {
@@ -53,7 +53,7 @@ func limitChanges(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[s
 			reset = append(reset, name)
 		default:
 			if set[name], err = quota.Parse(k, *text); err != nil {
-				return nil, nil, fmt.Errorf("--%s: %w", name, err)
+				return nil, nil, fault.Errorf(fault.Invalid, "--%s: %q is not a limit for %s: write it as %s, unlimited, or default for the general limit", name, *text, k, k.Example())
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func userShowCommand(at *engine.URLs) *cobra.Command {
 			"Used bytes are the size of the uploads plus three times the size of their text, because the text is stored in the\n" +
 			"log, in a read model and in the search index. Failed files and deleted documents count until their originals are\n" +
 			"deleted from disk, up to 30 hours later.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var u admin.User
 			err := accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) (err error) {

@@ -138,10 +138,13 @@ func Parse(k Kind, text string) (n int64, err error) {
 		n, err = strconv.ParseInt(text, 10, 64)
 	}
 	if err != nil || n < 0 {
-		return 0, fault.Errorf(fault.Invalid, "%q is not a limit for %s: write it as %s, or 0 for no limit", text, k, examples[k])
+		return 0, fault.Errorf(fault.Invalid, "%q is not a limit for %s: write it as %s, or 0 for no limit", text, k, k.Example())
 	}
 	return n, nil
 }
+
+// Example returns limits of a kind as written in flags, for errors.
+func (k Kind) Example() string { return examples[k] }
 
 var examples = [kinds]string{Bytes: "50GiB or 500MB", Documents: "100000", Folders: "1000", Shares: "1000", Imports: "500", Search: "30s", Changed: "16MiB"}
 
