@@ -29,7 +29,7 @@ func backupCommand(at *engine.URLs) *cobra.Command {
 			"The server must support conditional writes (If-None-Match, If-Match): a backup uses them to lock its target against\n" +
 			"other backups. The lock of a killed backup expires after two minutes.\n\n" +
 			"--verify needs no data folder. It needs as much space as the log in the folder for temporary files (TMPDIR).",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if verify && c.Prune {
 				return errors.New("--verify changes nothing, but --prune removes files: pass only one of them")

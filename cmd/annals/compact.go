@@ -25,7 +25,7 @@ func compactCommand(at *engine.URLs) *cobra.Command {
 			"all but the last event of each. The truncation cannot be undone, and the digest is compared only after it. After an\n" +
 			"error do not scavenge, and compare the log with a backup.\n\n" +
 			"Earlier backups and copies keep the removed texts, and still match the log.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.URLs, c.Out, c.Messages = *at, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return c.Run(cmd.Context())

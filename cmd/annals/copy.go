@@ -22,7 +22,7 @@ func copyCommand(at *engine.URLs) *cobra.Command {
 			"the servers with the target as --log. No server may use the target before.\n\n" +
 			"Servers rebuild their read models from the target, because those refer to positions. Uploaded files and accounts are\n" +
 			"not copied. The exit status is 0 only if both logs were read to the end and are equal.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Data, c.Out, c.Messages = at.Data, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return c.Run(cmd.Context())

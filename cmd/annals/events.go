@@ -5,6 +5,7 @@ import (
 
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/maintain"
+	"annals/cmd/annals/settings"
 	"annals/events"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ func eventsCommand(at *engine.URLs) *cobra.Command {
 		Use:   "events",
 		Short: "Print the events of the log",
 		Long:  "Print the events of the log in order, one per line, as they are stored. A server may be running.",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from < 0 {
 				return errors.New("--from must be a position of the log, 0 or more")

@@ -33,7 +33,7 @@ func healthCommand() *cobra.Command {
 		Short: "Check that the server on this machine responds",
 		Long: "Check that the server on this machine responds; the exit status is 0 if it does. Containers and service managers\n" +
 			"can use it as their health check. The address is the setting listen of serve.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.reader {
 				return c.inspect(cmd.Context(), cmd.OutOrStdout())

@@ -5,6 +5,7 @@ import (
 
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/folderimport"
+	"annals/cmd/annals/settings"
 	"annals/commands/importer/extract"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func importCommand(at *engine.URLs) *cobra.Command {
 			"--delete removes documents below the folder that have no file in DIR, including documents that others created. It\n" +
 			"keeps documents that no import would create, because they are of other types or hidden. If several documents have the\n" +
 			"name of a file, it removes all but the document of the file, unless --yes is set. Folders are not removed.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runImport(cmd, c, at, *o, args[0])
 		},

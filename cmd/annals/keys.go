@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
 	"annals/http/signin/accounts"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func keysListCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the signing keys, newest first",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, _ []string) error {
 			keys, err := store.Keys(ctx)
 			if err != nil {
@@ -60,7 +61,7 @@ func keysRotateCommand(at *engine.URLs) *cobra.Command {
 			"read a key could read these too: run annals user reset-2fa for each user with codes (annals user list shows them),\n" +
 			"and let users with short passwords change them (annals user link).\n\n" +
 			"Other services that verify tokens have to fetch the keys (jwks_uri) again when a token has an unknown key.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, _ []string) error {
 			key, err := store.RotateKey(ctx, now)
 			if err != nil {

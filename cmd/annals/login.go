@@ -33,7 +33,7 @@ func loginCommand(at *engine.URLs) *cobra.Command {
 			"browser on another device. The sign-in is stored per server in a file that only you can read; import and share use\n" +
 			"and renew it until annals logout. They do not use it if a token is set (--token or ANNALS_TOKEN), or with --user.",
 		Example: "  annals login --server https://annals.example.com/core\n  annals import reports --server https://annals.example.com/core",
-		Args:    cobra.NoArgs,
+		Args:    settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd, at.Data)
 		},
@@ -98,7 +98,7 @@ func logoutCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "logout",
 		Short: "Sign out of a server: delete the sign-in on this machine and revoke it on the server",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, store, err := signInStore(server, at.Data)
 			if err != nil {
@@ -139,7 +139,7 @@ func whoamiCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "whoami",
 		Short: "Print the user that you are signed in as, and check that the server accepts the sign-in",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, store, err := signInStore(server, at.Data)
 			if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/maintain"
+	"annals/cmd/annals/settings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,7 @@ func restoreCommand(at *engine.URLs) *cobra.Command {
 			"Restore needs only the permissions to list and to read.\n\n" +
 			"To move the accounts to PostgreSQL, use annals user copy. Backups contain no sign-ins and no API tokens: users sign\n" +
 			"in again, and annals token create creates new tokens.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := engine.OpenBackup(cmd.Context(), args[0])
 			if err != nil {

@@ -33,7 +33,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 		Long: "Run the service. The first start creates the data folder and the user admin, and prints what to do next.\n" +
 			"An interrupt shuts it down: it finishes its requests and the files that it is importing. Accepted files that are\n" +
 			"still waiting are imported after the next start.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.URLs = *at
 			if err := c.Check(); err != nil {

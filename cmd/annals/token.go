@@ -25,7 +25,7 @@ func tokenCommand(at *engine.URLs) *cobra.Command {
 		Long: "Print an ID token for a user of the built-in sign-in that is valid for one hour. Anyone who can read the data folder\n" +
 			"can do so. A program sends it in the header \"Authorization: Bearer TOKEN\". The commands below manage API tokens,\n" +
 			"which last longer. If a user has the name of one of these commands, write: annals token -- create",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := printIssued(cmd, at, args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
 				token, _, err := issuer.Issue(ctx, name)
@@ -70,7 +70,7 @@ func tokenCreateCommand(at *engine.URLs) *cobra.Command {
 			"deleted or disabled, or when the password of NAME changes.",
 		Example: "  annals token create ci --for service --scope write --expires 30d --note 'nightly upload'\n" +
 			"  TOKEN=$(annals token create alice)",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := apitoken.ParseScope(scope)
 			if err != nil {
@@ -104,7 +104,7 @@ func tokenListCommand(at *engine.URLs) *cobra.Command {
 		Short: "List API tokens, of one account or of all",
 		Long: "List the API tokens of one account, or of all accounts. The time of the last use is accurate to one minute.\n" +
 			"Expired tokens are listed for 30 more days. Revoked tokens are not listed, but are in the audit trail.",
-		Args: cobra.MaximumNArgs(1),
+		Args: settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			all, err := store.Tokens(ctx, strings.Join(args, ""))
 			if err != nil {
@@ -123,7 +123,7 @@ func tokenRevokeCommand(at *engine.URLs) *cobra.Command {
 		Use:   "revoke ID...",
 		Short: "Revoke API tokens",
 		Long:  "Revoke API tokens, and the access tokens that programs obtained with them, immediately and on every node.\nannals token list shows the ids.",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			for _, id := range args {
 				if apitoken.Is(id) {

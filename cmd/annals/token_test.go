@@ -111,8 +111,9 @@ func TestTokenCommandErrors(t *testing.T) {
 		"token revoke annals_" + "x":                           "not its id",
 		"user password ci":                                     "which has no password",
 		"user link ci":                                         "which has no password",
-		"token":                                                "accepts 1 arg",
-		"token create":                                         "accepts 1 arg",
+		"token":                                                "NAME is missing: annals token NAME",
+		"token create":                                         "NAME is missing: annals token create NAME",
+		"token creat bob":                                      `unexpected argument "bob": annals token NAME; did you mean annals token create?`,
 		"token create alice --note \u202efor-evil":             "must be a line of text",
 		"token create svc --for service --note \u202efor-evil": "must be a line of text",
 	} {

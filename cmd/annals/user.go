@@ -7,6 +7,7 @@ import (
 
 	"annals/cmd/annals/admin"
 	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
 	"annals/http/signin/accounts"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ func userAddCommand(at *engine.URLs) *cobra.Command {
 		Short: "Create a user; the password is read from standard input",
 		Long: "Create a user. If standard input is a terminal, the command prompts for the password; otherwise the password is the\n" +
 			"first line of standard input. It needs at least 8 characters. The name of a deleted user cannot be used again.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			var err error
 			account.Name = args[0]
@@ -69,7 +70,7 @@ func userListCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the users",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, _ []string) error {
 			return admin.ListUsers(ctx, store, cmd.OutOrStdout())
 		}),
@@ -80,7 +81,7 @@ func userChangeCommand(at *engine.URLs, verb, short string, change func(*account
 	return &cobra.Command{
 		Use:   verb + " NAME",
 		Short: short,
-		Args:  cobra.ExactArgs(1),
+		Args:  settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if err := change(store, ctx, args[0]); err != nil {
 				return admin.ExplainUnknown(err)
@@ -96,7 +97,7 @@ func userPasswordCommand(at *engine.URLs) *cobra.Command {
 		Use:     "password NAME",
 		Aliases: []string{"passwd"},
 		Short:   "Change the password of a user; it is read from standard input",
-		Args:    cobra.ExactArgs(1),
+		Args:    settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if _, err := store.Get(ctx, args[0]); err != nil {
 				return admin.ExplainUnknown(err) // check before prompting for a password
@@ -122,7 +123,13 @@ func userCopyCommand(at *engine.URLs) *cobra.Command {
 		Long: "Copy all users with their passwords, the signing keys, the registered programs and the API tokens to the accounts at a\n" +
 			"URL, which must never have had users. Use it to move the accounts from the data folder to PostgreSQL, before a service\n" +
 			"gets several nodes or after a restore, or to move them back. Browser sessions and sign-ins of programs are not copied.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
+		PreRunE: func(*cobra.Command, []string) error {
+			if to == "" {
+				return errors.New("--to is required: pass the URL of the accounts to copy to")
+			}
+			return nil
+		},
 		RunE: onAccounts(at, func(ctx context.Context, from *accounts.Store, cmd *cobra.Command, _ []string) (err error) {
 			store, err := (engine.URLs{Data: at.Data, Accounts: to}).OpenAccounts(ctx)
 			if err != nil {
@@ -140,8 +147,5 @@ func userCopyCommand(at *engine.URLs) *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&to, "to", "", "URL of the accounts to copy to, in the form of --accounts (required)")
-	if err := command.MarkFlagRequired("to"); err != nil {
-		panic(err) // unreachable: the flag is defined
-	}
 	return command
 }

@@ -6,6 +6,7 @@ import (
 
 	"annals/cmd/annals/admin"
 	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
 	"annals/events/fault"
 	"annals/http/signin/accounts"
 
@@ -19,7 +20,7 @@ func userGroupsCommand(at *engine.URLs) *cobra.Command {
 		Short: "Show or change the groups of a user",
 		Long: "Show the groups of a user, one per line. If GROUPs are passed, they replace all groups of the user; --add and --remove\n" +
 			"change only the groups that they name. Changes take effect immediately, also for issued tokens.",
-		Args: cobra.MinimumNArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, groups := args[0], args[1:]
 			changes := len(add)+len(remove) > 0
@@ -54,7 +55,7 @@ func userAdminCommand(at *engine.URLs) *cobra.Command {
 		Use:   "admin NAME on|off",
 		Short: "Make a user an administrator, or an ordinary user again",
 		Long:  "Make a user an administrator, who may do everything, or an ordinary user again. The change takes effect immediately,\nalso for issued tokens.",
-		Args:  cobra.ExactArgs(2),
+		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			outcome, ok := map[string]string{"on": "an administrator", "off": "an ordinary user"}[args[1]]
 			if !ok {
@@ -77,7 +78,7 @@ func userDeleteCommand(at *engine.URLs) *cobra.Command {
 		Short: "Delete a user; the name cannot be used again",
 		Long: "Delete a user with password and groups, and revoke all tokens of the user immediately. This cannot be undone, unlike\n" +
 			"annals user disable. The name cannot be used again, because the audit trail keeps it with the actions of the user.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if err := store.Delete(ctx, args[0]); err != nil {
 				return admin.ExplainUnknown(err)

@@ -6,6 +6,7 @@ import (
 
 	"annals/cmd/annals/admin"
 	"annals/cmd/annals/engine"
+	"annals/cmd/annals/settings"
 	"annals/events/fault"
 	"annals/http/signin"
 	"annals/http/signin/accounts"
@@ -22,7 +23,7 @@ func userLinkCommand(at *engine.URLs) *cobra.Command {
 		Long: "Print a link to a page on which the user sets a new password. It works one time, within an hour, unless another link\n" +
 			"is created or the password changes before. Anyone who has the link can sign in as the user, but needs the second\n" +
 			"factor if the user has one.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printIssued(cmd, at, args[0], func(ctx context.Context, issuer *signin.Issuer, name string) (string, error) {
 				return issuer.NewLink(ctx, name)
@@ -38,7 +39,7 @@ func userRequireCommand(at *engine.URLs) *cobra.Command {
 		Long: "Require a second factor, a one-time code or a passkey, from a user at each sign-in with a browser. A user who has none\n" +
 			"sets one up at the next sign-in. Browser sessions of the user end immediately; programs stay signed in.\n" +
 			"serve --require-second-factor requires one from all users.",
-		Args: cobra.RangeArgs(1, 2),
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := true
 			if len(args) == 2 {
@@ -68,7 +69,7 @@ func userResetCommand(at *engine.URLs) *cobra.Command {
 		Short: "Remove a user's one-time codes, passkeys and recovery codes",
 		Long: "Remove a user's one-time codes, passkeys and recovery codes, for example after a device was lost, and sign the user\n" +
 			"out everywhere. The password stays. If a second factor is required, the user sets up a new one at the next sign-in.",
-		Args: cobra.ExactArgs(1),
+		Args: settings.Arguments,
 		RunE: onAccounts(at, func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error {
 			if err := store.ResetFactors(ctx, args[0]); err != nil {
 				return admin.ExplainUnknown(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/maintain"
+	"annals/cmd/annals/settings"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +19,7 @@ func verifyCommand(at *engine.URLs) *cobra.Command {
 			"A server may be running. If it has its search index in a folder, the index is not compared, because only one process\n" +
 			"can open it; for the same reason no server can start while this command compares the index. Nothing is changed.\n" +
 			"Problems are printed, and the exit status is not 0 if there are any.",
-		Args: cobra.NoArgs,
+		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := maintain.Verification{URLs: *at, Quick: quick, Out: cmd.OutOrStdout(), Messages: cmd.ErrOrStderr()}
 			return v.Run(cmd.Context())

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"annals/cmd/annals/settings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -36,7 +38,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "annals %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err

@@ -32,7 +32,7 @@ func (c *Copy) Run(ctx context.Context) (err error) {
 	defer c.progress.End()
 	switch c.To {
 	case "":
-		return errors.New("--to must name the log to copy to")
+		return errors.New("--to is required: pass the URL of the log to copy to")
 	case c.From:
 		return errors.New("--from and --to name the same log")
 	}

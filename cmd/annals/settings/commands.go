@@ -19,6 +19,9 @@ func RejectUnknownCommands(root *cobra.Command) {
 		for _, below := range c.Commands() {
 			visit(below)
 		}
+		if c.HasParent() && c.Parent().Name() == "completion" {
+			c.Args = Arguments // cobra's own error calls the argument an unknown command
+		}
 		if c != root && !c.Runnable() && c.HasSubCommands() {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if len(args) == 0 {
