@@ -93,6 +93,7 @@ func rootCommand() *cobra.Command {
 		versionCommand(),
 		readerCommand(),
 	)
+	root.SetFlagErrorFunc(settings.ExplainRemoved)
 	settings.RejectUnknownCommands(root)
 	return root
 }

@@ -23,12 +23,6 @@ var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOI
 // number is a mistake of the user and is reported.
 var servicePort = regexp.MustCompile(`^ANNALS_(.*_)?PORT=\w+://`)
 
-// removed says why variables of earlier versions have no effect any more. Suggesting the
-// nearest setting instead would mislead.
-var removed = map[string]string{
-	"ANNALS_READ_REPLICA": "read replicas are no longer supported; remove it",
-}
-
 // variableOf returns the environment variable of a flag.
 func variableOf(flag string) string {
 	return settingPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
@@ -52,7 +46,29 @@ func UnknownVariables(root *cobra.Command, environment []string) (warnings []str
 	if len(given) == 0 {
 		return nil
 	}
-	var known, shown []string
+	known, shown := settingNames(root)
+	slices.Sort(given)
+	for _, name := range given {
+		if slices.ContainsFunc(known, func(flag string) bool { return variableOf(flag) == name }) {
+			continue
+		}
+		hint := "annals serve --help lists the settings"
+		if best, ok := nearest.Of(strings.TrimPrefix(name, settingPrefix), shown); ok {
+			hint = "did you mean " + variableOf(best) + "?"
+		}
+		for flag, why := range removed {
+			if variableOf(flag) == name {
+				hint = why
+			}
+		}
+		warnings = append(warnings, fmt.Sprintf("the environment variable %s is not a setting and has no effect: %s", nearest.Shortened(name), hint))
+	}
+	return warnings
+}
+
+// settingNames returns the names of all settings of the commands below root. shown lacks
+// hidden ones, which no error may suggest.
+func settingNames(root *cobra.Command) (known, shown []string) {
 	note := func(f *pflag.Flag) {
 		if isSetting(f) {
 			known = append(known, f.Name)
@@ -71,18 +87,5 @@ func UnknownVariables(root *cobra.Command, environment []string) (warnings []str
 			}
 		}
 	}
-	slices.Sort(given)
-	for _, name := range given {
-		if slices.ContainsFunc(known, func(flag string) bool { return variableOf(flag) == name }) {
-			continue
-		}
-		hint := "annals serve --help lists the settings"
-		if why, ok := removed[name]; ok {
-			hint = why
-		} else if best, ok := nearest.Of(strings.TrimPrefix(name, settingPrefix), shown); ok {
-			hint = "did you mean " + variableOf(best) + "?"
-		}
-		warnings = append(warnings, fmt.Sprintf("the environment variable %s is not a setting and has no effect: %s", nearest.Shortened(name), hint))
-	}
-	return warnings
+	return known, shown
 }

@@ -5,7 +5,11 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+
+	"annals/events/nearest"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -109,10 +113,19 @@ func readFile(root *cobra.Command, path string) (map[string]values, error) {
 		command.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 		command.PersistentFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
-	for name := range file {
-		if !known[name] {
-			return nil, fmt.Errorf("the configuration file %s sets %q, but no command has this flag: annals serve --help lists the settings", path, name)
+	for _, name := range slices.Sorted(maps.Keys(file)) {
+		if known[name] {
+			continue
 		}
+		if why, ok := removed[name]; ok {
+			return nil, fmt.Errorf("the configuration file %s sets %q, which was removed: %s", path, name, why)
+		}
+		hint := "annals serve --help lists the settings"
+		_, shown := settingNames(root)
+		if best, ok := nearest.Of(name, shown); ok {
+			hint = "did you mean " + best + "?"
+		}
+		return nil, fmt.Errorf("the configuration file %s sets %q, but no command has this flag: %s", path, nearest.Shortened(name), hint)
 	}
 	return file, nil
 }
