@@ -10,20 +10,20 @@ var askTool = tool{
 	name: "ask", title: "Ask a question",
 	about: `Answers one focused question in a sentence or two, from the passages that service_search would find and from nothing else, with its reasoning and a confidence from 0 to 1. ` +
 		`Under 0.3 it abstains: the passages contain no answer. Scope it by folder_name (including subfolders) or by document_id; with both, the document must be in that folder; with neither, all that you may read is searched. ` +
-		`Its sources are the passages that the answer rests on, for citing by url and page; service_search finds more.`,
+		`Its sources are the passages on which the answer is based, for citing by url and page; service_search finds more.`,
 }
 
 type askIn struct {
 	Query      string `json:"query" jsonschema:"the question, as a whole sentence"`
-	FolderName string `json:"folder_name,omitempty" jsonschema:"path of a folder: only what is in it or below it"`
-	DocumentID string `json:"document_id,omitempty" jsonschema:"id of a document: only what it says"`
+	FolderName string `json:"folder_name,omitempty" jsonschema:"path of a folder, to answer only from that folder and its subfolders"`
+	DocumentID string `json:"document_id,omitempty" jsonschema:"id of a document, to answer only from it"`
 }
 
 type askOut struct {
 	Answer     string   `json:"answer" jsonschema:"the answer, or that there is none"`
-	Reasoning  string   `json:"reasoning" jsonschema:"the sections that the answer rests on"`
+	Reasoning  string   `json:"reasoning" jsonschema:"the sections on which the answer is based"`
 	Confidence float64  `json:"confidence" jsonschema:"from 0 to 1; under 0.3 there is no answer"`
-	Sources    []source `json:"sources" jsonschema:"the passages that the answer rests on; empty if there is no answer"`
+	Sources    []source `json:"sources" jsonschema:"the passages on which the answer is based; empty if there is no answer"`
 
 	advice string
 }

@@ -76,7 +76,7 @@ func (h *Handler) documentID(text string) (uuid.UUID, error) {
 var markdownTool = tool{
 	name: "get_document_markdown", title: "Read a document",
 	about: `Returns the full text of a document as Markdown, for any type of file, in pages of about 40,000 bytes that end at line ends. ` +
-		`If the document has pages, <!-- page 29 --> stands before the text of page 29: cite by that, with the url of service_get_document_metadata. Text of the document that looks like such a comment is escaped as &lt;!--. ` +
+		`If the document has pages, <!-- page 29 --> precedes the text of page 29: cite pages by that, with the url of service_get_document_metadata. Text of the document that looks like such a comment is escaped as &lt;!--. ` +
 		`If there is a next_cursor, there is more. For a long document, service_search or service_ask scoped to it finds the place faster.`,
 }
 
@@ -93,7 +93,7 @@ type markdownOut struct {
 	DocumentID string `json:"document_id" jsonschema:"id of the document"`
 	Title      string `json:"title" jsonschema:"title of the document"`
 	Version    int    `json:"version" jsonschema:"version of the document that has this text"`
-	Markdown   string `json:"markdown" jsonschema:"this page of the text; the first begins with a front matter of type and title"`
+	Markdown   string `json:"markdown" jsonschema:"this page of the text; the first page begins with front matter that contains type and title"`
 	more
 }
 

@@ -20,12 +20,12 @@ var searchTool = tool{
 
 type searchIn struct {
 	Query      string   `json:"query" jsonschema:"the question, or words to look for"`
-	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026: only what is in it or below it"`
-	Tags       []string `json:"tags,omitempty" jsonschema:"only documents with these tags"`
+	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026, to search only that folder and its subfolders"`
+	Tags       []string `json:"tags,omitempty" jsonschema:"tags, to search only documents that have them"`
 	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
-	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of a document: only its passages"`
+	DocumentID string   `json:"document_id,omitempty" jsonschema:"id of a document, to search only its passages"`
 	Limit      int      `json:"limit,omitempty" jsonschema:"maximum number of passages; the default is about ten"`
-	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of an earlier reply, for the passages after those; query, scope and tags must be the same"`
+	Cursor     string   `json:"cursor,omitempty" jsonschema:"next_cursor of an earlier reply, to get the passages after those; query, scope and tags must be the same"`
 }
 
 type searchOut struct {
