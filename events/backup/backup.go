@@ -123,7 +123,7 @@ func (b *Backup) begin(ctx context.Context) (t *run, err error) {
 		return nil, fmt.Errorf("back up to %s: %w", b.Location, err)
 	}
 	if b.Accounts == nil && t.previous.Accounts != nil {
-		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, which this one would remove because the data folder has none: use the data folder that has accounts, or back up to another folder or prefix", b.Location)
+		return nil, fault.Errorf(fault.Conflict, "the backup in %s holds accounts, but this data folder has none, so that a new backup would remove them: use the data folder that has accounts, or back up to another folder or prefix", b.Location)
 	}
 	if t.store, err = b.Location.Originals(ctx); err != nil {
 		return nil, err

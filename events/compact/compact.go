@@ -111,7 +111,7 @@ func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 		}
 		e := events.Decode(*r)
 		if e.Err != nil {
-			return fault.Errorf(fault.Invalid, "an event cannot be read and may name any text: nothing was removed: %w", e.Err)
+			return fault.Errorf(fault.Invalid, "nothing was removed, because an unreadable event may refer to any text: %w", e.Err)
 		}
 		if content, ok := events.ContentOf(e.Data); ok {
 			if k, ok := keyOf(content.TextStream); ok {

@@ -106,7 +106,7 @@ type within struct {
 // ReadAll implements events.AllReader.
 func (w within) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	if len(skip) > 0 {
-		return nil, after, errors.New("read the log during a removal: skipping types is not supported")
+		return nil, after, errors.New("read the log during a removal: skipping event types is not supported")
 	}
 	if after >= w.head || limit <= 0 {
 		return nil, after, ctx.Err()

@@ -162,7 +162,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxQuery)
 	if err := r.ParseForm(); err != nil {
-		return problemf(http.StatusBadRequest, "The program that sent you here sent an invalid form.")
+		return problemf(http.StatusBadRequest, "The program that sent you here made an invalid sign-in request. Go back and try again.")
 	}
 	redirect(w, p.pathTo("/authorize?"+r.PostForm.Encode()))
 	return nil

@@ -34,7 +34,7 @@ func (e *engine) reserve(limit int64) (untouched int64, err error) {
 	buffer.Set(reflect.ValueOf(e.reserved[:start]))
 	capacity.SetUint(uint64(limit / wasmPage))
 	if _, ok := e.memory.Grow(1); !ok { // so that the compiled code uses the new range
-		return 0, errors.New("reserve memory for PDFium: it cannot grow")
+		return 0, errors.New("reserve memory for PDFium: its WebAssembly memory cannot grow")
 	}
 	debug.FreeOSMemory() // frees the old memory
 	return limit - int64(start), nil
