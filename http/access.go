@@ -16,7 +16,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// routeOf returns the template of the route that answers a request, "" for none.
+// routeOf returns the path template of the route that matched a request, or "" if none
+// matched.
 func routeOf(r *http.Request) string {
 	if route := mux.CurrentRoute(r); route != nil {
 		return template(route)
@@ -24,7 +25,7 @@ func routeOf(r *http.Request) string {
 	return ""
 }
 
-// access records an access by a request, if records are kept.
+// access passes an access by a request to s.Accessed, if it is set.
 func (s *Server) access(r *http.Request, user events.User, a accesslog.Access) {
 	if s.Accessed == nil {
 		return
@@ -37,7 +38,7 @@ func (s *Server) access(r *http.Request, user events.User, a accesslog.Access) {
 	s.Accessed(a)
 }
 
-// address returns the client's address.
+// address returns the address of the client that sent a request.
 func (s *Server) address(r *http.Request) string {
 	if s.Address != nil {
 		return s.Address(r)
@@ -45,8 +46,8 @@ func (s *Server) address(r *http.Request) string {
 	return PeerAddress(r)
 }
 
-// PeerAddress returns the address that a request's connection comes from, without
-// its port.
+// PeerAddress returns the address, without the port, from which the connection of a request
+// comes.
 func PeerAddress(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
@@ -54,8 +55,8 @@ func PeerAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// denied records a request that failed because its user lacks access. named are the
-// streams of things in its body.
+// denied records in the access log that a request failed because its user lacks access. named
+// are further streams, such as document-<id>: those of the ids in the request's body.
 func (s *Server) denied(r *http.Request, user events.User, err error, named ...string) {
 	status, _ := problem.Describe(err)
 	detail := r.Method + " " + routeOf(r)
@@ -73,8 +74,8 @@ func (s *Server) denied(r *http.Request, user events.User, err error, named ...s
 	}
 }
 
-// thingsOf returns the streams of the things in a request's path and query, such as
-// document-<id>.
+// thingsOf returns the streams, such as document-<id>, of the documents, folders and jobs of
+// which the ids are in the path or query of a request.
 func thingsOf(r *http.Request) (things []string) {
 	add := func(kind, text string) {
 		if id, ok := form.ParseID(text); ok {
@@ -98,8 +99,8 @@ func thingsOf(r *http.Request) (things []string) {
 	return things
 }
 
-// readKind returns which kind of access a route gives to a document's content; reads is
-// false if it gives none.
+// readKind returns the kind of access that a GET of a route records for its document. reads is
+// false if the route does not return a document's content.
 func readKind(route string) (kind accesslog.Kind, reads bool) {
 	switch _, below, ok := strings.Cut(route, "/documents/"); {
 	case !ok:
@@ -112,7 +113,7 @@ func readKind(route string) (kind accesslog.Kind, reads bool) {
 	return "", false
 }
 
-// recordRead records that a document was sent, in whole or in part.
+// recordRead records in the access log that a document was sent, completely or partly.
 func (s *Server) recordRead(w http.ResponseWriter, c *call) {
 	out, ok := w.(*response)
 	if !ok || s.Accessed == nil || c.Method != http.MethodGet || out.status != http.StatusOK && out.status != http.StatusPartialContent {
@@ -127,7 +128,7 @@ func (s *Server) recordRead(w http.ResponseWriter, c *call) {
 	}
 }
 
-// recordReads records that parts of some documents were sent.
+// recordReads records in the access log that parts of some documents were sent.
 func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
@@ -138,7 +139,8 @@ func (s *Server) recordReads(c *call, how string, ids ...uuid.UUID) {
 	}
 }
 
-// recordBatch records which of the requested documents were sent, and which were denied.
+// recordBatch records in the access log which of the requested documents were sent. The others
+// are recorded as denied.
 func (s *Server) recordBatch(c *call, requested []uuid.UUID, sent []vault.Document) {
 	if s.Accessed == nil {
 		return

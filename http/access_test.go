@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// recorded makes a server record accesses in an access log.
+// recorded returns an option that makes a server record accesses in an access log.
 func recorded(t *testing.T, reads accesslog.Reads) func(*httpd.Server) {
 	return func(h *httpd.Server) {
 		q := h.Queries.(*queries.Queries)
@@ -31,7 +31,7 @@ func recorded(t *testing.T, reads accesslog.Reads) func(*httpd.Server) {
 	}
 }
 
-// accesses returns the accesses in a user's audit trail, the oldest first.
+// accesses returns the accesses in a user's audit trail, oldest first.
 func (s *service) accesses(who, query string) (what []string) {
 	s.Helper()
 	_, what, next := s.trail("?kind=access"+query, "Authorization", "Bearer "+who)
@@ -51,15 +51,15 @@ func (s *service) wantAccesses(who, query string, want ...string) {
 	}
 }
 
-// Denied requests, downloads and reads by administrators are recorded exactly once.
-// Owners see those of their own documents, and users who were denied see none.
+// The access log records denied requests, downloads, and reads by administrators. The owner of
+// a document sees these entries in the audit trail; the user who was denied does not.
 func TestAccessesAreRecorded(t *testing.T) {
 	s := startStack(t, recorded(t, accesslog.Reads{}))
 	hers, shared := s.file("Hers", "hers.md", handbook), s.file("Shared", "shared.md", "# Shared\n\nThe notice period is ninety days.\n")
 	s.share(s.folderOf(shared), "user:bob", "read")
 	s.token = "carol"
 	others := s.file("Carol", "carol.md", "# Carol\n\nCarol's own words.\n")
-	folder := s.folderOf(hers) // denied, so that the reply has no folder
+	folder := s.folderOf(hers) // carol may not read the document, so the reply names no folder
 	if folder != "" {
 		t.Fatal("carol reads alice's document")
 	}
@@ -125,7 +125,8 @@ func TestAccessesAreRecorded(t *testing.T) {
 	if resp, _ := s.do("GET", "/vault/audit?kind=reads", ""); resp.StatusCode != 422 {
 		t.Errorf("an unknown kind = %d", resp.StatusCode)
 	}
-	// A listing of changes does not depend on accesses. A listing of both kinds is sorted by time.
+	// The audit trail without accesses is the same before and after accesses. The trail with
+	// changes and accesses is sorted by time.
 	_, changes, _ := s.trail("")
 	_, same, _ := s.trail("?kind=changes")
 	if !slices.Equal(changes, same) || strings.Contains(strings.Join(changes, "\n"), "denied") {
@@ -145,13 +146,14 @@ func TestAccessesAreRecorded(t *testing.T) {
 			break
 		}
 	}
-	const since = 2 // bob was denied the trails of a folder and a document meanwhile
+	const since = 2 // since alices was read, bob was denied the audit trails of a folder and a document
 	if len(both) != len(changes)+len(alices)+since {
 		t.Errorf("%d entries of both kinds, want %d and %d:\n%s", len(both), len(changes), len(alices)+since, strings.Join(both, "\n"))
 	}
 }
 
-// A document's owner sees its accesses, even those from before it was moved.
+// The owner of a document sees all accesses to it, including accesses from before the document
+// was moved.
 func TestAccessesFollowTheDocument(t *testing.T) {
 	s := startStack(t, recorded(t, accesslog.Reads{Every: 1}))
 	id := s.file("A", "a.md", handbook)

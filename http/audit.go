@@ -50,7 +50,7 @@ func (s *Server) audit(c *call) (any, error) {
 	return s.listing(c, each(entries, auditBody), next), nil
 }
 
-// auditKind returns the requested kind of entries.
+// auditKind returns the query parameter kind, which selects the entries of the audit trail.
 func auditKind(f *form.Query) audit.Kind {
 	kind := audit.Kind(f.Text("kind"))
 	if kind != "" && kind != audit.Changes && kind != audit.Access && kind != audit.Everything {

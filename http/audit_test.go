@@ -16,7 +16,8 @@ type auditReply struct {
 	Time                                      time.Time
 }
 
-// trail reads a page of the audit trail, as alice unless headers have another token.
+// trail reads a page of the audit trail as alice, unless headers contain the token of another
+// user.
 func (s *service) trail(query string, headers ...string) (entries []auditReply, what []string, next string) {
 	s.Helper()
 	resp, body := s.do("GET", "/vault/audit"+query, "", headers...)
@@ -37,7 +38,8 @@ func (s *service) trail(query string, headers ...string) (entries []auditReply, 
 	return entries, what, next
 }
 
-// After the reply to a change, the folder's owner can read who made it and by which request.
+// As soon as a change is confirmed, the owner of the folder can read in the audit trail who
+// made it and in which request.
 func TestAuditTrail(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {

@@ -12,8 +12,8 @@ import (
 	httpd "annals/http"
 )
 
-// A read right after a write is never stale: the reply waits for every read model that a
-// client may read next.
+// A read right after a write is never stale: the reply to the write waits for every read model
+// that a client may read next.
 func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	s := startStack(t)
 	parent, document := s.makeFolder("", "Parent"), s.file("Folder", "a.md", "Text.")
@@ -30,7 +30,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 			}
 		}
 	}
-	change := func(method, path, body string) func() { // of the document's current version
+	change := func(method, path, body string) func() { // with If-Match for the document's current version
 		resp, _ := s.do("GET", "/vault/documents/"+document, "")
 		return request(method, "/vault/documents/"+document+path, body, "If-Match", resp.Header.Get("ETag"))
 	}
@@ -44,8 +44,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	}
 	accept, decline := func() func() { return invited("/accept") }, func() func() { return invited("/decline") }
 
-	// The keys are routes. If a route has several entries, the text after "?"
-	// distinguishes the requests.
+	// The keys are routes. Text after "?" distinguishes several requests to the same route.
 	writes := map[string]func() (write func()){
 		"POST /core/ingest": func() func() {
 			body, kind := form(func(w *multipart.Writer) { addFile(w, "virus.exe", "MZ") })
@@ -54,7 +53,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 		"POST /core/ingest?stream=true": func() func() {
 			return func() {
 				_, lines := s.stream(t.Context())
-				<-lines // names the job
+				<-lines // the first event contains the id of the job
 				go func() {
 					for range lines { // until the stream ends
 					}
@@ -110,7 +109,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	}
 }
 
-// A write that a read model does not show in time is accepted, not refused.
+// If a read model takes longer than Await to apply a write, the reply is 202, not an error.
 func TestWriteSucceedsDespiteLag(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Await = 100 * time.Millisecond })
 	for _, m := range s.stack.Queries.Models.Awaited() {
@@ -123,7 +122,7 @@ func TestWriteSucceedsDespiteLag(t *testing.T) {
 	}
 }
 
-// New content is accepted, like any write, while a read model does not show it.
+// New content for a document is accepted with 202 while a read model lags.
 func TestRevisionIsAcceptedDespiteLag(t *testing.T) {
 	s := startStack(t)
 	document := s.file("Folder", "a.md", "Text.")
@@ -135,8 +134,8 @@ func TestRevisionIsAcceptedDespiteLag(t *testing.T) {
 	}
 }
 
-// The job in the first event of a stream is never reported as missing, even if the read
-// model lags: the reply waits, or is 503.
+// The job in the first event of a progress stream is never reported as missing. While the
+// read model lags, GET of the job waits or returns 503.
 func TestFirstEventNamesKnownJob(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Await = 10 * time.Millisecond })
 	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond
@@ -164,7 +163,6 @@ func TestFirstEventNamesKnownJob(t *testing.T) {
 	}
 }
 
-// Reads right after a write include the change.
 func TestReadAfterWriteIsFresh(t *testing.T) {
 	s := startStack(t)
 	folder := s.makeFolder("", "Folder")
@@ -191,7 +189,7 @@ func TestReadAfterWriteIsFresh(t *testing.T) {
 	}
 }
 
-// A read model that lags does not delay the progress of an import.
+// An import makes progress while a read model lags.
 func TestImportGoesOnWhileReadModelLags(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Await = 50 * time.Millisecond })
 	s.stack.Queries.Models.MaxLag = 50 * time.Millisecond

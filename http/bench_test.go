@@ -19,7 +19,8 @@ import (
 	httpd "annals/http"
 )
 
-// benchmarkIngest measures uploads over a TCP connection into a folder on disk.
+// benchmarkIngest measures uploads over TCP to a server that stores the originals in a folder
+// on disk.
 func benchmarkIngest(b *testing.B, files int, size int64) {
 	store, err := originals.OpenDir(b.TempDir())
 	if err != nil {
@@ -64,7 +65,8 @@ func benchmarkIngest(b *testing.B, files int, size int64) {
 func BenchmarkIngestLargeFile(b *testing.B)  { benchmarkIngest(b, 1, 64<<20) }
 func BenchmarkIngestSmallFiles(b *testing.B) { benchmarkIngest(b, 1000, 1<<10) }
 
-// The lower bound of an upload: hashing a file while it is written and synced.
+// The baseline is the minimum work of an upload: hashing a file while it is written and
+// synced.
 func BenchmarkIngestLargeFileBaseline(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "file")
 	b.SetBytes(64 << 20)

@@ -17,7 +17,7 @@ import (
 // with a cookie. The cookie gives access only to the originals that its user may read.
 // Requests with a token, and those that do not accept HTML, are handled as on other routes.
 
-// forBrowsers handles deep links that are opened in a browser, and passes other requests
+// forBrowsers handles deep links that are opened in a browser, and passes all other requests
 // to next.
 func (s *Server) forBrowsers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,13 +53,13 @@ func (s *Server) forBrowsers(next http.Handler) http.Handler {
 	})
 }
 
-// openLink is deepLink for browsers.
+// openLink is deepLink for browsers: it replies with a page if the document cannot be shown.
 func (s *Server) openLink(c *call) (any, error) {
 	c.page = true
 	return s.deepLink(c)
 }
 
-// wantsPage reports whether a request accepts HTML, as those of browsers do.
+// wantsPage reports whether the Accept header of a request contains text/html, as in browsers.
 func wantsPage(r *http.Request) bool {
 	for _, accepted := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(accepted, ",") {
@@ -71,9 +71,10 @@ func wantsPage(r *http.Request) bool {
 	return false
 }
 
-// signInFor returns the URL to which a browser is redirected before it opens a document.
-// The sign-in sets its cookie for the host of that URL, which must therefore also serve
-// the document: the request's host, or the host of the sign-in if it has its own.
+// signInFor returns the URL to which a browser that is not signed in is redirected from a
+// document. The sign-in can set a cookie only for its own host. If the request came to another
+// host, the URL is that of the document on the host of the sign-in. Otherwise it is that of
+// the sign-in.
 func (s *Server) signInFor(r *http.Request) string {
 	if s.ownHost(s.IssuerURL) && !sameHost(s.IssuerURL, r.Host) {
 		return Link(s.IssuerURL, r.URL.EscapedPath())
@@ -81,8 +82,8 @@ func (s *Server) signInFor(r *http.Request) string {
 	return strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/") + provider.DocumentStep + "?to=" + url.QueryEscape(r.URL.Path)
 }
 
-// shownAs returns the media type and disposition of an original for a browser. Nothing
-// is shown as an HTML page.
+// shownAs returns the Content-Type and Content-Disposition for an original in a browser. HTML
+// is never rendered.
 func shownAs(media string) (as, disposition string) {
 	kind, _, err := mime.ParseMediaType(media)
 	switch {
@@ -114,8 +115,8 @@ var problemPage = htmltemplate.Must(htmltemplate.New("").Parse(`<!doctype html>
 </html>
 `))
 
-// showProblem writes a page that says why a document is not shown, in the same words
-// whether it does not exist or may not be read.
+// showProblem writes a page with the reason why a document is not shown. The page is the same
+// for a document that does not exist and for one that the user may not read.
 func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events.User, err error) {
 	status, _ := problem.Describe(err)
 	title, text := "This did not work", "The document cannot be shown because the service failed. Try again later."
@@ -131,7 +132,7 @@ func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, user events
 	s.showPage(w, r, status, title, text, user.Principal.Name())
 }
 
-// showPage writes a page that says what is wrong.
+// showPage writes an error page.
 func (s *Server) showPage(w http.ResponseWriter, r *http.Request, status int, title, text, user string) {
 	var body bytes.Buffer
 	err := problemPage.Execute(&body, struct{ Title, Text, User, SignIn string }{title, text, user, strings.TrimSuffix(s.IssuerURL.EscapedPath(), "/")})
@@ -145,5 +146,5 @@ func (s *Server) showPage(w http.ResponseWriter, r *http.Request, status int, ti
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client may be gone
+	_, _ = w.Write(body.Bytes()) // an error means that the client has disconnected
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// reading is a service with browser sign-in for alice, who owns the documents, and bob.
+// reading is a service with the built-in sign-in and two users: alice, who owns the documents,
+// and bob.
 type reading struct {
 	*service
 	accounts *accounts.Store
@@ -63,14 +64,14 @@ func startReading(t *testing.T) *reading {
 	return r
 }
 
-// person is a browser that does not follow redirects by itself.
+// person is a browser. It does not follow redirects, except in open.
 type person struct {
 	*reading
 	http *http.Client
 }
 
 func (r *reading) person() *person {
-	jar, _ := cookiejar.New(nil) // has no errors
+	jar, _ := cookiejar.New(nil) // never returns an error
 	return &person{r, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -102,7 +103,7 @@ func (p *person) send(method, path string, form url.Values, header ...string) (*
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)"(?: value="([^"]*)")?`)
 
-// signIn fills in the sign-in page of a link, and returns the URL to which the sign-in
+// signIn opens a sign-in page, submits its form, and returns the URL to which the sign-in
 // redirects.
 func (p *person) signIn(name, link string, change ...string) (to string) {
 	p.Helper()
@@ -127,7 +128,7 @@ func (p *person) signIn(name, link string, change ...string) (to string) {
 	return resp.Header.Get("Location")
 }
 
-// open opens a page and follows its redirects.
+// open requests a page, follows its redirects, and returns the last response.
 func (p *person) open(path string) (*http.Response, string) {
 	p.Helper()
 	for range 4 {
@@ -179,7 +180,8 @@ func TestLinkLeadsThroughSignIn(t *testing.T) {
 	}
 }
 
-// Programs receive the same replies as on other routes.
+// A request with a token, or one that does not accept HTML, is never redirected to the
+// sign-in: the reply is the document or a JSON error.
 func TestProgramsGetNoRedirect(t *testing.T) {
 	s := startReading(t)
 	link := "/documents/" + s.file("Staff", "handbook.md", handbook) + ".md"
@@ -210,7 +212,7 @@ func TestProgramsGetNoRedirect(t *testing.T) {
 	}
 }
 
-// The reader cookie is valid only for deep links, even if a browser sends it elsewhere.
+// The cookie for deep links is refused on all other routes, even if a browser sends it there.
 func TestCookieOpensOnlyLinks(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)
@@ -281,7 +283,7 @@ func TestReaderCookieEnds(t *testing.T) {
 	}
 }
 
-// A document that the user may not read has the same page as a missing one.
+// For a document that the user may not read, the page is the same as for a missing document.
 func TestUnreadableLinkLooksMissing(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Secret plans", "plan.md", handbook)
@@ -300,7 +302,7 @@ func TestUnreadableLinkLooksMissing(t *testing.T) {
 	}
 }
 
-// The sign-in redirects only to deep links.
+// After the sign-in the browser is redirected only to deep links, never to other URLs.
 func TestSignInRedirectsOnlyToDocuments(t *testing.T) {
 	s := startReading(t)
 	id := s.file("Staff", "handbook.md", handbook)

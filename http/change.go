@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// made replies to a write after all read models that the caller may read next have applied
-// it. The reply is what show returns, or 202 if the read models take longer than Await or
-// the caller may no longer see the result. It is never an error, because the write has
-// succeeded.
+// made replies to a write. It waits until all read models that the caller may read next have
+// applied the write, and replies with the result of show. It replies 202 if the read models
+// take longer than Await, or if the caller may no longer read the result. It never replies
+// with an error, because the write has succeeded.
 func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(context.Context) (reply, error)) reply {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()
@@ -38,7 +38,7 @@ func (s *Server) made(c *call, at events.Position, id uuid.UUID, show func(conte
 	}{http.StatusAccepted, "accepted", id})
 }
 
-// gone replies 204, which has no body.
+// gone replies 204, without a body.
 func gone(context.Context) (reply, error) {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)

@@ -22,8 +22,8 @@ func invalid(messages ...string) string {
 	return fmt.Sprintf(`{"statusCode":422,"message":["%s"],"error":"Unprocessable Entity"}`, strings.Join(messages, `","`))
 }
 
-// A change of a folder can be read after the reply. The reply has the ETag for the next
-// change.
+// After the reply, a change to a folder can be read. The reply has the ETag that the next
+// change needs.
 func TestChangeFolders(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.do("POST", "/vault/folders", `{"name":" A "}`)
@@ -71,8 +71,8 @@ func TestChangeFolders(t *testing.T) {
 	}
 }
 
-// All errors in a request are reported together, before the folder or document is looked
-// up.
+// All errors in a request are reported together, even if the folder or document does not
+// exist.
 func TestChangesAreValidated(t *testing.T) {
 	s := startStack(t)
 	id := uuid.NewString()
@@ -127,7 +127,7 @@ func TestChangesAreValidated(t *testing.T) {
 	}
 }
 
-// Every change of a document creates a version, which the next change must name.
+// Every change to a document creates a version. The next change must name that version.
 func TestChangeDocuments(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
@@ -191,8 +191,8 @@ func TestChangeDocuments(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// A permission list is returned as it was set. It takes effect before the reply, as does
-// its withdrawal.
+// A permission list is returned as it was set. Grants and withdrawals take effect before the
+// reply.
 func TestChangePermissions(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook)
@@ -237,7 +237,8 @@ func TestChangePermissions(t *testing.T) {
 	}
 }
 
-// Owners who withdraw their own access receive 202, because they may not read the result.
+// Owners who withdraw their own access receive 202 without the folder, because they may no
+// longer read it.
 func TestWithdrawOwnAccess(t *testing.T) {
 	var logged bytes.Buffer
 	s := startStack(t, func(h *httpd.Server) {
@@ -254,7 +255,7 @@ func TestWithdrawOwnAccess(t *testing.T) {
 	}
 }
 
-// If a read model takes too long, the change is made and the reply is 202.
+// If a read model takes longer than Await, the reply to the change is 202.
 func TestChangesDespiteLag(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.lag = true

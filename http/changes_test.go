@@ -13,7 +13,8 @@ import (
 	httpd "annals/http"
 )
 
-// changing starts the stack with a limit of the bytes that changes add to the log.
+// changing starts the stack with a limit on the bytes that the changes of a user add to the
+// log per hour.
 func changing(t *testing.T, limit int64) *service {
 	t.Helper()
 	return startStack(t, func(h *httpd.Server) {
@@ -23,7 +24,7 @@ func changing(t *testing.T, limit int64) *service {
 	})
 }
 
-// logged returns the number of bytes in the log's events.
+// logged returns the total size of the log's events in bytes.
 func (s *service) logged() (n int64) {
 	s.Helper()
 	all, _, err := s.log.Records(s.Context(), 0, 1_000_000)
@@ -36,7 +37,7 @@ func (s *service) logged() (n int64) {
 	return n
 }
 
-// uploads returns a function that uploads a number of equal files and waits for their job.
+// uploads returns a function that uploads copies of a file and waits for their job.
 func (s *service) uploads(files int, name, content string, tags ...string) func(int) (int, string, string) {
 	var metadata []any
 	for range files {
@@ -57,8 +58,8 @@ func (s *service) uploads(files int, name, content string, tags ...string) func(
 	}
 }
 
-// A user's changes are refused when they have added to the log what the limit of an hour
-// allows. Other users are not affected.
+// When a user's changes have added as many bytes to the log as the hourly limit allows,
+// further changes are refused. Other users are not affected.
 func TestChangesAreLimited(t *testing.T) {
 	const limit = 64 << 10
 	long := func(n, length int, prefix string) (all []string) {
@@ -160,7 +161,7 @@ func TestChangesAreLimited(t *testing.T) {
 	}
 }
 
-// The default limit allows what people and their programs do in an hour.
+// A thousand renames within an hour stay below the default limit.
 func TestThousandRenamesAreAllowed(t *testing.T) {
 	s := changing(t, quota.Default[quota.Changed])
 	folder := s.makeFolder("", "F")
@@ -172,7 +173,8 @@ func TestThousandRenamesAreAllowed(t *testing.T) {
 	}
 }
 
-// Names and tags of ordinary length in an import are not charged as changes.
+// When files are imported, names and tags of ordinary length do not count toward the limit on
+// changes.
 func TestImportIsNotChargedAsChange(t *testing.T) {
 	s := changing(t, 64<<10)
 	var tags []string

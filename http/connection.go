@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// connect wraps every request: it sets the id, closes the connection if no bytes are
-// transferred for too long, and logs the outcome.
+// connect wraps every request: it sets the request id, closes the connection if no bytes are
+// transferred for longer than Silence, and logs the outcome.
 func (s *Server) connect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -39,12 +39,12 @@ func (s *Server) connect(next http.Handler) http.Handler {
 			s.logRequest(out, r, about, time.Since(began))
 		}()
 		next.ServeHTTP(out, r)
-		orElse(&out.status, http.StatusOK) // as net/http does
+		orElse(&out.status, http.StatusOK) // net/http sends 200 if a handler sets no status
 	})
 }
 
-// logRequest logs the outcome of a request. At level info it logs nothing that may be
-// private or arbitrarily long.
+// logRequest logs the outcome of a request. At level info it omits everything that may be
+// private or very long.
 func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, took time.Duration) {
 	level := slog.LevelDebug
 	if s.AccessLog {
@@ -69,7 +69,7 @@ func (s *Server) logRequest(out *response, r *http.Request, about *requestInfo, 
 
 type requestKey struct{}
 
-// requestInfo is logged with a request.
+// requestInfo is what the log line of a request contains besides the response.
 type requestInfo struct {
 	id string
 
@@ -91,7 +91,7 @@ func Correlation(ctx context.Context) string {
 	return ""
 }
 
-// NoteUser records the user of the request that ctx belongs to, for the log.
+// NoteUser sets the user in the log line of the request that ctx belongs to.
 func NoteUser(ctx context.Context, user events.User) {
 	if about, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
 		about.mu.Lock()
@@ -100,8 +100,8 @@ func NoteUser(ctx context.Context, user events.User) {
 	}
 }
 
-// requestID returns the client's id for a request if it is a plain token, because it is
-// written to logs and events. Otherwise it returns a new id.
+// requestID returns the request id that the client sent, if it is up to 128 harmless
+// characters; it is written to logs and events. Otherwise it returns a new id.
 func requestID(given string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+="
 	if given != "" && len(given) <= 128 && strings.Trim(given, plain) == "" {
@@ -110,8 +110,8 @@ func requestID(given string) string {
 	return uuid.NewString()
 }
 
-// response counts the bytes written, and renews the write deadline before every write: a
-// download may take hours but must not stall.
+// response counts the bytes written, and extends the write deadline before every write. A
+// download may therefore take hours, but it must not stall.
 type response struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -139,13 +139,14 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// allow ignores errors: writers in tests have no connection.
+// allow extends the write deadline. It ignores errors, because the writers in tests have no
+// connection.
 func (w *response) allow() { _ = w.control.SetWriteDeadline(time.Now().Add(w.silence)) }
 
 // Unwrap lets an http.ResponseController find the connection.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// body renews the read deadline while an upload is read.
+// body extends the read deadline whenever bytes of an upload arrive.
 type body struct {
 	io.ReadCloser
 	out     *response
@@ -161,16 +162,16 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.err = err
 	if err == io.EOF {
-		// From now on net/http reads ahead to detect that the client disconnects. It
-		// would take an expired deadline for a disconnect.
+		// From now on net/http reads ahead to detect a disconnect of the client. It would
+		// mistake an expired deadline for a disconnect.
 		_ = b.out.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// drain reads up to 32 MiB of the rest of a request's body before an early reply, because
-// many clients read no reply before they have sent everything. Clients that wait for "100
-// Continue" have sent nothing.
+// drain reads up to 32 MiB of the rest of a request's body before an early reply, because many
+// clients read the reply only after they have sent everything. It does nothing for clients
+// that wait for "100 Continue", because they have sent no body yet.
 func drain(w http.ResponseWriter, r *http.Request) {
 	const limit, timeout = 32 << 20, 5 * time.Second
 	if r.Header.Get("Expect") != "" || r.Body == nil || r.Body == http.NoBody {
@@ -180,7 +181,7 @@ func drain(w http.ResponseWriter, r *http.Request) {
 		if b.err != nil {
 			return
 		}
-		b.touched = time.Now().Add(timeout) // so that Read does not extend the deadline set below
+		b.touched = time.Now().Add(timeout) // keeps Read from extending the deadline set below
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 	_, _ = io.CopyN(io.Discard, r.Body, limit)

@@ -15,7 +15,7 @@ import (
 	httpd "annals/http"
 )
 
-// Observe receives the route and status of every request, even after a panic.
+// Observe is called with the route and status of every request, even after a panic.
 func TestEveryRequestIsObserved(t *testing.T) {
 	var got []httpd.Answered
 	begin := func(http.ResponseWriter) {}
@@ -64,7 +64,7 @@ func TestEveryRequestIsObserved(t *testing.T) {
 	}
 }
 
-// The id of a request is in every event and command log line that it causes.
+// The request id is in every event and in every log line of a command that the request causes.
 func TestRequestIDIsPropagated(t *testing.T) {
 	log := new(safeBuffer)
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -106,7 +106,7 @@ func TestRequestIDIsPropagated(t *testing.T) {
 	}
 }
 
-// safeBuffer is a buffer for several goroutines.
+// safeBuffer is a buffer that several goroutines may use.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

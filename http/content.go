@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Content security policies of originals: a browser may display them but run no scripts.
-// PDF viewers do not start in a sandbox, but a PDF cannot access this origin, so the other
-// rules suffice.
+// Content security policies for originals: a browser may display them but run no scripts. PDFs
+// get the policy without sandbox, because PDF viewers do not start in one. A PDF has no access
+// to this origin anyway.
 const (
 	contentPolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 	sandboxPolicy = "sandbox; " + contentPolicy
@@ -34,8 +34,8 @@ func (s *Server) content(c *call, id uuid.UUID) (any, error) {
 	return s.original(c, d)
 }
 
-// deepLink handles GET /documents/{id}.{ext}. The extension must be that of the
-// document.
+// deepLink handles GET /documents/{id}.{ext}. It replies 404 if ext is not the document's
+// extension.
 func (s *Server) deepLink(c *call) (any, error) {
 	id, err := c.pathID()
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Server) deepLink(c *call) (any, error) {
 	return s.original(c, d)
 }
 
-// original replies with a document's original, or with the text of a folder's summary,
-// which has no original.
+// original replies with the original of a document. A folder summary has no original, so the
+// reply is its text.
 func (s *Server) original(c *call, d vault.Document) (any, error) {
 	if d.SHA256 == "" {
 		if d.Content == nil {
@@ -63,14 +63,14 @@ func (s *Server) original(c *call, d vault.Document) (any, error) {
 	}
 	o, err := s.Originals.Open(c.Context(), d.SHA256)
 	if err != nil {
-		// An event refers to the original, so a missing one is a fault of the service,
-		// which operators can repair.
+		// An event refers to the original. If it is missing, the client made no mistake, and
+		// an operator can restore it.
 		return nil, fault.Hide(fault.Unavailable, "the original of document "+d.ID.String()+" cannot be read at the moment", err)
 	}
 	return serveContent(c, d, d.SHA256, o, o), nil
 }
 
-// serveContent replies with a file, or with the requested ranges of it.
+// serveContent replies with a document's content, or with the requested ranges of it.
 func serveContent(c *call, d vault.Document, sum string, content io.ReadSeeker, closer io.Closer) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if closer != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// undescribed are routes for people, which no generated client calls. The OpenAPI
-// documents mention them in their texts.
+// undescribed are routes for people. They are not operations in the OpenAPI documents, because
+// generated clients do not call them.
 var undescribed = []string{"GET /core/openapi.yaml", "GET /vault/openapi.yaml", "GET /vault/documents/{id}.{ext}"}
 
-// Every route of the core and the vault, except those in undescribed, is in an OpenAPI
-// document, and every operation there has a route.
+// Every route below /core and /vault, except those in undescribed, is in an OpenAPI document,
+// and every operation there has a route.
 func TestRoutesAndDocumentsAgree(t *testing.T) {
 	server := &httpd.Server{}
 	server.Handler()
@@ -43,8 +43,8 @@ func TestRoutesAndDocumentsAgree(t *testing.T) {
 	}
 }
 
-// Besides the services there are only routes for operators and deep links. GET /metrics
-// exists if there are metrics.
+// Besides the routes below /core and /vault there are only routes for operators and deep
+// links. GET /metrics exists only if Metrics is set.
 func TestOtherRoutes(t *testing.T) {
 	want := []string{"GET /documents/{id}.{ext}", "GET /healthz", "GET /readyz", "GET /version"}
 	for _, server := range []*httpd.Server{{}, {Metrics: http.NotFoundHandler()}} {
@@ -87,8 +87,8 @@ func TestEveryEndpointRequiresToken(t *testing.T) {
 	}
 }
 
-// testdata/fastapi.json has the replies of a FastAPI 0.165 server with pydantic 2.14 for
-// the same models, except for unknown fields.
+// testdata/fastapi.json contains the replies of a FastAPI 0.165 server with pydantic 2.14 to
+// the same requests. Only the errors for unknown fields differ.
 func TestCoreRepliesLikeFastAPI(t *testing.T) {
 	s := start(t, nil)
 	var cases []struct {

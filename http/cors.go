@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// cors allows requests from web pages of s.Origins. Tokens are sent in a header and never
-// in a cookie, so credentials stay disallowed.
+// cors allows requests from web pages of the origins in s.Origins. It does not allow
+// credentials: tokens are sent in a header, never in a cookie.
 func (s *Server) cors(next http.Handler) http.Handler {
 	if len(s.Origins) == 0 {
 		return next

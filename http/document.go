@@ -34,7 +34,8 @@ type document struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// documentItemBody leaves out the size, which listings do not have.
+// documentItemBody returns a document as an entry of a listing, which does not include the
+// size.
 func documentItemBody(d vault.Document) documentItem {
 	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt), d.SHA256}
 }
@@ -65,7 +66,8 @@ func (s *Server) document(c *call, id uuid.UUID) (any, error) {
 	return tagged(http.StatusOK, tagOf(d), documentBody(d)), err
 }
 
-// tagOf returns the ETag of a document's version. A folder's summary has no version.
+// tagOf returns the ETag of a document. A folder summary has no version, so its ETag depends
+// on the body.
 func tagOf(d vault.Document) conditional.Tag {
 	if d.SHA256 == "" {
 		return conditional.Weak
@@ -73,7 +75,7 @@ func tagOf(d vault.Document) conditional.Tag {
 	return conditional.Document(d.Version)
 }
 
-// showItem replies with a document as it is in listings.
+// showItem replies with a document in the form of a listing's entry.
 func (s *Server) showItem(ctx context.Context, c *call, id uuid.UUID) (reply, error) {
 	d, err := s.Queries.Describe(ctx, c.user, id)
 	return tagged(http.StatusOK, tagOf(d), documentItemBody(d)), err
@@ -100,7 +102,8 @@ func (s *Server) changeDocument(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showItem(ctx, c, id) }), nil
 }
 
-// versionForDocument returns the version of a document that a change is based on.
+// versionForDocument returns the document version on which a change is based, from If-Match or
+// the body.
 func versionForDocument(c *call, f form.Fields) int {
 	version, given := f.Version()
 	return conditional.DocumentVersion(c.Header, version, given, f.Wrong)
@@ -121,7 +124,7 @@ func (s *Server) deleteDocument(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, gone), nil
 }
 
-// maxBatch is the maximum number of documents in a batch.
+// maxBatch is the maximum number of documents in a POST /documents/batch.
 const maxBatch = 100
 
 // documentBatch handles POST /documents/batch.
@@ -144,7 +147,7 @@ func (s *Server) documentBatch(c *call) (any, error) {
 	return each(docs, documentBody), err
 }
 
-// batchIDs reads the body of a batch.
+// batchIDs returns the document ids in the body of a POST /documents/batch.
 func batchIDs(text []byte, contentType string) ([]uuid.UUID, error) {
 	f, err := form.ParseFields(text, contentType)
 	if err != nil {
@@ -167,8 +170,8 @@ func batchIDs(text []byte, contentType string) ([]uuid.UUID, error) {
 
 // markdown handles GET /documents/{id}/markdown.
 func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
-	// Read the version before the text: if the document changes in between, the ETag is
-	// too old, and the client's next change is refused.
+	// Read the version before the text. If the document changes between the two reads, the
+	// ETag is outdated, and a change that names it is refused.
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil {
 		return nil, err
@@ -192,12 +195,12 @@ func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
 		h.Set("Content-Security-Policy", sandboxPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		c.read.Keep() // the text is read while it is sent
+		c.read.Keep() // the text is read from the store while it is sent
 		if err := write(w); err != nil {
 			if c.Context().Err() == nil {
 				s.log(c.Request, err)
 			}
-			panic(http.ErrAbortHandler) // otherwise the client would take a part for the whole
+			panic(http.ErrAbortHandler) // otherwise the client would mistake a part of the text for the whole
 		}
 		return nil
 	}), nil
@@ -241,8 +244,8 @@ func (s *Server) tags(c *call) (any, error) {
 	return tagsBody{orEmpty(tags)}, err
 }
 
-// NormalizeTag returns a tag of a query in the form in which tags are stored. An invalid
-// tag is returned unchanged, and no document has it.
+// NormalizeTag returns a tag in the form in which tags are stored. It returns an invalid tag
+// unchanged; no document has such a tag.
 func NormalizeTag(tag string) string {
 	if tags, err := naming.Tags([]string{tag}); err == nil {
 		return tags[0]

@@ -22,19 +22,19 @@ type call struct {
 	*http.Request
 	user  events.User
 	page  bool            // the request comes from a browser
-	named []string        // streams of things in the body, for the access log if the call is denied
-	read  *ratelimit.Read // nil if the call is not charged
+	named []string        // streams of the ids in the body, for the access log if the call is denied
+	read  *ratelimit.Read // the time that is charged to the user; nil for free calls
 }
 
-// begin waits until the caller may read, and charges the caller for the time until the
-// reply. length is the length of the question.
+// begin waits for one of the caller's slots for concurrent reads, and charges the caller for
+// the time until the reply. length is the length of the question in bytes.
 func (s *Server) begin(c *call, length int) (err error) {
 	c.read, err = s.Reads.Begin(c.Context(), c.user, length)
 	return err
 }
 
-// metered returns an endpoint whose time is charged to the caller. Its requests have no
-// body.
+// metered returns an endpoint for requests without a body, of which the duration is charged to
+// the caller's limit on read time.
 func metered(handle endpoint) endpoint {
 	return func(s *Server, c *call) (any, error) {
 		if err := s.begin(c, 0); err != nil {
@@ -61,7 +61,8 @@ func byID(handle func(s *Server, c *call, id uuid.UUID) (any, error)) endpoint {
 	}
 }
 
-// reply writes a response other than 200 with JSON.
+// reply writes a response. An endpoint returns one if the response is not status 200 with
+// JSON.
 type reply func(w http.ResponseWriter, r *http.Request) error
 
 // withStatus replies with a status and a value as JSON.
@@ -69,8 +70,8 @@ func withStatus(d problem.Dialect, status int, value any) reply {
 	return func(w http.ResponseWriter, r *http.Request) error { return d.Write(w, status, value) }
 }
 
-// tagged replies in the vault's dialect with a value and its ETag, or with 304 to a read
-// whose If-None-Match has that ETag.
+// tagged replies with a value as JSON, in the format of the vault, and with its ETag. It
+// replies 304 if the request is a GET or HEAD and its If-None-Match contains that ETag.
 func tagged(status int, tag conditional.Tag, value any) reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		body, err := problem.Encode(value)
@@ -85,8 +86,8 @@ func tagged(status int, tag conditional.Tag, value any) reply {
 	}
 }
 
-// serve returns a handler for an endpoint. It authenticates the user before it reads
-// the body, and sends errors in the service's dialect.
+// serve returns a handler for an endpoint. It authenticates the user before it reads the body,
+// and sends errors in the format of the dialect.
 func (s *Server) serve(d problem.Dialect, handle endpoint, does effect) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.handle(w, r, d, handle, does); err != nil {
@@ -118,13 +119,13 @@ func (s *Server) handleFor(w http.ResponseWriter, r *http.Request, user events.U
 	value, err := handle(s, c)
 	if err != nil {
 		s.denied(r, user, err, c.named...)
-		c.read.End() // sending the error is not charged
+		c.read.End() // the time for sending the error is not charged
 		if !s.Brake.Refused(r.Context(), user.Principal, err) {
 			w.Header().Set("Connection", "close")
 		}
 		return err
 	}
-	defer s.recordRead(w, c) // also if the client leaves before the end
+	defer s.recordRead(w, c) // record the read even if the client disconnects meanwhile
 	w = c.read.Writer(w)
 	write, ok := value.(reply)
 	switch {
@@ -150,7 +151,7 @@ func (s *Server) caller(r *http.Request) (events.User, error) {
 	return user, err
 }
 
-// Bearer returns the token of a request's Authorization header.
+// Bearer returns the bearer token in the Authorization header of a request.
 func Bearer(r *http.Request) (string, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
@@ -164,7 +165,7 @@ func Bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-// log logs an error with details that clients must not see.
+// log logs an error of a request with the details that are hidden from clients.
 func (s *Server) log(r *http.Request, err error) {
 	status, _ := problem.Describe(err)
 	if status < 500 || r.Context().Err() != nil {
@@ -174,8 +175,8 @@ func (s *Server) log(r *http.Request, err error) {
 	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 }
 
-// guard recovers from a panic: it replies 500, or closes the connection if the reply has
-// begun.
+// guard recovers from a panic of next. It replies 500, or closes the connection if a part of
+// the reply was already sent.
 func (s *Server) guard(d problem.Dialect, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -197,8 +198,9 @@ func (s *Server) guard(d problem.Dialect, next http.Handler) http.Handler {
 	})
 }
 
-// strict returns a route's endpoint, which refuses unknown query parameters. Deep links
-// accept them, because mail programs and the like add their own.
+// strict returns a route's endpoint, wrapped so that it refuses unknown query parameters. Only
+// deep links accept them, because mail programs and other software add their own parameters to
+// links.
 func strict(d problem.Dialect, e route, known map[string][]string) endpoint {
 	if e.path == deepLink {
 		return e.handle

@@ -20,8 +20,8 @@ import (
 	"annals/queries/search"
 )
 
-// A stopping server finishes requests in flight, ends progress streams with an event, and
-// accepts no new requests.
+// When a server stops, it finishes requests in flight, ends progress streams with an event,
+// and accepts no new requests.
 func TestServeStopsGracefully(t *testing.T) {
 	s := start(t, nil)
 	s.library.follow = quiet
@@ -76,7 +76,7 @@ func TestServeStopsGracefully(t *testing.T) {
 	}
 }
 
-// A lingering server still handles requests, but is not ready.
+// During Linger a stopping server still handles requests, but reports not ready.
 func TestServeLingers(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Linger = 2 * time.Second })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +121,7 @@ func (s *slowAsk) Ask(context.Context, events.User, search.Query) (search.Answer
 	return search.Answer{Text: "late"}, nil
 }
 
-// A request that takes longer than Drain is cut off.
+// When a server stops, a request that takes longer than Drain is cut off.
 func TestServeEndsSlowRequests(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Drain = 10 * time.Millisecond })
 	asked, slow := make(chan struct{}), make(chan struct{})
@@ -152,8 +152,8 @@ func TestServeEndsSlowRequests(t *testing.T) {
 	}
 }
 
-// A client that stops sending is disconnected, but not one that only receives a progress
-// stream.
+// The server disconnects a client that stops sending its request for longer than Silence, but
+// not a client that waits for the events of a progress stream.
 func TestSilence(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.Silence, h.Stall, h.KeepAlive = 50*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond
@@ -241,8 +241,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// A part whose URL has its own host is served only at that host, and its paths do not
-// collide with those of other parts.
+// If the URL of the core, the vault, the agent tools or the sign-in has a host that no other
+// URL has, its routes are served only at that host. Other URLs may then have the same paths.
 func TestHosts(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://core.example"), mustURL(t, "http://vault.example:9000/")
@@ -296,7 +296,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A panic is logged, and the reply is 500 in the service's dialect.
+// If a handler panics, the panic is logged, and the client receives 500 in the JSON format of
+// the service that it called.
 func TestPanic(t *testing.T) {
 	var logged bytes.Buffer
 	s := start(t, func(h *httpd.Server) { h.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
@@ -320,7 +321,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// A client that sends a whole refused upload before it reads the reply receives the reply.
+// A client that sends its whole upload before it reads receives the refusal of that upload.
 func TestRefusedUploadIsDrained(t *testing.T) {
 	s := start(t, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -342,8 +343,8 @@ func TestRefusedUploadIsDrained(t *testing.T) {
 	}
 }
 
-// A connection that was idle for longer than Silence can still be used, also by a client
-// that waits for "100 Continue".
+// A connection that was idle for longer than Silence can still be used, even by a client that
+// sends its body only after "100 Continue".
 func TestIdleConnection(t *testing.T) {
 	const silence = 30 * time.Millisecond
 	s := start(t, func(h *httpd.Server) { h.Silence = silence })
@@ -373,7 +374,8 @@ func TestIdleConnection(t *testing.T) {
 	}
 }
 
-// The URL of one part may be below that of another, but they must be different.
+// The URL of the core, the vault or the sign-in may be below the URL of another, but two URLs
+// must not be equal.
 func TestNestedURLs(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL, h.IssuerURL = mustURL(t, "http://x.example/"), mustURL(t, "http://x.example/files"), mustURL(t, "http://x.example/files/id")

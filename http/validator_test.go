@@ -19,10 +19,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// validator checks every reply in a test against the OpenAPI documents.
+// validator is an http.RoundTripper that checks every response in a test against the OpenAPI
+// documents.
 type validator struct {
 	t    *testing.T
-	docs map[string]*openapi3.T // by prefix of the path
+	docs map[string]*openapi3.T // by path prefix, such as "/core/"
 }
 
 func newValidator(t *testing.T) *validator {
@@ -61,8 +62,8 @@ func init() {
 	}
 }
 
-// RoundTrip checks a reply after its body was read, and does not read it first, because a
-// progress stream may not end.
+// RoundTrip returns the response with a body that is checked when the test has read it to the
+// end. RoundTrip cannot read the body itself: a progress stream can be endless.
 func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
@@ -91,7 +92,7 @@ func (v *validator) RoundTrip(r *http.Request) (*http.Response, error) {
 				continue
 			}
 		}
-		if route.Operation == nil { // a method that the path does not have
+		if route.Operation == nil { // the path has no such method
 			continue
 		}
 		resp.Body = &validated{v.t, resp.Body, bytes.Buffer{}, sync.Once{}, resp, route, params}
@@ -135,8 +136,8 @@ func (b *validated) check() {
 	}
 }
 
-// checkEvents checks every event of a progress stream against its schema, because the
-// library can only check whole bodies.
+// checkEvents checks every event of a progress stream against its schema. The OpenAPI library
+// can only check whole bodies.
 func (b *validated) checkEvents() {
 	event := b.route.Spec.Components.Schemas["ProgressEvent"].Value
 	for line := range strings.Lines(b.read.String()) {

@@ -17,7 +17,7 @@ func TestTags(t *testing.T) {
 	for name, tag := range map[string]struct {
 		tag    Tag
 		prefix string
-		ofBody bool // changes with the body
+		ofBody bool // the ETag changes with the body
 	}{
 		"Weak":        {Weak, `W/"`, true},
 		"Document":    {Document(7), `"7"`, false},
@@ -55,7 +55,7 @@ func TestVersions(t *testing.T) {
 	bad := "0 [" + badIfMatch + "]"
 	for _, c := range []struct {
 		match                     []string
-		folder, document, content string // version and errors
+		folder, document, content string // expected versions and errors
 	}{
 		{nil, "-1 []", "0 [" + noVersion + "]", "0 [" + noIfMatch + "]"},
 		{[]string{`"3"`}, "3 []", "3 []", "3 []"},
@@ -82,7 +82,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// The version in the body or query and that in If-Match must agree.
+// If a request has a version in If-Match and in its body or query, both must be equal.
 func TestDocumentVersionGivenTwice(t *testing.T) {
 	for _, c := range []struct {
 		match   string

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Tag returns the ETag of a body.
+// Tag returns the ETag for a body.
 type Tag func(body []byte) string
 
-// Weak returns a tag of the body, for things without a version.
+// Weak returns a weak ETag, computed from the body, for resources without a version.
 func Weak(body []byte) string { return `W/"` + hash(body) + `"` }
 
-// Document returns the tag of a document's version, regardless of the body.
+// Document returns the ETag of a document's version. It does not depend on the body.
 func Document(version int) Tag {
 	return func([]byte) string { return `"` + strconv.Itoa(version) + `"` }
 }
 
-// Folder returns the tag of a folder's version and of the body, because new documents in
-// a folder change the body but not the version.
+// Folder returns the ETag of a folder, from its version and the body. The body is included
+// because new documents in a folder change the body but not the version.
 func Folder(version int64) Tag {
 	return func(body []byte) string { return `"` + strconv.FormatInt(version, 10) + "." + hash(body) + `"` }
 }
 
-// Permissions returns the tag of a folder's permissions at its version.
+// Permissions returns the ETag of a folder's permission list, from the folder's version.
 func Permissions(version int64) Tag {
 	return func([]byte) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 }
@@ -37,8 +37,8 @@ func hash(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Unchanged sets the ETag of a reply. If the request is a read whose If-None-Match has
-// that ETag, it replies 304 and returns true.
+// Unchanged sets the ETag of a reply. If the request is a GET or HEAD and its If-None-Match
+// contains that ETag, Unchanged replies 304 and returns true.
 func Unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -49,13 +49,13 @@ func Unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return true
 }
 
-// IsRead reports whether a request only reads.
+// IsRead reports whether a request is a GET or HEAD.
 func IsRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// noneMatch reports whether If-None-Match has a tag, by the weak comparison of RFC 9110
-// 8.8.3.2. The service's tags contain no commas.
+// noneMatch reports whether If-None-Match contains an ETag, by the weak comparison of RFC 9110
+// §8.8.3.2. Splitting at commas is safe because no ETag of this service contains one.
 func noneMatch(given []string, etag string) bool {
 	for tag := range strings.SplitSeq(strings.Join(given, ","), ",") {
 		tag = strings.TrimSpace(tag)

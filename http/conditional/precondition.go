@@ -10,7 +10,7 @@ import (
 	"annals/http/problem"
 )
 
-// Errors of missing and invalid versions.
+// Errors for a missing or invalid version.
 const (
 	badIfMatch     = "If-Match must be the ETag of the version that was read, with its quotes"
 	noVersion      = "the version that was read must be given, as If-Match or as version"
@@ -26,8 +26,8 @@ var (
 	folderVersionTag   = regexp.MustCompile(`^"([1-9]\d{0,17})(?:\.[0-9a-f]+)?"$`)
 )
 
-// ifMatch returns the version in If-Match; given is false if there is no If-Match. Weak
-// tags, lists and "*" are errors.
+// ifMatch returns the version in If-Match. given is false without If-Match. Weak ETags, lists
+// and "*" are added to wrong as errors.
 func ifMatch(h http.Header, format *regexp.Regexp, wrong *problem.Rejected) (version int64, given bool) {
 	all := h.Values("If-Match")
 	if len(all) == 0 {
@@ -38,12 +38,12 @@ func ifMatch(h http.Header, format *regexp.Regexp, wrong *problem.Rejected) (ver
 		*wrong = append(*wrong, badIfMatch)
 		return 0, true
 	}
-	version, _ = strconv.ParseInt(tag[1], 10, 64) // 18 digits fit
+	version, _ = strconv.ParseInt(tag[1], 10, 64) // cannot overflow: at most 18 digits
 	return version, true
 }
 
-// FolderVersion returns a folder's version from If-Match. Without If-Match it returns -1,
-// which stands for any version.
+// FolderVersion returns a folder's version from If-Match, or -1 for any version if there is no
+// If-Match.
 func FolderVersion(h http.Header, wrong *problem.Rejected) int64 {
 	if version, given := ifMatch(h, folderVersionTag, wrong); given {
 		return version
@@ -51,9 +51,9 @@ func FolderVersion(h http.Header, wrong *problem.Rejected) int64 {
 	return -1
 }
 
-// DocumentVersion returns a document's version from If-Match, or from the request's
-// parameter if given is true. If there are both they must be equal. It returns 0 for an
-// invalid version.
+// DocumentVersion returns a document's version from If-Match, or the parameter version if
+// given is true, which the caller has read from the body or query. If a request has both, they
+// must be equal. It returns 0 if the version is missing or invalid.
 func DocumentVersion(h http.Header, version int, given bool, wrong *problem.Rejected) int {
 	before := len(*wrong)
 	match, matched := ifMatch(h, documentVersionTag, wrong)
@@ -69,7 +69,7 @@ func DocumentVersion(h http.Header, version int, given bool, wrong *problem.Reje
 	return version
 }
 
-// ContentVersion returns a document's version from If-Match, or the SHA-256 of its
+// ContentVersion returns what If-Match contains: a document's version, or the SHA-256 of its
 // original.
 func ContentVersion(h http.Header, wrong *problem.Rejected) (version int, sum string) {
 	if tag := fileTag.FindStringSubmatch(strings.Join(h.Values("If-Match"), ",")); tag != nil {

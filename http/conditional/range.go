@@ -9,9 +9,9 @@ import (
 	"annals/http/problem"
 )
 
-// ServeRanges sends content, or the requested ranges of it, with the headers in w. If the
-// content has none of the ranges, it resets the headers to base and returns the error to
-// send. A malformed Range header is ignored (RFC 9110 14.2).
+// ServeRanges sends content, or the requested ranges of it, with the headers in w. If none of
+// the ranges lies within the content, it resets the headers to base and returns the error to
+// send. A malformed Range header is ignored (RFC 9110 §14.2).
 func ServeRanges(w http.ResponseWriter, r *http.Request, base http.Header, content io.ReadSeeker) error {
 	headers := w.Header().Clone()
 	out := &rangeResponse{ResponseWriter: w}

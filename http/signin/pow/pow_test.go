@@ -87,7 +87,8 @@ func TestTallyDecays(t *testing.T) {
 	for range 1000 {
 		tally.Take("alice")
 	}
-	// One attempt without a proof per second, each refunded.
+	// An attempt without a proof of work each second: it is refused, so Refund undoes its
+	// Take.
 	for range 6 * 60 {
 		now = now.Add(time.Second)
 		tally.Take("alice")

@@ -9,11 +9,13 @@ import (
 // tallySize is the number of counters in a Tally.
 const tallySize = 1 << 14
 
-// Tally counts failures by key in fixed memory. Each key is hashed to one of tallySize
-// counters. If two keys share a counter, proofs are required of both after fewer failures.
+// Tally counts failed attempts by key in fixed memory. Each key is hashed to one of tallySize
+// counters. If two keys share a counter, clients of both keys must send a proof of work after
+// fewer failed attempts.
 //
-// Counts halve after each half-life. Only failures keep a count high, and each costs its
-// client a proof: attempts without a proof are refunded.
+// Counts halve after each half-life. Every attempt is counted by Take. The caller undoes that
+// by Refund if the attempt succeeded or was refused for lack of a proof of work. Once a proof
+// is required, only attempts with a proof are counted: keeping a count high is expensive.
 type Tally struct {
 	halfLife time.Duration
 	now      func() time.Time
@@ -25,11 +27,11 @@ type Tally struct {
 
 type count struct {
 	failures int
-	since    time.Time // of the first failure or the last halving
+	since    time.Time // time of the first failure or of the last halving
 }
 
-// maxHalved caps a count before it is halved. The difficulty reaches its maximum below it, so a
-// larger count would only delay the decay.
+// maxHalved caps a count before it is halved. Counts below it already require the maximum
+// difficulty, so a larger count would only take longer to decay.
 const maxHalved = 32
 
 // NewTally returns a tally with the given half-life.
@@ -37,7 +39,7 @@ func NewTally(halfLife time.Duration, now func() time.Time) *Tally {
 	return &Tally{halfLife: halfLife, now: now, seed: maphash.MakeSeed(), counts: make([]count, tallySize)}
 }
 
-// decay halves the count of a key as often as is due, and returns it.
+// decay halves the count of a key for each half-life that has passed, and returns it.
 func (t *Tally) decay(key string) *count {
 	c := &t.counts[maphash.String(t.seed, key)%tallySize]
 	now := t.now()
@@ -50,16 +52,16 @@ func (t *Tally) decay(key string) *count {
 	return c
 }
 
-// Count returns the number of failures of a key.
+// Count returns the number of failed attempts of a key.
 func (t *Tally) Count(key string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.decay(key).failures
 }
 
-// Take counts an attempt as a failure and returns the number of failures before it. It is
-// called before the result of the attempt is known. Otherwise concurrent attempts would all
-// see the same count.
+// Take counts an attempt as failed and returns the number of failed attempts before it. The
+// caller must call it before it knows whether the attempt succeeds. Otherwise concurrent
+// attempts would all get the same number.
 func (t *Tally) Take(key string) (before int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +71,7 @@ func (t *Tally) Take(key string) (before int) {
 	return before
 }
 
-// Refund undoes Take for an attempt that did not fail.
+// Refund undoes one Take, for an attempt that turned out not to count as failed.
 func (t *Tally) Refund(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
