@@ -20,12 +20,14 @@ func (h *Handler) charge(ctx context.Context, user events.User) (*quota.Budget, 
 	return h.Changes.Open(ctx, user)
 }
 
-// freeShare is the size in bytes up to which the event of an accepted file is free of
-// charge: a name, a path and some tags. The document quota already limits such files.
+// freeShare is a number of bytes, enough for a name, a path and some tags. An event that
+// accepts a file is free of charge up to this size, because the document quota already
+// limits the number of such files.
 const freeShare = 1 << 10
 
 // uploadCost returns the bytes that a new job is charged when it starts: the full size of
-// its refused files, and the part above freeShare of its accepted ones.
+// the events of its refused files, and the part above freeShare of the events of its
+// accepted files.
 func uploadCost(data []events.Data) (n int64) {
 	for _, d := range data {
 		f, ok := d.(events.FileAccepted)
@@ -49,10 +51,11 @@ func (h *Handler) checkUpload(ctx context.Context, user events.User, data ...eve
 	return budget.Check(uploadCost(data))
 }
 
-// chargeFile charges the user for a file that did not become a new document: it failed, is
-// a duplicate, or is a new version of a document. The quotas of stored bytes and documents
-// do not limit such uploads. Its events are in the log already, so they may overdraw the
-// budget; the user's next upload is then refused until the budget has recovered.
+// chargeFile charges the user for a file that did not become a new document: it failed, is a
+// duplicate, or is a new version of a document. The quotas of stored bytes and documents do
+// not limit such uploads. The events of the file are in the log already, so they may
+// overdraw the budget; the user's next upload is then refused until the budget has
+// recovered.
 func (h *Handler) chargeFile(ctx context.Context, f ImportFile, outcome events.Data) {
 	budget, err := h.Changes.Open(ctx, f.User)
 	if err != nil {

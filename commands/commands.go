@@ -28,7 +28,7 @@ type Handler struct {
 	Contents   Contents         // if nil, folders can only be deleted recursively
 	Quota      *quota.Ledger    // if nil, there are no quotas
 	Changes    *quota.Changes   // if nil, changes are not limited
-	Gate       Gate             // shared by all processes on the same log; nil if this is the only one
+	Gate       Gate             // shared by all processes that append to the log; nil if there is only one
 	Logger     *slog.Logger     // slog.Default() if nil
 	Rules      foldertree.Rules // restrict sharing and creating top-level folders
 
@@ -44,19 +44,20 @@ type Handler struct {
 
 // Duplicates finds documents by their bytes.
 type Duplicates interface {
-	// DuplicateOf returns a document with these bytes that the user may read. It
-	// prefers one in the folder.
+	// DuplicateOf returns a document with these bytes that the user may read. It prefers a
+	// document in the given folder.
 	DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error)
 }
 
 // Names finds documents by their names.
 type Names interface {
-	// AlikeDocuments returns, for each i, the name of a document in folders[i] that
-	// differs from names[i] but looks the same, or "". It ignores the document except.
+	// AlikeDocuments returns, for each i, the name of a document in folders[i] that differs
+	// from names[i] but looks the same, or "". It ignores the document whose id is except.
 	AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error)
 
-	// DocumentsNamed returns the documents with a name in a folder, newest first. It
-	// waits until the read models have reached the position after.
+	// DocumentsNamed returns the documents in a folder that have the given name, newest
+	// first. It first waits until the read models have applied the log up to the position
+	// after.
 	DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error)
 
 	// NamesTaken reports, for each i, whether a document in folders[i] is named names[i].
@@ -65,15 +66,15 @@ type Names interface {
 
 // Contents reports which folders contain documents.
 type Contents interface {
-	// HoldsDocuments reports whether a folder directly contains documents. It waits
-	// until the read models have reached the position after.
+	// HoldsDocuments reports whether a folder directly contains documents. It first waits
+	// until the read models have applied the log up to the position after.
 	HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (bool, error)
 }
 
-// Limits of the aggregates that are cached between commands.
+// Maximum numbers of documents and of accepted files that are cached between commands.
 const (
 	cachedDocuments = 4096
-	cachedFiles     = 200_000 // of all jobs; 300 bytes each
+	cachedFiles     = 200_000 // in all cached jobs; 300 bytes per file
 )
 
 func (h *Handler) init() {
@@ -97,9 +98,9 @@ func Through(ctx context.Context, part string) context.Context {
 	return context.WithValue(ctx, viaKey{}, part)
 }
 
-// via returns the Metadata.Via of a user's command: the part of the program that the
-// command was sent through (usual, unless Through has set another one), and the user's
-// token, if any.
+// via returns the Metadata.Via of a user's command: the part of the program that the command
+// was sent through, and the user's token, if any. The part is usual, unless Through has set
+// another.
 func via(ctx context.Context, user events.User, usual string) string {
 	if part, ok := ctx.Value(viaKey{}).(string); ok {
 		usual = part

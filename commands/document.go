@@ -74,9 +74,10 @@ func (d *document) read(c events.Content) {
 	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
 }
 
-// deletedWithFolder reports whether the document was deleted with a folder. That is also
-// so if a process that had not seen the deletion moved the document out of the folder
-// afterwards: the deletion comes first in the log.
+// deletedWithFolder reports whether the document was deleted with a folder: with the one
+// that it is in, or with one that it was moved out of after the folder's deletion. Such a
+// move is possible if another process had not seen the deletion; the deletion still comes
+// first in the log.
 func (d *document) deletedWithFolder(t *foldertree.Tree) bool {
 	return len(t.Path(d.folder)) == 0 ||
 		slices.ContainsFunc(d.departures, func(l departure) bool { return t.DeletedBefore(l.folder, l.at) })
@@ -93,16 +94,16 @@ type Claim struct {
 	Document uuid.UUID
 	Folder   uuid.UUID // folder that the document is in, or will be filed in
 	Filed    bool      // nothing is left to append
-	Own      bool      // an earlier attempt of this upload created the document, or its content
+	Own      bool      // an earlier attempt of this upload created the document or this version
 	Title    string    // of the existing document
 	Warnings []string  // of the existing document
 
-	// Set only for a file with Replace:
+	// Set only for a file that asks to replace a document (FileAccepted.Replace):
 	Version int      // of the document when it was claimed; 0 for a new one
 	Outcome string   // events.OutcomeCreated, …
 	Same    bool     // the document has the same bytes already
-	Tags    []string // the document's new tags, nil if it has all of those given
-	Notes   []string // for the user
+	Tags    []string // all tags that the document will have; nil if it has the given tags already
+	Notes   []string // messages for the user
 }
 
 // claim returns the outcome of filing an upload as this document. ok is false if the id
@@ -130,8 +131,8 @@ type ImportDocument struct {
 	// Cause.Causation names the upload. A resumed import uses it to recognise the document
 	// that it created before.
 	Cause events.Cause
-	// EventID returns the id of the event, by which the log recognises a repeated
-	// append. If it is nil the id is random.
+	// EventID returns the id of the event. From this id the log recognises a repeated
+	// append. If EventID is nil the id is random.
 	EventID func(stream string, revision int64, data events.Data) uuid.UUID
 }
 
@@ -175,9 +176,10 @@ func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Cl
 	return Claim{}, fault.Errorf(fault.Invalid, "the same file was imported into this folder, and then moved, changed or deleted, %d times, which is the limit: import it into another folder", maxClaims)
 }
 
-// KnownDuplicate reports whether the document known, which the read models found, is in the
-// folder of an upload now and has its bytes. ClaimDocument does not find documents that were
-// moved or revised, because their ids are hashes of their first folder and bytes.
+// KnownDuplicate reports whether a document that the read models found is now in the folder
+// of the upload c, and has the same bytes. known is its id. ClaimDocument does not find
+// documents that were moved or revised, because their ids are hashes of their first folder
+// and bytes.
 func (h *Handler) KnownDuplicate(ctx context.Context, c ImportDocument, known uuid.UUID) (claim Claim, found bool, err error) {
 	h.init()
 	c.ID = known
@@ -207,7 +209,7 @@ func (h *Handler) ImportDocument(ctx context.Context, c ImportDocument) (claim C
 		Name: "import document", Stream: stream, Cause: c.Cause,
 		Allow: func(ctx context.Context, d *document) error {
 			if claim, _ := d.claim(c); claim.Own {
-				return nil // the user had access when it was filed
+				return nil // an earlier attempt filed the document, and the user had access then
 			}
 			return h.mayWrite(ctx, c.User, c.Folder)
 		},

@@ -12,9 +12,9 @@ import (
 )
 
 // refuseAlike refuses those files of a new job whose names look like that of a document, or
-// of another file of the job, in the same folder. Concurrent jobs may miss each other's
-// names. If the read models are unavailable it refuses none, because imports must not
-// depend on them.
+// of another file of the job, in the same folder. Two concurrent jobs may miss each other's
+// names. If the read models are unavailable, only the names within the job are compared,
+// because imports must not depend on read models.
 func (h *Handler) refuseAlike(ctx context.Context, data []events.Data) {
 	if err := h.refuseAlikeDocuments(ctx, data); err != nil {
 		h.Logger.WarnContext(ctx, "cannot check whether names of imported files look like those of documents", "error", err)
@@ -53,7 +53,7 @@ func (h *Handler) refuseAlikeDocuments(ctx context.Context, data []events.Data) 
 		if rival == "" {
 			continue
 		}
-		if f.Replace { // the document that it replaces has this name, too
+		if f.Replace { // the replaced document has this name, too
 			replaced, err := h.Names.DocumentsNamed(ctx, f.Under, f.Name, 0)
 			if err != nil {
 				return err

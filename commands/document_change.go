@@ -101,9 +101,9 @@ func (c DeleteDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentDeleted{Version: d.version + 1}}, nil
 }
 
-// ChangeDocument executes the command. The error is fault.Conflict for a stale version. It
-// is fault.Conflict, too, if the folder was deleted while the document was moved out of it
-// or into it; the document is then deleted.
+// ChangeDocument executes the command. The error is fault.Conflict if the version is stale.
+// It is also fault.Conflict if the folder that the document was moved out of, or into, was
+// deleted at the same time; the document is then deleted, too.
 func (h *Handler) ChangeDocument(ctx context.Context, user events.User, correlation string, c ChangeDocument) (at events.Position, err error) {
 	if c, err = c.normalize(); err != nil {
 		return 0, err
@@ -200,7 +200,7 @@ func (h *Handler) changeDocument(ctx context.Context, user events.User, correlat
 	return h.documents.Do(ctx, a)
 }
 
-// onTree returns a function that calls check with the current folders and the document.
+// onTree returns a function that calls check with the current folder tree and a document.
 func (h *Handler) onTree(check func(*foldertree.Tree, *document) error) func(context.Context, *document) error {
 	return func(ctx context.Context, d *document) error {
 		return h.folders.View(ctx, events.Folders, func(t *foldertree.Tree) error { return check(t, d) })

@@ -97,7 +97,7 @@ func TestDocumentAccess(t *testing.T) {
 		name  string
 		given []events.Data
 		user  events.User
-		move  byte // to this folder; 0: it is renamed
+		move  byte // target folder of a move; 0: the command is a rename
 		kind  fault.Kind
 	}{
 		{"a writer renames", in(2), bob, 0, 0},
@@ -162,8 +162,8 @@ func TestRacingWritersOneWins(t *testing.T) {
 	testOneWins(t, write)
 }
 
-// testOneWins calls write 16 times concurrently. One call must succeed, and the others must
-// fail with the version that it created.
+// testOneWins calls write 16 times concurrently. One call must succeed and create version 2,
+// and the others must fail because they expected version 1.
 func testOneWins(t *testing.T, write func(i int) (events.Position, error)) {
 	t.Helper()
 	won, stale := 0, 0

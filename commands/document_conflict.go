@@ -22,8 +22,8 @@ func staleVersion(name string, current, version int) error {
 	return fault.Errorf(fault.Conflict, "document %q is at version %d, not %d", name, current, version)
 }
 
-// NoVersion returns the error for a file that is to replace a version of a document, if
-// the document does not exist.
+// NoVersion returns the error for a file that is to replace a certain version of a document,
+// if there is no such document.
 func NoVersion(f events.FileAccepted) error {
 	return fault.Errorf(fault.Conflict, "replace version %[2]d of document %[1]q: the folder has no such document", f.Name, f.Version)
 }
@@ -34,7 +34,7 @@ func changedSinceClaim(c Claim, d *document) error {
 	return fault.Errorf(fault.Conflict, "document %s has changed since it was claimed: it is at version %d, not %d", c.Document, d.version, c.Version)
 }
 
-// idTaken returns the error for an id that another document got since it was claimed. The
+// idTaken returns the error for a claimed id that another document has got meanwhile. The
 // caller must claim again.
 func idTaken(id uuid.UUID) error {
 	return fault.Errorf(fault.Conflict, "document id %s was claimed, but another document has it now", id)

@@ -25,14 +25,14 @@ type filing struct {
 // Gate is a lock between processes: one process holds it exclusively (Shut), or any number
 // share it (Pass).
 type Gate interface {
-	// Pass waits until no other process has the gate shut, so that the caller sees
-	// everything that was done while it was shut. It returns the time until which no
-	// process can shut the gate again.
+	// Pass waits until no other process has the gate shut. The caller then sees everything
+	// that the other process did while it had the gate shut. Pass returns the time until
+	// which no process can shut the gate again.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut runs do exclusively. It first waits until the times that Pass has returned
-	// to others, so do sees what they did. still returns an error if the gate is no
-	// longer shut.
+	// Shut runs the function do exclusively. It first waits until the times that Pass
+	// returned to other processes have passed, so do sees what these processes did. The
+	// function still returns an error if the gate is no longer shut.
 	Shut(ctx context.Context, do func(ctx context.Context, still func() error) error) error
 }
 
@@ -53,8 +53,8 @@ func (f *filing) file(ctx context.Context, do func() error) error {
 	})
 }
 
-// settle waits for deletions by other processes that may have missed what this process
-// filed. Afterwards the folder tree shows whether a folder was deleted.
+// settle waits for running deletions by other processes: they may not have seen what this
+// process filed. Afterwards the folder tree shows whether they deleted the folder.
 func (f *filing) settle(ctx context.Context) error {
 	if f.gate == nil {
 		return nil
@@ -63,8 +63,8 @@ func (f *filing) settle(ctx context.Context) error {
 	return err
 }
 
-// remove runs a function that deletes a folder, exclusively. The function must call still
-// before it appends: it returns an error if the exclusive lock was lost.
+// remove runs do, which deletes a folder, exclusively. Before do appends, it must call
+// still, which returns an error if the exclusive lock was lost.
 func (f *filing) remove(ctx context.Context, do func(ctx context.Context, still func() error) error) error {
 	return f.with(ctx, allSlots, func() error {
 		if f.gate == nil {

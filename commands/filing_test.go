@@ -45,7 +45,7 @@ func TestFilingLockHonoursContext(t *testing.T) {
 				return err
 			})
 			cancelled("another deletion", remove)
-			name := "b.md" // does not need the lock
+			name := "b.md" // a rename does not need the lock
 			_, err := h.ChangeDocument(t.Context(), alice, "", ChangeDocument{ID: document, Version: 1, Name: &name})
 			return err
 		})
@@ -62,7 +62,7 @@ func TestFilingLockHonoursContext(t *testing.T) {
 	})
 }
 
-// lagging are read models that lag behind from the second call on.
+// lagging are read models that report no lag on the first call, and lag on all later calls.
 type lagging struct{ calls int }
 
 func (c *lagging) HoldsDocuments(ctx context.Context, _ uuid.UUID, _ events.Position) (bool, error) {
@@ -101,7 +101,7 @@ func TestRefusedDeletionDoesNotBlockFiling(t *testing.T) {
 	})
 }
 
-// hooked is a driver that calls before and after around the next append to a stream of a
+// hooked is a driver that calls before and after around the next append to the stream of a
 // document. If broken is set, reads of streams fail.
 type hooked struct {
 	events.Driver
@@ -127,9 +127,9 @@ func (d *hooked) ReadStream(ctx context.Context, stream string, from int64, limi
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// moving creates a document in the folder from, and returns a function move that moves it
-// to the folder to. Two processes share the log: h is one, and move runs in the other,
-// through the driver d.
+// moving creates two folders, from and to, and a document in from. It returns a function
+// that moves the document to the folder to. The move runs in a second process, which shares
+// the log with h through the driver d.
 func moving(t *testing.T) (d *hooked, h *Handler, move func(context.Context) (events.Position, error), document, from, to uuid.UUID) {
 	t.Helper()
 	d = &hooked{Driver: memory.New(), before: func() {}, after: func() {}}
@@ -161,7 +161,7 @@ func TestMoveDuringDeletionConflicts(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		d.after = cancel // the move is in the log all the same
+		d.after = cancel // the caller is cancelled after the move is in the log
 		if _, err := move(ctx); !fault.Is(err, fault.Conflict) {
 			t.Errorf("move %s a deleted folder: %v, want conflict", what, err)
 		}
@@ -180,8 +180,9 @@ func TestMoveDuringDeletionConflicts(t *testing.T) {
 	}
 }
 
-// A document was moved to another folder, which was deleted while the document was moved
-// back. According to the document's stream alone it is still in the first folder.
+// A document is moved to another folder and back, and that other folder is deleted during
+// the move back. The document is deleted then, although its stream alone says that it is in
+// the first folder. So the same bytes filed there must become a new document.
 func TestDeletedBytesCanBeFiledAgain(t *testing.T) {
 	d, h, move, document, from, to := moving(t)
 	if _, err := move(t.Context()); err != nil {
@@ -232,7 +233,7 @@ func TestMoveSucceedsDespiteLaterErrors(t *testing.T) {
 }
 
 // slowGate is a gate that another process has shut when Pass is called for the second time.
-// It does something and opens the gate after a while.
+// That process calls do, and opens the gate after shutFor.
 type slowGate struct {
 	passes  int
 	shutFor time.Duration
@@ -255,7 +256,8 @@ func (g *slowGate) Shut(context.Context, func(context.Context, func() error) err
 	panic("unexpected call")
 }
 
-// A move waits for a deletion that takes almost as long as a gate can stay shut.
+// A move waits for a deletion that takes almost as long as a gate can stay shut. It must see
+// the deletion.
 func TestMoveSeesSlowDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, document := filed(t)

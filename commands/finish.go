@@ -54,8 +54,8 @@ func outcomeOf(data events.Data) (file int, successful bool) {
 	return -1, false
 }
 
-// FinishFile records that a file was imported. isNew means that it became a new document.
-// It does nothing if the file is finished already.
+// FinishFile records that a file was imported. isNew means that the file became a new
+// document. FinishFile does nothing if the file is finished already.
 func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.FileImported, isNew bool) error {
 	became.File = f.Accepted.File
 	err := h.finish(ctx, f, became)
@@ -65,9 +65,9 @@ func (h *Handler) FinishFile(ctx context.Context, f ImportFile, became events.Fi
 	return err
 }
 
-// FailFile records that a file cannot be imported. sentence is the reason, for the user.
-// If the file itself is at fault, the FileFailed has no kind. FailFile does nothing if the
-// file is finished already.
+// FailFile records that a file cannot be imported. sentence is the reason, for the user. The
+// FileFailed has no kind if the file itself is at fault. FailFile does nothing if the file
+// is finished already.
 func (h *Handler) FailFile(ctx context.Context, f ImportFile, kind fault.Kind, sentence string) error {
 	failed := events.FileFailed{File: f.Accepted.File, Error: sentence}
 	switch kind {
@@ -89,7 +89,7 @@ const maxOutcomes = 32
 // waits for the disk and for the append before it.
 type outcomes struct {
 	all  []events.Data
-	done chan struct{} // closed when err is set
+	done chan struct{} // closed after err is set
 	err  error
 }
 
@@ -125,7 +125,7 @@ func (h *Handler) join(job uuid.UUID, outcome events.Data) (o *outcomes, first b
 	return o, first
 }
 
-// closeBatch makes further outcomes start a new batch.
+// closeBatch makes later outcomes go into a new batch.
 func (h *Handler) closeBatch(job uuid.UUID, o *outcomes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +137,7 @@ func (h *Handler) closeBatch(job uuid.UUID, o *outcomes) {
 func (h *Handler) finishAll(ctx context.Context, f ImportFile, o *outcomes) error {
 	defer close(o.done)
 	defer h.closeBatch(f.Job, o)
-	o.err = fault.Errorf(fault.Internal, "append the outcomes of files of %s: interrupted by a panic", f.requested) // remains if Do panics
+	o.err = fault.Errorf(fault.Internal, "append the outcomes of files of %s: interrupted by a panic", f.requested) // o.err keeps this value if Do panics
 	a := aggregate.Command[*job]{Name: "finish files", Stream: events.JobStream(f.Job), Cause: f.Cause}
 	a.Cause.Causation = f.requested
 	a.Decide = func(j *job) ([]events.Data, error) {

@@ -12,7 +12,7 @@ import (
 	"annals/events/memory"
 )
 
-// gated is a driver on which each append to a job waits for a token.
+// gated is a driver on which each append to a job first takes a token from gate.
 type gated struct {
 	events.Driver
 	gate    chan struct{}
@@ -31,8 +31,8 @@ func (d *gated) Append(ctx context.Context, stream string, expected int64, recor
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-// waiting calls FinishFile for a number of files of one job. The append of the first blocks,
-// and the others wait for it. It returns the channels of the results.
+// waiting calls FinishFile for a number of files of one job. The append of the first file
+// blocks, and the other files wait for it. waiting returns the channels of the results.
 func waiting(t *testing.T, files int, ctxOf func(file int) context.Context) (d *gated, h *Handler, started Started, got []chan error) {
 	d = &gated{Driver: memory.New()}
 	h = &Handler{Log: events.NewLog(d)}
@@ -85,7 +85,7 @@ func TestCancelledAppenderFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		second, cancel := context.WithCancel(t.Context())
 		d, h, started, got := waiting(t, 5, func(file int) context.Context {
-			if file == 1 { // the one that appends the second batch
+			if file == 1 { // file 1 appends the second batch
 				return second
 			}
 			return t.Context()
@@ -129,7 +129,8 @@ func TestStaleStateNeverDecidesAccess(t *testing.T) {
 	if got, err := other.EnsureFolder(t.Context(), bob, events.Cause{}, foldertree.Destination{Path: "Library/b"}); err != nil || got != b {
 		t.Errorf("EnsureFolder by another handler = %v, %v; want %v", got, err, b)
 	}
-	// Stale state does not grant access either: the append conflicts.
+	// The handler's cached tree still grants bob access after the withdrawal. The command
+	// must fail all the same, because its append conflicts.
 	withdrawn := events.FolderShared{Folder: folder}
 	if _, err := h.Log.Append(t.Context(), events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: withdrawn}); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 )
 
 // CheckImport returns an error unless the user may import files into all of these folder
-// paths. It is fault.Invalid for an invalid path. It is fault.Forbidden if the user may not
-// write in the deepest existing folder of a path or, if none exists, may not create a
-// top-level folder.
+// paths. The error is fault.Invalid for an invalid path. It is fault.Forbidden if the user
+// may not write in the deepest existing folder of a path or, if no folder of the path
+// exists, may not create a top-level folder.
 func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []string) error {
 	h.init()
 	var targets []foldertree.Target
@@ -40,8 +40,8 @@ func (h *Handler) CheckImport(ctx context.Context, user events.User, folders []s
 }
 
 // FindFolder returns the folder of a destination if it exists and the user may write in it.
-// found is false if it does not exist and the user may create it. The error is
-// fault.Forbidden if the user may do neither, and fault.Invalid if the folder above was
+// found is false if the folder does not exist and the user may create it. The error is
+// fault.Forbidden if the user may do neither, and fault.Invalid if the folder d.Under was
 // deleted.
 func (h *Handler) FindFolder(ctx context.Context, user events.User, d foldertree.Destination) (id uuid.UUID, found bool, err error) {
 	h.init()
@@ -78,9 +78,9 @@ func (h *Handler) EnsureFolder(ctx context.Context, user events.User, cause even
 	return id, err
 }
 
-// HasFolder reports whether a folder exists. It waits for deletions by other processes, so
-// that a caller who has filed a document in the folder learns of a deletion that did not
-// see the document.
+// HasFolder reports whether a folder exists. It first waits for running deletions by other
+// processes. So a caller who has filed a document in the folder also notices a deletion that
+// had not seen the document.
 func (h *Handler) HasFolder(ctx context.Context, id uuid.UUID) (exists bool, err error) {
 	h.init()
 	if err := h.filing.settle(ctx); err != nil {

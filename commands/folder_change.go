@@ -119,11 +119,11 @@ func (h *Handler) checkDeletion(ctx context.Context, user events.User, c foldert
 	return err
 }
 
-// recheckTimeout limits how long filing is blocked while the read models are queried for
-// documents in the folder.
+// recheckTimeout limits how long filing is blocked while the read models check whether the
+// folder contains documents.
 const recheckTimeout = 400 * time.Millisecond
 
-// recheckDeletion is checkDeletion with a timeout.
+// recheckDeletion calls checkDeletion with a timeout.
 func (h *Handler) recheckDeletion(ctx context.Context, user events.User, c foldertree.DeleteFolder) error {
 	limited, cancel := context.WithTimeout(ctx, recheckTimeout)
 	defer cancel()

@@ -31,9 +31,9 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 }
 
 // AdmitImport checks the quota for all uploads of a request before their originals are
-// committed, and sets the hold to all that StartImport may then use. It marks uploads that
-// are refused because of their folder; their originals need not be committed. Its errors
-// are those of StartImport.
+// committed. It raises the hold to everything that StartImport may use. It marks uploads
+// that are refused because of their folder; their originals need not be committed. Its
+// errors are those of StartImport.
 func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []Upload) error {
 	data, err := startImport{user: user, uploads: uploads}.decide()
 	if err != nil {
@@ -80,9 +80,10 @@ func (h *Handler) AdmitImport(ctx context.Context, user events.User, hold *quota
 	return hold.Admit(ctx, takes, parts)
 }
 
-// replaced returns the indexes of the accepted files that replace documents which the read
-// models know. They need no document quota now. If such a document is gone when the file is
-// filed, the file becomes a new document, and holdReplacement reserves quota for it then.
+// replaced returns the indexes of the accepted files that replace documents known to the
+// read models. They need no document quota now. If such a document no longer exists when the
+// file is filed, the file becomes a new document, and holdReplacement reserves quota for it
+// then.
 func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]bool, error) {
 	var folders []uuid.UUID
 	var names []string
@@ -108,12 +109,12 @@ func (h *Handler) replaced(ctx context.Context, data []events.Data) (map[int]boo
 	return replaced, nil
 }
 
-// maxSpaces limits the top-level folders that one upload may go to. The usage of each is
-// read from the read models.
+// maxSpaces limits how many top-level folders one upload may go to, because the usage of
+// each must be read from the read models.
 const maxSpaces = 256
 
-// withHold runs do, which appends events, and settles the hold if do succeeds. The hold is
-// the one in ctx or, if ctx has none, the one that open returns.
+// withHold runs do, which appends events, and settles the hold if do succeeds. It uses the
+// hold in ctx or, if ctx has none, opens one with open.
 func (h *Handler) withHold(ctx context.Context, open func() (*quota.Hold, error), do func() (events.Position, error)) error {
 	hold := quota.From(ctx)
 	if hold == nil {
@@ -145,8 +146,8 @@ func (h *Handler) AdmitRevision(ctx context.Context, user events.User, hold *quo
 	return hold.Admit(ctx, takes, []quota.Part{{Space: space, Takes: quota.Limits{quota.Bytes: c.Size}}})
 }
 
-// HoldText reserves quota for the text of a file, after the file was read and before its
-// text is appended. If the text exceeds the quota, the error is of kind fault.Invalid.
+// HoldText reserves quota for the text of a file that was extracted but whose text is not
+// appended yet. If the text exceeds the quota, the error is of kind fault.Invalid.
 func (h *Handler) HoldText(ctx context.Context, user events.User, d foldertree.Destination, bytes int64) (*quota.Hold, error) {
 	to, err := d.Split()
 	if err != nil {
@@ -163,8 +164,8 @@ func (h *Handler) HoldText(ctx context.Context, user events.User, d foldertree.D
 	return hold, err
 }
 
-// holdReplacement reserves quota for a file that becomes a new document, because the one
-// that it was to replace no longer exists. If the user has no quota left, the error is of
+// holdReplacement reserves quota for a file that becomes a new document, because the
+// document to be replaced no longer exists. If the user has no quota left, the error is of
 // kind fault.Invalid, so that the file fails and is not retried.
 func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (*quota.Hold, error) {
 	hold, err := h.holdIn(ctx, f.User, quota.Limits{quota.Documents: 1}, func(t *foldertree.Tree) []string { return t.Path(folder) })
@@ -174,9 +175,9 @@ func (h *Handler) holdReplacement(ctx context.Context, f ImportFile, folder uuid
 	return hold, err
 }
 
-// holdIn reserves quota, for events that the service appends by itself, in the folder
-// whose path is the result of path. A nil path means that the folder does not exist;
-// filing then reports that.
+// holdIn reserves quota for events that the service itself appends, in the folder whose path
+// the function path returns. A nil path means that the folder does not exist. Then only the
+// user's own quota is checked, and filing reports the missing folder later.
 func (h *Handler) holdIn(ctx context.Context, user events.User, takes quota.Limits, path func(*foldertree.Tree) []string) (*quota.Hold, error) {
 	hold, err := h.Quota.OpenInternal(ctx, user)
 	if hold == nil || err != nil {
@@ -232,8 +233,8 @@ func (h *Handler) creationQuota(ctx context.Context, user events.User, kind quot
 	return q, err
 }
 
-// check returns an error if a user who has created a number of folders or shares may not
-// create this many more.
+// check returns an error if a user who has created that many folders or shares may not
+// create more of them; more is their number.
 func (q creationQuota) check(created, more int64) error {
 	if q.limit == 0 || more <= 0 || created+q.reserved+more <= q.limit {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"annals/events/fault"
 )
 
-// One upload must not make the service read the usage of thousands of folders.
+// An upload to more than maxSpaces top-level folders is refused, because the service would
+// read the usage of each.
 func TestUploadFoldersAreLimited(t *testing.T) {
 	h, _ := library(t)
 	h.Quota = &quota.Ledger{Policy: &quota.Policy{Folder: quota.Limits{quota.Documents: 1}}, Usage: empty{}}
@@ -26,15 +27,15 @@ func TestUploadFoldersAreLimited(t *testing.T) {
 	}
 }
 
-// empty are read models without any usage.
+// empty are read models that report no usage.
 type empty struct{ quota.Usage }
 
 func (empty) Used(context.Context, events.Principal) (used quota.Limits, at events.Position, err error) {
 	return used, 0, nil
 }
 
-// StartImport checks quotas even if the caller has opened no hold, and appends nothing if it
-// refuses.
+// If the caller has no hold, StartImport itself checks the quotas. If it refuses, it appends
+// nothing.
 func TestStartImportChecksQuota(t *testing.T) {
 	h, _ := library(t)
 	h.Quota = &quota.Ledger{Policy: &quota.Policy{User: quota.Limits{quota.Documents: 1}}, Usage: empty{}}
@@ -51,7 +52,7 @@ func TestStartImportChecksQuota(t *testing.T) {
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(1)}); err != nil {
 		t.Error(err)
 	}
-	// The read models do not include the first file yet.
+	// The read models do not count the first file yet, so the quota must.
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(2)}); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("StartImport of another file: %v, want too large", err)
 	}

@@ -113,13 +113,14 @@ func (s *Store[S]) attempt(ctx context.Context, c Command[S], budget *quota.Budg
 	return f.position, len(data), nil
 }
 
-// View calls view with the current state of a stream. view must not retain it.
+// View calls view with the current state of a stream. The function view must not retain the
+// state.
 func (s *Store[S]) View(ctx context.Context, stream string, view func(S) error) error {
 	return s.Peek(ctx, stream, func(S) bool { return false }, view)
 }
 
-// Peek is like View, but uses the cached state, without reading the stream, if enough
-// returns true for it.
+// Peek is like View, but if enough returns true for the cached state, it uses that state and
+// does not read the stream.
 func (s *Store[S]) Peek(ctx context.Context, stream string, enough func(S) bool, view func(S) error) error {
 	f := s.get(stream)
 	defer s.weigh(f)
@@ -128,8 +129,8 @@ func (s *Store[S]) Peek(ctx context.Context, stream string, enough func(S) bool,
 		return err
 	}
 	defer f.use.release()
-	// A read that began after this call was made is recent enough, so all callers that
-	// waited for the lock share one read.
+	// A read by another caller is recent enough if it began after this call. So all callers
+	// that wait for the lock share one read.
 	if f.lastRead <= before && (!f.read || !enough(f.state)) {
 		if err := f.failedSince(failures); err != nil {
 			return err

@@ -59,12 +59,13 @@ func view(t *testing.T, s *aggregate.Store[*names], stream string) (all []string
 	return all
 }
 
-// watched is a driver that counts reads, and can make appends conflict.
+// watched is a driver that counts reads of streams, and can make appends fail with a
+// conflict.
 type watched struct {
 	events.Driver
 	records   atomic.Int64
 	reads     atomic.Int64 // reads that reached the end of the stream
-	conflicts atomic.Int64 // number of appends that still have to conflict
+	conflicts atomic.Int64 // number of appends that will still fail with a conflict
 }
 
 func (d *watched) ReadStream(ctx context.Context, stream string, from int64, limit int) ([]events.Record, error) {
@@ -165,7 +166,7 @@ func TestWaitingViewsShareOneRead(t *testing.T) {
 		for range 10 {
 			go view(t, s, "a")
 		}
-		synctest.Wait() // until all are blocked
+		synctest.Wait() // until all calls are blocked
 		d.reads.Store(0)
 		close(release)
 		synctest.Wait()

@@ -1,10 +1,11 @@
 package aggregate
 
 // The cache only saves reading streams again; correctness does not depend on it. If an
-// aggregate is dropped while one command uses it, and another command folds it again, the
-// log accepts the append of only one of them.
+// aggregate is dropped while one command uses it, and another command folds its stream
+// again, the log accepts the append of only one of these commands.
 
-// get returns the aggregate of a stream, neither locked nor up to date.
+// get returns the aggregate of a stream. The aggregate is not locked, and may be out of
+// date.
 func (s *Store[S]) get(stream string) *folded[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +28,7 @@ func (s *Store[S]) weigh(f *folded[S]) {
 	select {
 	case f.use <- struct{}{}:
 	default:
-		return // in use by another caller, which will call weigh for it
+		return // another caller uses f, and will call weigh for it
 	}
 	weight := 1
 	if s.Weigh != nil {

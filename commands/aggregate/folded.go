@@ -13,9 +13,9 @@ import (
 // folded is an aggregate, and the position up to which its stream was folded.
 type folded[S State] struct {
 	stream string
-	// A command holds writing from its decision to the end of its append, so commands of
-	// the same process do not conflict. use guards the fields below, and is released
-	// while an append waits for the disk.
+	// A command holds the lock writing from its decision to the end of its append, so
+	// commands of the same process do not conflict. The lock use guards the fields below,
+	// and is released while an append waits for the disk.
 	writing, use lock
 
 	state    S
@@ -23,7 +23,7 @@ type folded[S State] struct {
 	position events.Position
 	read     bool  // the stream was read at least once
 	lastRead int64 // number of the last read that succeeded
-	lastErr  error // of the last failure
+	lastErr  error // of the last read or append that failed because the log was unavailable
 
 	readsBegun atomic.Int64
 	failures   atomic.Int64 // reads and appends that failed because the log was unavailable
@@ -48,8 +48,9 @@ func (l lock) acquire(ctx context.Context) error {
 func (l lock) release() { <-l }
 
 // decide checks access and returns the events of the command. It first uses the cached
-// state: if the stream has grown since, the append will conflict. A decision to append
-// nothing, or an error, must be based on the current state.
+// state: if the stream has grown since that state was read, the append will conflict. If the
+// command returns no events or an error, or if raced is true, decide reads the stream and
+// decides again.
 func (f *folded[S]) decide(ctx context.Context, log *events.Log, c Command[S], raced bool) ([]events.Data, error) {
 	decide := func() ([]events.Data, error) {
 		if c.Allow != nil {
@@ -71,8 +72,7 @@ func (f *folded[S]) decide(ctx context.Context, log *events.Log, c Command[S], r
 }
 
 // append appends events to the stream and folds them in. While the append waits for the
-// disk, other callers may read and refresh the state, which may already fold in these
-// events.
+// disk, other callers may read the stream and fold in these events first.
 func (f *folded[S]) append(ctx context.Context, log *events.Log, c Command[S], data []events.Data) error {
 	next := f.next
 	added := make([]events.New, len(data))
@@ -84,7 +84,7 @@ func (f *folded[S]) append(ctx context.Context, log *events.Log, c Command[S], d
 	}
 	f.use.release()
 	got, err := log.Append(ctx, c.Stream, next-1, c.Cause, added...)
-	f.use <- struct{}{} // others hold it only briefly
+	f.use <- struct{}{} // other callers hold use only briefly
 	if fault.Is(err, fault.Conflict) {
 		return ErrRaced
 	}
@@ -123,9 +123,9 @@ func (f *folded[S]) recordFailure(err error) error {
 	return err
 }
 
-// failedSince returns the last failure if there was one since failures was read. All
-// callers that were waiting then fail together. Otherwise each would wait for the log to
-// time out, one after another.
+// failedSince returns the last failure if there was one since the caller read f.failures and
+// got the value failures. So all callers that waited for the same lock fail together.
+// Otherwise each of them in turn would wait for the log to time out.
 func (f *folded[S]) failedSince(failures int64) error {
 	if f.failures.Load() > failures {
 		return f.lastErr

@@ -13,12 +13,12 @@ import (
 // ErrRaced means that another append to the stream came first.
 var ErrRaced = errors.New("another append came first")
 
-// MaxTries is the number of times an append is tried if others keep coming first.
+// MaxTries is how often an append is tried if other appends to the stream keep coming first.
 const MaxTries = 12
 
 // Retry calls try up to MaxTries times, while it returns ErrRaced. The pauses double from
-// about 2 to 250 ms, about two seconds in total. After the last try it returns an error of
-// kind fault.Unavailable; what is the thing to be changed, for the message.
+// about 2 to 250 ms, about two seconds in total. After the last try Retry returns an error
+// of kind fault.Unavailable. The error message names what was to be changed.
 func Retry[T any](ctx context.Context, what string, try func() (T, error)) (T, error) {
 	got, err := backoff.Retry(ctx, func() (T, error) {
 		got, err := try()

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Users: two with folders of their own, and an administrator.
+// Alice and Bob own folders in Folders; Admin is an administrator.
 var (
 	Alice = events.User{Principal: "user:alice", Groups: []events.Principal{"group:staff"}}
 	Bob   = events.User{Principal: "user:bob"}
 	Admin = events.User{Principal: "user:root", Admin: true}
 )
 
-// ID returns the id with the number n.
+// ID returns the id whose last byte is n.
 func ID(n byte) uuid.UUID { return uuid.UUID{15: n} }
 
 // Fold applies the events of a stream to a state, and returns it.
@@ -45,8 +45,8 @@ func Shared(n byte, permissions ...string) events.Data {
 	return s
 }
 
-// Folders returns the events of a tree: folders of Alice, some of which she shares with
-// Bob, a folder of Bob, and the inbox with a folder of each.
+// Folders returns the events of a tree: folders of Alice, some of which she shares with Bob;
+// a folder of Bob; and the inbox with a folder of each of them.
 func Folders() []events.Data {
 	return []events.Data{
 		Created(1, 0, "Reports", "user:alice"), Created(2, 1, "2026", ""), Created(3, 2, "Q3", ""),

@@ -38,7 +38,7 @@ func (f *folder) grants(user events.User) (granted events.Access) {
 	return granted
 }
 
-// need returns an error unless a user has at least the access least to a folder. The error
+// need returns an error unless a user has at least the given access to a folder. The error
 // for a folder that the user may not read is the same as for one that does not exist.
 func (t *Tree) need(user events.User, id uuid.UUID, least events.Access) error {
 	switch access := t.Access(user, id); {
@@ -62,10 +62,10 @@ func (t *Tree) mayPutInto(user events.User, target uuid.UUID) error {
 }
 
 // MayMove returns an error unless a user may move a document or folder from one folder to
-// another. access is the user's access to what is moved, and own has its owners, without
-// those of the folders above. If the target folder has other owners, only an owner may
-// move it there. Otherwise a user could become its owner, or remove its owners, by moving
-// it.
+// another. access is the user's access to the moved document or folder, and own has its
+// owners, without those of the folders above. If the owners of the target folder differ,
+// only an owner may move it there. Otherwise a user could become its owner, or remove its
+// owners, by moving it.
 func (t *Tree) MayMove(user events.User, access events.Access, own []events.Principal, from, to uuid.UUID) error {
 	if err := t.mayPutInto(user, to); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (t *Tree) MayMove(user events.User, access events.Access, own []events.Prin
 	return nil
 }
 
-// owners returns the sorted owners of a document or folder in the folder id: its own ones,
-// and the owners of that folder and of the folders above.
+// owners returns the sorted owners of a document or folder that is in the folder id: the
+// given ones, and the owners of that folder and of the folders above.
 func (t *Tree) owners(id uuid.UUID, own []events.Principal) []events.Principal {
 	all := slices.Clone(own)
 	for _, f := range t.ancestry(id) {

@@ -112,7 +112,8 @@ func TestForbiddenRevealsNothing(t *testing.T) {
 	}
 }
 
-// The error for another folder in the inbox names the user's own one.
+// If a user may not upload to a folder in the inbox, the error names the user's own folder
+// in the inbox.
 func TestForbiddenNamesOwnInbox(t *testing.T) {
 	for _, given := range [][]events.Data{nil, {created(1, 0, "Inbox", ""), created(2, 1, "alice", "user:alice")}} {
 		for _, path := range []string{"Inbox", "Inbox/alice", "Inbox/alice/x", "Inbox/none"} {
@@ -124,7 +125,8 @@ func TestForbiddenNamesOwnInbox(t *testing.T) {
 	}
 }
 
-// ReadablePath hides the folders above the topmost one that the user may read.
+// ReadablePath starts at the topmost folder that the user may read, and hides the folders
+// above.
 func TestReadablePath(t *testing.T) {
 	f := foldertree.New(foldertree.Rules{})
 	top, middle, low := uuid.New(), uuid.New(), uuid.New()

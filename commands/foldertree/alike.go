@@ -78,9 +78,9 @@ func (t *Tree) checkAlike(user events.User, id, parent uuid.UUID, name string) e
 	return nil
 }
 
-// likeInbox reports whether a top-level name looks like that of the inbox. It is stricter
-// than other checks, because everybody's uploads go there: it ignores case, and detects
-// ASCII characters that look alike, as in INB0X or lnbox.
+// likeInbox reports whether a top-level name looks like that of the inbox. Everybody's
+// uploads go to the inbox, so this check is stricter than other checks of names: it ignores
+// case, and detects ASCII characters that look alike, as in INB0X or lnbox.
 func likeInbox(name string) bool {
 	return slices.ContainsFunc([]string{name, strings.ToLower(name)}, func(name string) bool {
 		return strings.ReplaceAll(strings.ToLower(lookalike.Skeleton(name)), "l", "i") == "inbox"

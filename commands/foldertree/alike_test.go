@@ -18,7 +18,7 @@ import (
 // folders with such names may be renamed.
 func TestAlikeNamesRefused(t *testing.T) {
 	given := append(commandstest.Folders(),
-		created(20, 0, "Fin\u200bance", "user:eve"), // as created before such names were refused
+		created(20, 0, "Fin\u200bance", "user:eve"), // such names are refused now, but exist in old logs
 		created(24, 0, "lnbox", "user:eve"), created(25, 24, "A  B", ""),
 		created(21, 1, "report1", ""), created(22, 1, "Отчёт", ""), created(23, 5, "Рlans", ""),
 	)
@@ -72,8 +72,8 @@ func TestAlikeNamesRefused(t *testing.T) {
 	}
 }
 
-// Accept refuses only the files whose new folder would look like an existing one. The inbox
-// can always be created.
+// Of the files of a job, Accept refuses only those whose new folder would look like an
+// existing one. The folder Inbox can be created even if an older folder looks like it.
 func TestAcceptRefusesAlikeFolders(t *testing.T) {
 	given := append(commandstest.Folders()[:6:6], created(7, 0, "Inbох", "user:eve"))
 	given = append(given, created(8, 0, "inbox", "user:alice"), created(9, 8, "A  B", ""))
@@ -83,7 +83,7 @@ func TestAcceptRefusesAlikeFolders(t *testing.T) {
 		events.FileAccepted{File: 1, Name: "b.md", Folder: "Reports/Plans/Q1", SHA256: "y"},
 		events.FileAccepted{File: 2, Name: "c.md", Folder: "Inbox/alice", SHA256: "z"},
 		events.FileAccepted{File: 3, Name: "d.md", Folder: "Вob's", SHA256: "z"},
-		events.FileAccepted{File: 4, Name: "e  e.md", Folder: "inbox/New", SHA256: "z"}, // in an existing folder
+		events.FileAccepted{File: 4, Name: "e  e.md", Folder: "inbox/New", SHA256: "z"}, // the folder inbox exists, so only New is created
 		events.FileAccepted{File: 5, Name: "f.md", Folder: "inbox/A  B", SHA256: "z"},
 		events.FileAccepted{File: 6, Name: "g.md", Folder: "inbox/A B", SHA256: "z"},
 		events.FileAccepted{File: 7, Name: "h.md", Folder: "INBOX/alice", SHA256: "z"},
@@ -107,7 +107,7 @@ func TestAcceptRefusesAlikeFolders(t *testing.T) {
 	}
 }
 
-// The index by appearance stays correct through creations, renames, moves and deletions.
+// The tree's index by lookKey stays correct after creations, renames, moves and deletions.
 func TestLooksIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := foldertree.New(foldertree.Rules{})

@@ -107,8 +107,8 @@ func (c ChangeFolder) Decide(t *Tree, user events.User) (data []events.Data, err
 	return data, nil
 }
 
-// allowed returns an error unless a user with write access to the folder may give it this
-// name and parent.
+// allowed returns an error unless a user with write access to the folder may change its name
+// and parent to these.
 func (c ChangeFolder) allowed(t *Tree, user events.User, name string, parent uuid.UUID) error {
 	f := t.folders[c.ID]
 	renamed, moved := name != f.name, parent != f.parent

@@ -10,10 +10,11 @@ import (
 	"annals/events/fault"
 )
 
-// folderTest is a table row: the events of a user's command on commandstest.Folders.
+// folderTest is a test case: after the events of commandstest.Folders and given, the command
+// when by user must return the events then, or an error of the given kind.
 type folderTest struct {
 	name  string
-	given []events.Data // after commandstest.Folders
+	given []events.Data // appended to commandstest.Folders
 	user  events.User
 	when  interface {
 		Decide(*foldertree.Tree, events.User) ([]events.Data, error)
@@ -30,7 +31,7 @@ func (test folderTest) run(t *testing.T) {
 	}
 }
 
-// creation is CreateFolder with a fixed id for the new folder.
+// creation is a CreateFolder command that always creates the folder with the same id.
 type creation struct{ foldertree.CreateFolder }
 
 func (c creation) Decide(t *foldertree.Tree, user events.User) ([]events.Data, error) {
@@ -41,7 +42,8 @@ func create(parent byte, name string) creation {
 	return creation{foldertree.CreateFolder{id(parent), name}}
 }
 
-// deep creates a chain of folders in a parent, with the numbers 20 and up.
+// deep returns the events that create a chain of folders in a parent, with the numbers 20
+// and up.
 func deep(parent byte, count int) (folders []events.Data) {
 	for n := range byte(count) {
 		folders = append(folders, created(20+n, parent, "deep", ""))

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Takes returns how much quota accepted files take, in total and for each space. replaced
-// has the indexes of the files that replace a document, and therefore do not count as new
-// documents.
+// Takes returns how much quota accepted files take, in total and for each quota.Space.
+// replaced has the indexes of the files that replace a document, and therefore do not count
+// as new documents.
 func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Limits, parts []quota.Part, err error) {
 	newFolders := make(map[string]bool)
 	bySpace := make(map[quota.Space]quota.Limits)
@@ -51,7 +51,8 @@ func (t *Tree) Takes(data []events.Data, replaced map[int]bool) (takes quota.Lim
 	return takes, parts, nil
 }
 
-// Space returns the space of a path: the folder on the path whose limits apply to it.
+// Space returns the quota.Space that a path belongs to: the folder on the path whose limits
+// apply to it.
 func (t *Tree) Space(path []string) quota.Space {
 	s := quota.Space{Name: events.SpaceName(strings.Join(path, "/"))}
 	names := strings.Split(s.Name, "/")
@@ -63,8 +64,8 @@ func (t *Tree) Space(path []string) quota.Space {
 
 // counts are the numbers of folders and shares that each user created.
 type counts struct {
-	folders map[events.Principal]int64 // existing ones
-	shares  map[events.Principal]int64 // entries in permission lists, accepted or not
+	folders map[events.Principal]int64 // of the existing folders
+	shares  map[events.Principal]int64 // of entries in permission lists and invitations
 }
 
 func newCounts() counts {
@@ -77,8 +78,8 @@ func (t *Tree) countFolder(f *folder, creator events.Principal) {
 	t.counts.folders[creator]++
 }
 
-// countShares counts the new entries of a folder's list for the user who added them.
-// Entries that were in the list before stay counted for whoever added them.
+// countShares counts each new entry of a folder's list for the user who added it. Entries
+// that were in the list before still count for the user who added them first.
 func (t *Tree) countShares(f *folder, shared events.FolderShared, user events.Principal) {
 	sharers := make(map[events.Principal]events.Principal, len(shared.Permissions)+len(shared.Invitations))
 	add := func(p events.Principal) {

@@ -72,7 +72,7 @@ func (t *Tree) MayFile(user events.User, to Target) ([]string, error) {
 	case strings.HasPrefix(to.requested+"/", events.Inbox+"/"):
 		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q; your own folder there is %q", to.requested, naming.InboxFolder(user))
 	}
-	if top != nil { // the same message, whether or not the folder exists
+	if top != nil { // this message does not depend on whether the folder exists
 		return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q, or create it: %w; your own folder is %q", to.requested, top, naming.InboxFolder(user))
 	}
 	return nil, fault.Errorf(fault.Forbidden, "you may not write in folder %q", to.requested)
@@ -80,8 +80,8 @@ func (t *Tree) MayFile(user events.User, to Target) ([]string, error) {
 
 // Accept returns an error unless a user may file all uploads in their folders. In data it
 // records the deepest existing folder of each path, because folders may be renamed or moved
-// before the files are filed. If a new folder's name looks like that of an existing one,
-// only the files for that folder are refused.
+// before the files are filed. If the name of a new folder looks like that of an existing
+// folder, only the files for the new folder are refused.
 func (t *Tree) Accept(user events.User, data []events.Data) error {
 	for i, d := range data {
 		f, ok := d.(events.FileAccepted)

@@ -25,7 +25,7 @@ func TestDestinationFollowsFolder(t *testing.T) {
 	q3 := []events.Data{created(101, 2, "Q3", "")}
 	for _, test := range []struct {
 		name string
-		then []events.Data // after the request
+		then []events.Data // what happens between the request and the filing
 		user events.User
 		want []events.Data
 		kind fault.Kind

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// EnsureFolder creates the missing folders of a path. Its user becomes the owner of a
+// EnsureFolder creates the missing folders of a path. The user becomes the owner of a new
 // top-level folder, and of their own folder in the inbox.
 type EnsureFolder struct {
 	user events.User

@@ -26,10 +26,10 @@ func (t *Tree) List(id uuid.UUID) ([]events.Permission, []events.Principal) {
 	return t.folders[id].permissions, t.folders[id].owners
 }
 
-// Owners returns the owners of everything in a folder.
+// Owners returns the owners of a folder, including the owners of the folders above it.
 func (t *Tree) Owners(id uuid.UUID) []events.Principal { return t.owners(id, nil) }
 
-// Within reports whether a folder is the same as the folder above, or is below it.
+// Within reports whether the folder id is the folder above, or is somewhere below it.
 func (t *Tree) Within(id, above uuid.UUID) bool { return t.within(id, above) }
 
 // Rules returns the rules of the tree.
@@ -65,7 +65,7 @@ func (t *Tree) Check() error {
 		}
 		path := t.Path(id)
 		if path == nil {
-			continue // one above it is deleted
+			continue // a folder above it is deleted
 		}
 		if found, depth := t.Find(path); found != id || depth != len(path) || depth > naming.MaxSegments {
 			return fmt.Errorf("folder %v is not found by its path %q", id, path)
@@ -94,7 +94,8 @@ func (t *Tree) Check() error {
 	return nil
 }
 
-// CheckLooks returns an error unless the index by lookKey lists every folder once.
+// CheckLooks returns an error unless the index by lookKey has every folder that is not
+// deleted exactly once.
 func (t *Tree) CheckLooks() error {
 	left := 0
 	for _, f := range t.folders {

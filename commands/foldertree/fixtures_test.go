@@ -16,7 +16,7 @@ var (
 	id, created, shared = commandstest.ID, commandstest.Created, commandstest.Shared
 )
 
-// target returns the target with a path.
+// target returns the Target for a path.
 func target(path string) foldertree.Target {
 	to, err := foldertree.Destination{Path: path}.Split()
 	if err != nil {

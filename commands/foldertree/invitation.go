@@ -54,8 +54,8 @@ func (t *Tree) applyHidden(data events.Data) bool {
 	return true
 }
 
-// hidden reports whether the invited user has blocked the inviter by declining this
-// invitation or another one.
+// hidden reports whether the invited user has blocked the inviter by declining an invitation
+// of the inviter to this or another folder.
 func (t *Tree) hidden(i events.Invitation) bool { return t.invitations.blocked[i.Principal][i.By] }
 
 // setInvitations replaces a folder's invitations.
@@ -133,8 +133,8 @@ func withoutEntry(list []events.Permission, who events.Principal) []events.Permi
 	return slices.Delete(slices.Clone(list), at, at+1)
 }
 
-// valid reports whether an invitation is still valid: the folder exists, and the inviter,
-// or the group that made the inviter an owner, still owns it.
+// valid reports whether an invitation is still valid: the folder exists, and the inviter is
+// still one of its owners, or the group through which the inviter was an owner still is.
 func (t *Tree) valid(id uuid.UUID, i events.Invitation) bool {
 	owned := false
 	for _, f := range t.ancestry(id) {
@@ -166,8 +166,8 @@ func (t *Tree) ownsThrough(user events.User, id uuid.UUID) (group events.Princip
 	return ""
 }
 
-// countReceived returns how many unanswered invitations a user sees, not counting the one
-// to the folder except.
+// countReceived returns how many invitations a user sees. It does not count an invitation to
+// the folder whose id is except.
 func (t *Tree) countReceived(who events.Principal, except uuid.UUID) (n int) {
 	for id := range t.invitations.to[who] {
 		f := t.folders[id]
@@ -178,9 +178,9 @@ func (t *Tree) countReceived(who events.Principal, except uuid.UUID) (n int) {
 	return n
 }
 
-// countSent returns how many unanswered invitations a user has sent, not counting those to
-// the folder except. It counts declined ones too, because the inviter must not notice that
-// they were declined.
+// countSent returns how many invitations a user has sent that were not accepted. It counts
+// declined invitations, because the inviter must not notice that they were declined. It does
+// not count invitations to the folder whose id is except.
 func (t *Tree) countSent(by events.Principal, except uuid.UUID) (n int) {
 	for id := range t.invitations.by[by] {
 		if id == except {
@@ -201,7 +201,7 @@ type AcceptInvitation struct{ Folder uuid.UUID }
 // Decide returns the event of the command, none if nothing changes.
 func (c AcceptInvitation) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	if t.hasEntry(c.Folder, user.Principal) {
-		return nil, nil // it was accepted before
+		return nil, nil // the user accepted earlier
 	}
 	i, ok := t.visibleInvitation(c.Folder, user.Principal)
 	if !ok {
@@ -210,8 +210,9 @@ func (c AcceptInvitation) Decide(t *Tree, user events.User) ([]events.Data, erro
 	return []events.Data{events.FolderInvitationAccepted{Folder: c.Folder, Principal: i.Principal, Access: i.Access, By: i.By}}, nil
 }
 
-// DeclineInvitation declines an invitation to a folder and blocks the inviter: the user
-// does not see further invitations by them. A user who accepted before leaves the folder.
+// DeclineInvitation declines an invitation to a folder and blocks its inviter: the user does
+// not see further invitations by the same inviter. A user who has accepted the invitation
+// already leaves the folder.
 type DeclineInvitation struct{ Folder uuid.UUID }
 
 // Decide returns the event of the command, none if nothing changes.
@@ -255,8 +256,8 @@ func (t *Tree) visibleInvitation(id uuid.UUID, who events.Principal) (events.Inv
 	return f.invited[at], true
 }
 
-// UnblockInviter unblocks an inviter: the user sees their invitations again, including
-// earlier ones that are still valid.
+// UnblockInviter unblocks an inviter: the user sees the inviter's invitations again,
+// including earlier ones that are still valid.
 type UnblockInviter struct{ By events.Principal }
 
 // Decide returns the event of the command, none if nothing changes.

@@ -190,8 +190,8 @@ func TestRulesOfSharing(t *testing.T) {
 	}
 }
 
-// many creates folders of alice, with the numbers 100 and up, each with invitations to a
-// number of users.
+// many returns the events that create folders of alice, with the numbers 100 and up, each
+// with invitations to a number of users.
 func many(folders, users int) (stream []events.Data) {
 	for f := range folders {
 		n := byte(100 + f)
@@ -204,7 +204,8 @@ func many(folders, users int) (stream []events.Data) {
 	return stream
 }
 
-// same creates folders to which alice invited carol, who declined one.
+// same returns the events of a number of folders to which alice has invited carol. Carol has
+// declined one of these invitations.
 func same(folders int) (stream []events.Data) {
 	for f := range folders {
 		n := byte(100 + f)

@@ -20,7 +20,7 @@ type Rules struct {
 	ShareWith  ShareWith
 	TopLevel   TopLevel
 
-	// Limits of unanswered invitations; 0 means the default.
+	// Limits of invitations that are not accepted yet; 0 means the default.
 	MaxSent     int // sent by one user
 	MaxReceived int // received by one user
 }
@@ -42,11 +42,11 @@ type TopLevel struct {
 	To         events.Principal // a group whose members may, as administrators may; "" means no group
 }
 
-// Limits of unanswered invitations.
+// Default limits of invitations that are not accepted yet.
 const (
 	DefaultMaxSent     = 100
 	DefaultMaxReceived = 200
-	// maxBetween limits the unanswered invitations from one user to another.
+	// maxBetween limits how many invitations from one user to another are not accepted yet.
 	maxBetween = 20
 )
 
@@ -79,8 +79,9 @@ func (r Rules) mayMakeTop(user events.User) error {
 	return fault.Errorf(fault.Forbidden, "only %s may create folders at the top level here", who)
 }
 
-// mayInvite returns an error if a user sends too many invitations. The message about an
-// invited user does not reveal whether they declined, or whether they exist.
+// mayInvite returns an error if the new invitations in list exceed the limits of the user or
+// of an invited user. The message about an invited user does not reveal whether they
+// declined, or whether they exist.
 func (t *Tree) mayInvite(user events.User, f *folder, id uuid.UUID, list []events.Invitation) error {
 	var added []events.Invitation
 	sent := t.countSent(user.Principal, id)

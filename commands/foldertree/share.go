@@ -24,8 +24,9 @@ type ShareFolder struct {
 	ID          uuid.UUID
 	Version     int64 // the version that the caller read; negative means any
 	Permissions []events.Permission
-	// Pending are users whose entries were invitations when the caller read the list.
-	// They stay invitations, even if a share by this user takes effect immediately.
+	// Pending are the users whose entries were invitations when the caller read the list.
+	// Their entries stay invitations, even if other shares by the caller take effect
+	// immediately.
 	Pending []events.Principal
 }
 
@@ -82,7 +83,7 @@ func (c ShareFolder) split(t *Tree, user events.User, list []events.Permission) 
 	return shared, t.mayInvite(user, f, c.ID, shared.Invitations)
 }
 
-// atMost reports whether the access of entry p is not above that of entry than.
+// atMost reports whether the access of p is not higher than that of than.
 func atMost(p, than events.Permission) bool {
 	a, _ := events.ParseAccess(p.Access)
 	b, _ := events.ParseAccess(than.Access)

@@ -18,26 +18,26 @@ import (
 type Tree struct {
 	folders     map[uuid.UUID]*folder
 	children    map[uuid.UUID]map[string]uuid.UUID // by parent and name, without deleted ones; uuid.Nil is the top level
-	byLook      map[lookKey][]uuid.UUID            // children, without deleted ones
+	byLook      map[lookKey][]uuid.UUID            // folders by name, without deleted ones
 	invitations invitations
-	rules       Rules // for commands; events in the log are applied under any rules
+	rules       Rules // for commands; events are applied whatever the rules
 	counts      counts
 }
 
 type folder struct {
-	version     int64 // number of its events
+	version     int64 // number of the folder's events
 	parent      uuid.UUID
 	name        string
 	owners      []events.Principal
 	permissions []events.Permission // in order of principal
-	invited     []events.Invitation // in order of principal; nobody is in both lists
+	invited     []events.Invitation // in order of principal; nobody is in both invited and permissions
 	creator     events.Principal
-	sharers     map[events.Principal]events.Principal // by principal in either list: who added the entry
-	uncounted   bool                                  // no longer counted for its creator
-	deleted     bool                                  // this folder was deleted, not one above it
+	sharers     map[events.Principal]events.Principal // for each principal in permissions or invited, the user who added the entry
+	uncounted   bool                                  // the folder does not count for its creator any more
+	deleted     bool                                  // the folder itself was deleted, not just a folder above it
 	deletedAt   events.Position
-	// shadowed is another folder with the same parent and name. That is only possible
-	// between the two events of a request that renames and moves a folder.
+	// shadowed is another folder with the same parent and name as this one. There can only
+	// be one between the two events of a request that renames and moves a folder.
 	shadowed uuid.UUID
 }
 
@@ -145,8 +145,8 @@ func (t *Tree) detach(id uuid.UUID) {
 	}
 }
 
-// Find returns the deepest existing folder of a path and its depth. If none exists they are
-// uuid.Nil and 0.
+// Find returns the deepest existing folder of a path and its depth. If no folder of the path
+// exists it returns uuid.Nil and 0.
 func (t *Tree) Find(path []string) (deepest uuid.UUID, depth int) {
 	for depth < len(path) {
 		id, ok := t.children[deepest][path[depth]]
@@ -207,9 +207,9 @@ func (t *Tree) displayPath(user events.User, id uuid.UUID) string {
 	return strings.Join(t.ReadablePath(user, id), "/")
 }
 
-// DeletedBefore reports whether a folder, or one above it, was deleted before a position.
-// The folders above it are still the same, because nothing below a deleted folder can be
-// moved.
+// DeletedBefore reports whether a folder, or a folder above it, was deleted before a
+// position. It uses the present folders above: they are the same as at the deletion, because
+// nothing below a deleted folder can be moved.
 func (t *Tree) DeletedBefore(id uuid.UUID, at events.Position) bool {
 	for _, f := range t.ancestry(id) {
 		if f == nil || f.deleted && f.deletedAt < at {
@@ -229,7 +229,7 @@ func (t *Tree) height(id uuid.UUID) int {
 	return 1 + deepest
 }
 
-// within reports whether a folder is the same as the folder above, or is below it.
+// within reports whether the folder id is the folder above, or is somewhere below it.
 func (t *Tree) within(id, above uuid.UUID) bool {
 	for step := range t.ancestry(id) {
 		if step == above {

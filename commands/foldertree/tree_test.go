@@ -35,8 +35,8 @@ func TestMoveToTopAddsOwner(t *testing.T) {
 	}
 }
 
-// A request that renames and moves a folder is two events. In between, the folder may have
-// the same name and parent as another.
+// A request that renames and moves a folder is two events. Between the two, the folder may
+// have the same name and parent as another folder.
 func TestRenameAndMovePastTakenNames(t *testing.T) {
 	// 1 A { 3 x, 4 y }, 2 B { 5 x }: A/x becomes B/y.
 	tree := fold([]events.Data{
@@ -107,7 +107,7 @@ func TestTreeInvariants(t *testing.T) {
 	})
 }
 
-// decided drops the error of a command that was refused.
+// decided drops the error of a refused command, so that the command adds no events.
 func decided(data []events.Data, _ error) []events.Data { return data }
 
 func checkTree(t *rapid.T, tree *foldertree.Tree) {

@@ -29,8 +29,9 @@ func jsonOf(t testing.TB, v any) []byte {
 }
 
 // BenchmarkSmallFiles imports 1,000 Markdown files of 2 KB in one job, with a log in memory
-// and with one on disk, where each file takes three durable appends. For comparison the
-// yardstick only extracts and summarises the same files one after another.
+// and with one on disk, where each file takes three durable appends. For comparison, the
+// sub-benchmark yardstick=read only extracts and summarises the same files, one after
+// another.
 func BenchmarkSmallFiles(b *testing.B) {
 	const files = 1000
 	bench := newFixture(b)
@@ -88,8 +89,8 @@ func BenchmarkSmallFiles(b *testing.B) {
 	})
 }
 
-// BenchmarkLongText imports a text of 300 MB, and reports the peak of the heap. The log does
-// not keep the text.
+// BenchmarkLongText imports a text of 300 MB, and reports the peak of the heap. The log
+// discards the text, so the heap is that of the importer.
 func BenchmarkLongText(b *testing.B) {
 	const size = 300 << 20
 	bench := newFixture(b)
@@ -136,7 +137,7 @@ func watchHeap(peak *atomic.Uint64) func() {
 	return func() { close(done); <-ended }
 }
 
-// discardText is a driver that stores no text, so that the heap has no log.
+// discardText is a driver that does not store texts, so that they do not count as heap.
 type discardText struct{ events.Driver }
 
 func (d discardText) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {

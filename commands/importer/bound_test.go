@@ -33,8 +33,8 @@ func word(t testing.TB, body string) (file string, xml int) {
 	return b.String(), xml
 }
 
-// logged returns the size in bytes of the log's events: of texts alone, and of all events
-// except those that accept files.
+// logged returns the size in bytes of two sets of events in the log: the events of texts,
+// and all events except those that accept files.
 func (b *fixture) logged() (texts, all int) {
 	for after := events.Position(0); ; {
 		records, through, err := b.driver.ReadAll(b.Context(), after, 1000, nil)
@@ -227,7 +227,7 @@ func TestFailedFileLeavesNoText(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		file doc
-		gone bool // its folder is deleted while it is read
+		gone bool // the file's folder is deleted while the file is read
 		read script
 		want string
 	}{

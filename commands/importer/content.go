@@ -52,9 +52,9 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	}, nil
 }
 
-// extract waits for a slot and extracts the file. Extraction takes a core and memory, so few
-// files are extracted at a time. The timeout does not include the wait. The error is
-// turns.ErrSuspended if another file got the slot.
+// extract waits for a slot and extracts the file. Extraction takes a core and memory, so
+// only a few files are extracted at a time. The timeout does not include the wait. The error
+// is turns.ErrSuspended if the slot was given to another file.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
 	reading, release, err := r.acquire(ctx, r.turn, r.alone != "")
@@ -77,7 +77,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	}
 	defer stop()
 	path, done, err := r.Originals.Path(reading, accepted.SHA256)
-	if fault.Is(err, fault.NotFound) { // the service's fault
+	if fault.Is(err, fault.NotFound) { // an accepted file must have its original: not the user's fault
 		return extract.Info{}, fault.Errorf(fault.Internal, "open the original of file %d: %w", accepted.File, err)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 	return info, r.suspended(reading, err)
 }
 
-// suspended returns turns.ErrSuspended instead of err if another file got the slot.
+// suspended returns turns.ErrSuspended instead of err if the slot was given to another file.
 func (r *run) suspended(reading context.Context, err error) error {
 	if err == nil || context.Cause(reading) != turns.ErrSuspended {
 		return err
@@ -106,8 +106,8 @@ func (r *run) suspended(reading context.Context, err error) error {
 	return turns.ErrSuspended
 }
 
-// recheck returns an error if the file can no longer be filed, so that its text is not
-// appended in vain. The error is errFiled if the file is a duplicate.
+// recheck returns an error if the file can no longer be filed, to avoid appending its text
+// for nothing. The error is errFiled if the file is a duplicate.
 func (r *run) recheck(ctx context.Context) error {
 	if isRevision(r.file.Accepted) {
 		_, err := r.Handler.ClaimRevision(ctx, r.file)
@@ -117,7 +117,7 @@ func (r *run) recheck(ctx context.Context) error {
 		return r.explainRefusal(ctx, err)
 	}
 	if r.file.Accepted.Replace {
-		return r.locateReplaced(ctx) // the document may have changed since
+		return r.locateReplaced(ctx) // the document to be replaced may have changed meanwhile
 	}
 	return r.checkDuplicate(ctx, r.document(r.folder, events.Content{SHA256: r.file.Accepted.SHA256}))
 }

@@ -15,15 +15,16 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// crashing is a driver whose process crashes at one append: just before it, or just after
-// it, before the caller gets the result. Repeated appends, which add nothing, do not count.
+// crashing is a driver that simulates a crash of the process at one append: just before the
+// append, or just after it, before the caller gets the result. Repeated appends, which add
+// nothing, do not count.
 type crashing struct {
 	events.Driver
-	after     bool // the append
-	transient bool // only this append fails: the process continues
+	after     bool // crash after the append, not before it
+	transient bool // only this append fails; later ones succeed
 
 	mu      sync.Mutex
-	left    int // appends until the crash
+	left    int // number of appends until the crash, including the one that crashes
 	crashed bool
 }
 
@@ -66,7 +67,8 @@ func (d *crashing) ReadStream(ctx context.Context, stream string, from int64, li
 	return d.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// mixedJob accepts a job in which everything happens that can happen to a file.
+// mixedJob accepts a job with a new, a duplicate, a long, an empty and a broken file. check
+// checks their outcomes.
 func mixedJob(b *fixture) (check func(what string), work []fileRef) {
 	docs := []doc{
 		{"a.md", "Library/2026", "# One\n\nA text.\n"},
@@ -157,8 +159,8 @@ func TestUnavailableLogIsRetried(t *testing.T) {
 			d := &crashing{Driver: b.driver, after: after, transient: true, left: n}
 			i := b.crashable(d)
 			i.Retries = 4
-			// If a file's failure cannot be recorded either, its message is rejected, and
-			// delivered again.
+			// If the one failing append is the one that records a file's failure, deliver
+			// returns the file as not acknowledged. The second delivery must succeed.
 			if nacked := b.deliver(i, work); len(nacked) > 1 || len(b.deliver(i, nacked)) > 0 {
 				t.Errorf("rejected %v, want none", nacked)
 			}

@@ -30,7 +30,7 @@ func (b *fixture) folder(path string) uuid.UUID {
 
 var bob = events.User{Principal: "user:bob"}
 
-// share gives a user access to a folder of alice; "none" withdraws it.
+// share gives a user access to a folder of alice; access "none" withdraws the user's access.
 func (b *fixture) share(path string, user events.User, access string) {
 	b.Helper()
 	c := foldertree.ShareFolder{ID: b.folder(path), Version: -1}
@@ -48,8 +48,8 @@ func (b *fixture) share(path string, user events.User, access string) {
 	}
 }
 
-// While files wait to be read, their folder may be renamed, moved or deleted, and their user
-// may lose access to it.
+// While files wait to be read, their folder is renamed, moved or deleted, or their user
+// loses access to it. The files must follow the folder, or fail.
 func TestFilesFollowMovedFolder(t *testing.T) {
 	first := newFixture(t)
 	name := "Past"

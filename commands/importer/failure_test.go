@@ -144,7 +144,9 @@ func TestFilingChecksAccessAgain(t *testing.T) {
 	i.Workers = 1
 	b.deliver(i, work)
 	o := b.outcome(job)
-	// The importer creates the folder after reading a file, unless it exists by then.
+	// If the importer created the folder before the reader deleted it, filing fails with the
+	// error gone. Otherwise the folder of the other user exists first, and filing fails with
+	// the error others.
 	const gone, others = `folder "Library" was deleted while the file was being filed in it`, `you may not write in folder "Library"`
 	for file := range work {
 		if got := o.failed[file]; got != gone && (got != others || o.kinds[file] != "forbidden") {
