@@ -59,10 +59,10 @@ func readyGenerations(ctx context.Context, o generation.Options) (found []contro
 	return found, err
 }
 
-// activate makes a ready generation active. A ready generation that is corrupt is deleted
-// instead. waits reports whether the error is transient and activate should be called
-// again. If nodes share a read model, only the leader does this, or any node if the read
-// model has stopped and there is no leader.
+// activate makes a ready generation active, or deletes it if it is corrupt. waits reports
+// whether the error is transient, so that activate should be called again. If nodes share
+// a read model, only the leader activates. If the read model has stopped and there is no
+// leader, any node may.
 func activate(ctx context.Context, o generation.Options, r *Runner, s control.Generation) (waits bool) {
 	if may, err := r.mayReplace(ctx); err != nil || !may {
 		return false
@@ -103,17 +103,17 @@ func activate(ctx context.Context, o generation.Options, r *Runner, s control.Ge
 	return false
 }
 
-// check looks for corruption in a read model that was too large to be checked when
-// it was opened.
+// check looks for corruption in a read model that was too large to be checked when it was
+// opened.
 func (s *Set) check(ctx context.Context, r *Runner) {
 	g := r.acquire()
 	defer g.Release()
 	r.notice(g.Number(), g.Store().Check(ctx))
 }
 
-// repair rebuilds generations that turn out to be corrupt while they are active. It
-// does so once for each generation, because reads find the same corruption until the
-// next one is active.
+// repair rebuilds an active generation in which corruption is found. It rebuilds each
+// generation only once: reads keep reporting the same corruption until the rebuilt
+// generation is active.
 func (s *Set) repair(ctx context.Context, r *Runner) {
 	for rebuilt := 0; ; {
 		select {

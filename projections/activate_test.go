@@ -20,8 +20,8 @@ import (
 	"annals/projections/searchindex/searchindextest"
 )
 
-// Running out of file descriptors is a transient fault: the rebuilt generation is kept
-// and activated later.
+// Running out of file descriptors is a transient fault: the rebuilt generation must be
+// kept and activated later.
 func TestRebuiltGenerationKeptOnTransientFault(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	_, last := projectionstest.ImportDocuments(t, log, 5)
@@ -63,13 +63,13 @@ func TestRebuiltGenerationKeptOnTransientFault(t *testing.T) {
 		}
 		select {
 		case <-moved:
-		case <-time.After(10 * time.Millisecond): // no notification that it was given up
+		case <-time.After(10 * time.Millisecond): // nothing notifies the test if the generation is given up
 		}
 	}
 }
 
-// The log may be restored from a newer backup. Then the rebuilt generation is valid, and
-// need not be rebuilt again.
+// A rebuilt generation that is ahead of a truncated log must be kept: it is valid again
+// after the log is restored from a newer backup.
 func TestRebuiltGenerationKeptOnTruncatedLog(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	projectionstest.ImportDocuments(t, log, 5)
@@ -106,8 +106,8 @@ func TestRebuiltGenerationKeptOnTruncatedLog(t *testing.T) {
 	closeRunner(t, r)
 }
 
-// A rebuild by a program of another version gives up a generation that this program has
-// made ready.
+// The generation was ready, but then a rebuild by a program of another version gave it
+// up. Activating it must fail.
 func TestGivenUpGenerationIsNotActivated(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	_, last := projectionstest.ImportDocuments(t, log, 5)
@@ -135,8 +135,8 @@ func TestGivenUpGenerationIsNotActivated(t *testing.T) {
 	if _, err := other.Begin(t.Context(), projectionstest.NewerVault{}); err != nil {
 		t.Fatal(err)
 	}
-	// The error depends on the kind of home: in a tables.Folder the activation conflicts,
-	// in a tables.Database the tables have been removed.
+	// The error depends on where the tables are: in a tables.Folder, Activate returns a
+	// conflict; in a tables.Database, the tables are gone.
 	err = r.Replace(t.Context(), g, func() error { return o.Control.Activate(t.Context(), found[0]) })
 	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Unavailable) || r.Generation() != 1 {
 		t.Errorf("generation %d is active after %v, want 1 after an error of kind conflict or unavailable", r.Generation(), err)
@@ -163,8 +163,8 @@ func stateOf(t *testing.T, o generation.Options, name string) (projections.State
 	return projections.StateOf(t.Context(), o, name, head)
 }
 
-// If the active search index is lost while a node writes to it, all nodes switch to a
-// rebuilt generation, although no node can lead the one that lost its index.
+// If the active search index is lost while a node writes to it, no node can lead that
+// generation. All nodes must still switch to a rebuilt one.
 func TestLostIndexIsRebuiltOnAllNodes(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)

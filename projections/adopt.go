@@ -17,7 +17,7 @@ import (
 const (
 	// confirmEvery is how often a node reads which generations are active.
 	confirmEvery = 500 * time.Millisecond
-	// rebuildAgedEvery is how often a node checks whether another has rebuilt a read
+	// rebuildAgedEvery is how often a node checks whether another node has rebuilt a read
 	// model of an older version.
 	rebuildAgedEvery = time.Second
 )
@@ -30,8 +30,8 @@ func join(o generation.Options, r *Runner, confirmed time.Time) {
 	}
 }
 
-// confirm reconfirms which of the shared generations are active, and adopts those
-// that other nodes have activated, until ctx ends.
+// confirm reconfirms which of the shared generations are active, and adopts generations
+// that other nodes have activated. It runs until ctx ends.
 func (s *Set) confirm(ctx context.Context) {
 	if !s.options.Control.Shared() {
 		return
@@ -69,8 +69,8 @@ func confirm(ctx context.Context, o generation.Options, r *Runner, p control.Act
 	if p.Generation == 0 {
 		return fmt.Errorf("no generation of %s is active", r.Name())
 	}
-	// If a newer program has activated a version that this one cannot read, this
-	// node keeps its own generation.
+	// If a newer program has activated a version that this program cannot read, this node
+	// keeps its own generation.
 	if p.Generation != r.Generation() && generation.Readable(r.Projection, p.Version) {
 		if changed, err := adopt(ctx, o, r, p); !changed || err != nil {
 			return err
@@ -109,8 +109,8 @@ func adopt(ctx context.Context, o generation.Options, r *Runner, p control.Activ
 	return true, nil
 }
 
-// rebuildAged rebuilds a read model whose active generation is of an older
-// version, unless another node has done so.
+// rebuildAged rebuilds a read model whose active generation is of an older version,
+// unless another node has rebuilt it.
 func (s *Set) rebuildAged(ctx context.Context, p readmodel.Projection) {
 	control := s.options.ControlOf(p.Name())
 	if !control.Shared() {
@@ -138,7 +138,8 @@ func (s *Set) rebuildAged(ctx context.Context, p readmodel.Projection) {
 	}
 }
 
-// notify passes the notices of other nodes on to the read models until ctx ends.
+// notify passes notices from other nodes to the runners of the read models until ctx
+// ends.
 func (s *Set) notify(ctx context.Context) {
 	notifier := cluster.NotifierOf(s.options.Tables)
 	if notifier == nil {
@@ -160,7 +161,7 @@ func (s *Set) receive(n cluster.Notice) {
 	}
 }
 
-// announce shows the other nodes that this one runs, until ctx ends.
+// announce shows the other nodes that this node runs, until ctx ends.
 func (s *Set) announce(ctx context.Context) {
 	if home, ok := s.options.Tables.(*tables.Database); ok {
 		cluster.Announce(ctx, s.options.Control, home.Node, s.options.Logger)

@@ -148,8 +148,8 @@ func TestCorruptModelRebuiltAtStart(t *testing.T) {
 	}
 }
 
-// A file that is too large to be checked at the start is served until a read, a write or
-// a later check finds the corruption.
+// A file that is too large to be checked when it is opened is served until a read, a
+// write or a later check finds the corruption.
 func TestCorruptModelRebuiltWhileServing(t *testing.T) {
 	projectionstest.OfFiles(t)
 	for name, found := range map[string]func(t *testing.T, s *projections.Set, log *events.Log){
@@ -196,7 +196,7 @@ func TestCorruptModelRebuiltWhileServing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Free the cached pages, which are not corrupt.
+			// Free the page cache, which still has intact pages.
 			if err := errors.Join(f.Close(), s.Runner("vault").Shrink(t.Context())); err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,8 @@ func TestCorruptModelRebuiltWhileServing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A read that finds the corruption late may cause another rebuild.
+			// A read that finds the corruption late may cause another rebuild, so the
+			// generation may be above 2.
 			r := s.Runner("vault")
 			projectionstest.Until(t, r, func() bool { return r.Generation() > 1 && r.Err() == nil && r.Position() >= head })
 			if got := projectionstest.Number(t, s.Runner("vault").DB(), `SELECT count(*) FROM documents`); got < 100 {
@@ -246,8 +247,8 @@ func TestCorruptIndexRebuiltWhileServing(t *testing.T) {
 	}
 }
 
-// The log may be an SQLite file, too, so its errors look like those of corrupt read
-// models.
+// The log may be an SQLite file, too. Its errors then look like those of a corrupt read
+// model, but must not cause a rebuild.
 func TestCorruptLogRebuildsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "corrupt.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {

@@ -25,13 +25,13 @@ var (
 // NewRunner returns a runner that serves a generation of any projection.
 func NewRunner(g *generation.Generation) *Runner { return newRunner(g) }
 
-// Run keeps the read model in step with the log until ctx ends.
+// Run keeps the read model up to date with the log until ctx ends.
 func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
 
 // Step applies one batch.
 func (r *Runner) Step(ctx context.Context) (more bool, err error) { return r.step(ctx) }
 
-// Close closes the generation.
+// Close closes the active generation.
 func (r *Runner) Close() error { return r.close() }
 
 // Serving returns the active generation.
@@ -40,7 +40,7 @@ func (r *Runner) Serving() *generation.Generation { return r.serving }
 // HasStopped reports whether the loop of this node has stopped.
 func (r *Runner) HasStopped() bool { return r.hasStopped() }
 
-// Stop stops reads with an error.
+// Stop makes reads fail with err.
 func (r *Runner) Stop(err error) { r.update(func() { r.failure = err }) }
 
 // Replace activates a generation that has caught up.

@@ -12,8 +12,9 @@ import (
 	"annals/projections/readmodel"
 )
 
-// pollLogEvery is how often a leader checks that a quiet log is reachable, and how
-// long the check may take. Waiting for events does not notice that it is unreachable.
+// pollLogEvery is how often a leader checks that a quiet log is reachable, and how long
+// that check may take. A call that waits for events does not notice that the log is
+// unreachable.
 const pollLogEvery = 5 * time.Second
 
 // lead reports whether this node should apply events.
@@ -29,12 +30,12 @@ func (r *Runner) lead(ctx context.Context) (leads bool, err error) {
 	return leads, err
 }
 
-// Leads reports whether this node is the leader of others and applies events for
-// them.
+// Leads reports whether this node is a leader: other nodes share the read model, and this
+// node applies the events.
 func (r *Runner) Leads() bool { return r.member.Leads() }
 
-// yield lets another node lead after an error. The next leader reads the position
-// from the tables again.
+// yield releases the leadership after an error, so that another node can lead. The next
+// leader reads the position from the tables again.
 func (r *Runner) yield() {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -44,16 +45,16 @@ func (r *Runner) yield() {
 	r.member.Yield(r.serving)
 }
 
-// pollLog returns an error if the log is unreachable, or is not the one that was
-// applied.
+// pollLog returns an error if the log is unreachable, or is not the log that the read
+// model was built from.
 func (r *Runner) pollLog(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, pollLogEvery)
 	defer cancel()
 	return r.checkLog(soon)
 }
 
-// mayReplace reports whether this node may activate another generation. Until
-// endReplace no other node can lead.
+// mayReplace reports whether this node may activate another generation. No other node can
+// become the leader until endReplace.
 func (r *Runner) mayReplace(ctx context.Context) (bool, error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -76,7 +77,7 @@ func (r *Runner) follow(ctx context.Context) error {
 	return r.look(ctx)
 }
 
-// look reads the leader's position.
+// look reads the position of the leader from the tables.
 func (r *Runner) look(ctx context.Context) error {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -141,8 +142,9 @@ func (r *Runner) adopt(ctx context.Context, next *generation.Generation) (old *g
 
 var errBehind = errors.New("the active generation is behind the previous one: this node switches to it once it has caught up")
 
-// reportStop keeps all nodes from reading the read model if an event has stopped it. An
-// error of the store on this node does not concern the other nodes.
+// reportStop keeps all nodes from reading the read model if an event could not be
+// applied. It ignores other errors, such as a full disk, because they concern only this
+// node.
 func (r *Runner) reportStop(ctx context.Context, why error) error {
 	if !errors.As(why, new(*generation.PoisonError)) {
 		return nil
@@ -150,8 +152,8 @@ func (r *Runner) reportStop(ctx context.Context, why error) error {
 	return r.member.ReportStop(ctx, r.Generation())
 }
 
-// reportStep reports to the other nodes what they cannot see in the tables: the position
-// of the index, and that the read model is no longer stopped.
+// reportStep reports what other nodes cannot see in the tables: the position of the
+// search index, and that the read model is no longer stopped.
 func (r *Runner) reportStep(ctx context.Context) error {
 	g := r.serving
 	if _, ok := r.Projection.(readmodel.Follower); ok {
@@ -174,7 +176,7 @@ func (r *Runner) confirm(at time.Time, stopped bool) {
 	}
 }
 
-// stale returns an error if this node may not read tables that nodes share.
+// stale returns an error if this node may not read the shared tables now.
 func (r *Runner) stale() error {
 	switch {
 	case r.member.Stopped():

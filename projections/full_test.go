@@ -8,8 +8,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// While the disk is full the vault can be read, unless the log has an event that may
-// revoke access. Add new event types to one of the two lists.
+// While the disk is full, reads of the vault are allowed unless the log has an event that
+// may revoke access. Every event type must be in exactly one list: revoking or harmless.
 func TestRevokingEventsAreClassified(t *testing.T) {
 	harmless := []string{
 		"FolderCreated", "FolderRenamed", "FolderInvitationAccepted", "FolderInvitationDeclined", "InviterUnblocked",

@@ -46,7 +46,8 @@ func goldenTexts() []string {
 	}
 }
 
-// TestCuttingGolden compares the passages into which sections are cut.
+// TestCuttingGolden compares the passages that sections are cut into with the recorded
+// ones.
 func TestCuttingGolden(t *testing.T) {
 	driver := memory.New()
 	set := openSet(t, driver)

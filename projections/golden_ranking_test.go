@@ -16,8 +16,8 @@ import (
 )
 
 // TestRankingGolden compares the hits of each engine for the same queries and passages.
-// Scores are computed by the search, so a change of them needs no new Version unless the
-// content of the index changes, too.
+// Scores are computed during a search. If only they change, the Version of the passages
+// stays; raise it if the content of the index changes.
 func TestRankingGolden(t *testing.T) {
 	server, err := meilisearch.Kind.Open(meilisearchtest.New(t).URL("test-"), "")
 	if err != nil {

@@ -69,7 +69,8 @@ func fold(t *testing.T, set *projections.Set, last events.Position) {
 	}
 }
 
-// queues are the tables of deferred work, by read model. They are empty after fold.
+// queues are the tables that list deferred work, by read model. They are empty after
+// fold.
 var queues = map[string][]string{"vault": {"emptied"}, "passages": {"unindexed", "forgotten", "deferred"}}
 
 // pending reports whether a read model has deferred work.
@@ -83,7 +84,8 @@ func pending(t *testing.T, r *projections.Runner) bool {
 	return false
 }
 
-// TestFoldsGolden compares the tables that every read model makes from the released log.
+// TestFoldsGolden compares the tables that every read model builds from the released log
+// with the recorded tables.
 func TestFoldsGolden(t *testing.T) {
 	released := eventstest.Released(t)
 	sets := make(map[int]*projections.Set)
@@ -132,8 +134,8 @@ func versionOf(r *projections.Runner) string {
 	return fmt.Sprintf("Version of %s in %s", r.Name(), strings.TrimPrefix(of.PkgPath(), "annals/"))
 }
 
-// tableNames returns the tables of a read model, without those for its position and its
-// deferred work, which depend on timing.
+// tableNames returns the tables of a read model, except the tables of its position and
+// its deferred work, whose rows depend on timing.
 func tableNames(t *testing.T, r *projections.Runner) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_schema WHERE type = 'table'`
@@ -151,8 +153,8 @@ func tableNames(t *testing.T, r *projections.Runner) []string {
 	return names
 }
 
-// rowIDs are the columns of passages with row ids of a table. Databases choose the ids
-// freely, so they are compared by their rank.
+// rowIDs maps each column of the passages that contains row ids to the table of those
+// rows. Databases choose row ids freely, so ids are replaced by their rank.
 var rowIDs = map[string]string{"texts.id": "texts", "documents.text": "texts", "sections.text_id": "texts", "sections.id": "sections", "passages.row": "sections"}
 
 // tableRows returns the column names of a table, and then its rows, sorted as texts.
@@ -204,7 +206,8 @@ func rank(t *testing.T, r *projections.Runner, table string, id any) (n int) {
 	return n
 }
 
-// TestTermsGolden compares the terms of texts, as passages and as queries.
+// TestTermsGolden compares the terms that texts have as passages and as queries with the
+// recorded terms.
 func TestTermsGolden(t *testing.T) {
 	texts := append(goldenTexts(), "\xff\xfe broken\xff.", "The ships were sailing; generations of relational, electrical engineers argued hopefully about agreed possibilities.")
 	var out bytes.Buffer
@@ -215,7 +218,8 @@ func TestTermsGolden(t *testing.T) {
 	checkPassages(t, "terms", "the terms of texts", out.Bytes())
 }
 
-// checkPassages compares output that passages or their index depend on.
+// checkPassages compares output that determines passages or their index with the recorded
+// output.
 func checkPassages(t *testing.T, name, what string, output []byte) {
 	t.Helper()
 	r := openSet(t, memory.New()).Runner(passages.Name)

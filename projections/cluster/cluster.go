@@ -1,9 +1,9 @@
-// Package cluster coordinates the nodes that share a read model: one of them leads
-// and applies events, the others follow, and none serves reads from a generation
-// that may no longer be active. With a single node it does nothing.
+// Package cluster coordinates the nodes that share a read model: one node leads and
+// applies events, the others follow, and no node serves reads from a generation that may
+// no longer be active. With a single node it does nothing.
 //
-// It imports the control store and the tables. Package projections decides what a
-// leader and a follower do.
+// The package imports the control store and the tables. Package projections decides what
+// a leader and a follower do.
 package cluster
 
 import (
@@ -14,48 +14,50 @@ import (
 	"annals/projections/control"
 )
 
-// Member is a node of the cluster, for one read model. Lead, Yield, MayReplace,
-// EndReplace and Retry are not called at the same time.
+// Member is this node's part in the cluster for one read model. Lead, Yield, MayReplace,
+// EndReplace and Retry are not called concurrently.
 type Member interface {
-	// Shared reports whether other nodes may have the same tables.
+	// Shared reports whether other nodes may use the same tables.
 	Shared() bool
 	// Lead reports whether this node should apply events. The node stays the leader
 	// as long as its writing session lasts.
 	Lead(ctx context.Context, g Generation) (leads bool, err error)
 	// Leads returns the last result of Lead.
 	Leads() bool
-	// Yield releases the leadership, because another node may be able to continue if this
-	// one cannot.
+	// Yield releases the leadership after an error: another node may be able to apply
+	// events.
 	Yield(g Generation)
-	// Retry makes the next Lead try immediately.
+	// Retry makes the next Lead try to acquire the lock immediately.
 	Retry()
-	// MayReplace reports whether this node may activate another generation: it
-	// leads, or it has stopped and no other node leads. No other node can become the
-	// leader until EndReplace.
+	// MayReplace reports whether this node may activate another generation: if it leads,
+	// or if the read model has stopped and no other node leads. No other node can become
+	// the leader until EndReplace.
 	MayReplace(ctx context.Context, g Generation, stopped bool) (bool, error)
 	EndReplace(g Generation)
-	// Follow waits until the leader may have applied more events. If wanted is not 0, it
-	// notifies the leader that a reader waits for that position. It returns early if hurry
-	// receives a value. look reports whether to read the position of the tables again.
+	// Follow waits until the leader may have applied more events to the generation with
+	// this number. If wanted is not 0, Follow notifies the leader that a reader waits for
+	// that position. It returns early if hurry receives a value. look reports whether the
+	// caller should read the position of the tables again.
 	Follow(ctx context.Context, number int, wanted events.Position, hurry <-chan struct{}) (look bool, err error)
-	// Wake makes Follow return immediately, and look the next time.
+	// Wake makes a waiting Follow return immediately, and makes the next call report
+	// look.
 	Wake()
-	// Indexed returns the position that the leader's search index of a generation
-	// has passed.
+	// Indexed returns the position up to which the leader's search index of a generation
+	// is up to date.
 	Indexed(ctx context.Context, number int) (events.Position, error)
-	// ReportIndexed announces that position to the followers.
+	// ReportIndexed sets the position that Indexed returns, and notifies the followers.
 	ReportIndexed(ctx context.Context, number int, at events.Position) error
-	// ReportStop keeps all nodes from reading a generation that has stopped with an
-	// error.
+	// ReportStop keeps all nodes from reading a generation because it could not apply an
+	// event.
 	ReportStop(ctx context.Context, number int) error
-	// ReportProgress ends the effect of ReportStop, and reports whether the generation was
-	// stopped.
+	// ReportProgress allows reads again after ReportStop. changed reports whether the
+	// generation was stopped.
 	ReportProgress(ctx context.Context, number int) (changed bool, err error)
 	// Confirm records that the generation of this node was the active one at the given
-	// time, and whether it had stopped. changed reports whether this changes Stopped or
-	// Stale.
+	// time, and whether it had stopped. changed reports whether the result of Stopped or
+	// Stale changes.
 	Confirm(at time.Time, stopped bool) (changed bool)
-	// Stopped reports whether the leader has stopped with an error.
+	// Stopped reports whether the generation had stopped at the last Confirm.
 	Stopped() bool
 	// Stale reports whether the last confirmation is older than the staleness bound.
 	Stale() bool
@@ -64,7 +66,7 @@ type Member interface {
 // Generation is what a Member needs from the active generation.
 type Generation interface {
 	Number() int
-	// Lead acquires the lock of the tables and reads their position.
+	// Lead acquires the lock of the tables and reads the position of the tables.
 	Lead(ctx context.Context) (leads bool, err error)
 	// Leads returns the last result of Lead.
 	Leads() bool

@@ -46,7 +46,7 @@ type fakeNotifier struct {
 	cluster.Notifier
 	sent  []cluster.Notice
 	hangs bool // the leader has timed out
-	ended int  // sessions
+	ended int  // number of ended sessions
 }
 
 func (n *fakeNotifier) Notify(_ context.Context, notice cluster.Notice) error {
@@ -94,7 +94,7 @@ func (c *fakeControl) Indexed(_ context.Context, _ string, number int) (events.P
 	return c.indexed[number], nil
 }
 
-// fakeCluster is a node with everything that it depends on.
+// fakeCluster is the node under test, with fakes of everything that it depends on.
 type fakeCluster struct {
 	*testing.T
 	*cluster.Node
@@ -332,7 +332,7 @@ func TestWakeMakesFollowReadPosition(t *testing.T) {
 	inCluster(t, func(c *fakeCluster) {
 		begun := time.Now()
 		hurry := make(chan struct{}, 1)
-		for i, want := range []bool{true, false, true, false} { // the first call reads, and so does the one after Wake
+		for i, want := range []bool{true, false, true, false} { // the position is read by the first call, and by the call after the one that Wake ended
 			switch i {
 			case 1:
 				c.Wake()

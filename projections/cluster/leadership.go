@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// leadEvery is how often a follower tries to lead, and reads the leader's
-	// position in case a notification was lost.
+	// leadEvery is how often a follower tries to become the leader. As often it reads the
+	// leader's position, in case a notification was lost.
 	leadEvery = 2 * time.Second
 	// followEvery is how often a follower reads the position of the leader while a reader
 	// waits.
@@ -41,8 +41,8 @@ type Node struct {
 
 	tried, checked time.Time // when it last tried to lead; when it last checked the leader's session
 
-	// Used by Follow: when it last read the position, and the furthest position of which
-	// it has notified the leader.
+	// Used by Follow: when this node last read the position, and the furthest position
+	// that it has requested from the leader.
 	looked   time.Time
 	notified events.Position
 
@@ -51,9 +51,9 @@ type Node struct {
 	confirmed time.Time // when the generation was last known to be active
 }
 
-// NewNode returns this node's Member for a read model. readable reports which
-// versions of its tables this program can use. At the time confirmed the open
-// generation was known to be active.
+// NewNode returns this node's Member for the read model with the given name. readable
+// reports whether this program can use tables of a version. confirmed is when the open
+// generation was last known to be active.
 func NewNode(model string, readable func(version int) bool, c Control, n Notifier, logger *slog.Logger, confirmed time.Time) *Node {
 	return &Node{model: model, readable: readable, control: c, notifier: n, logger: logger, woken: make(chan struct{}, 1), confirmed: confirmed}
 }
@@ -101,9 +101,9 @@ func (n *Node) endHungLeader(ctx context.Context, number int) error {
 }
 
 // mayLead reports whether this node, which has acquired the lock of a generation, may
-// lead it: the generation is still active, and every node has noticed that. If this
-// program cannot read the active generation's version, the node leads its own
-// generation, and other nodes use the active one.
+// lead it: the generation must still be active, and every node must have had time to
+// notice that. If this program cannot read the version of the active generation, the node
+// may lead the generation that it has.
 func (n *Node) mayLead(ctx context.Context, number int) (bool, error) {
 	all, err := n.control.AllActive(ctx)
 	if err != nil {
@@ -249,7 +249,8 @@ func NewName() string {
 	return host[:min(len(host), 40)] + "/" + uuid.NewString()[:8]
 }
 
-// Announce keeps the lease that shows other nodes that this one runs, until ctx ends.
+// Announce keeps the lease that shows the other nodes that this node runs, until ctx
+// ends.
 func Announce(ctx context.Context, c *control.Store, node string, logger *slog.Logger) {
 	for ctx.Err() == nil {
 		err := c.Alone(ctx, control.NodeLease+node, func(ctx context.Context) error {

@@ -36,7 +36,7 @@ type Notice struct {
 // leader.
 type Notifier interface {
 	// Listen receives all notices until ctx ends or the connection is lost. It calls
-	// ready once it receives all of them.
+	// ready as soon as no further notice can be missed.
 	Listen(ctx context.Context, ready func(), receive func(Notice)) error
 	// Notify sends a notice to all nodes.
 	Notify(ctx context.Context, n Notice) error
@@ -54,8 +54,8 @@ type postgres struct {
 	pool *sql.DB
 }
 
-// NotifierOf returns the notifier of the nodes that share a home, or nil if the home is
-// a tables.Folder, which nodes cannot share.
+// NotifierOf returns the notifier of the nodes that share a tables.Database. It returns
+// nil for a tables.Folder, which nodes cannot share.
 func NotifierOf(home tables.Home) Notifier {
 	if d, ok := home.(*tables.Database); ok {
 		return &postgres{d.Server(), d.Pool()}
@@ -67,7 +67,7 @@ func (d *postgres) schema(model string, generation int) string {
 	return d.db.Schema(fmt.Sprintf("%s_%d", model, generation))
 }
 
-// Listen is Notifier.Listen. It opens a connection for this.
+// Listen is Notifier.Listen. It opens its own connection.
 func (d *postgres) Listen(ctx context.Context, ready func(), receive func(Notice)) error {
 	pool := d.db.Open("", 1, tables.SessionSettings)
 	defer pool.Close()
@@ -93,8 +93,8 @@ func (d *postgres) Listen(ctx context.Context, ready func(), receive func(Notice
 	return sqldb.Classify(err)
 }
 
-// parse reads a notice. ok is false if it belongs to another service in the
-// database.
+// parse reads a notice. ok is false if the notice is of another service that uses the
+// same database.
 func (d *postgres) parse(channel, payload string) (n Notice, ok bool) {
 	name, position, _ := strings.Cut(payload, " ")
 	name, ours := strings.CutPrefix(name, d.db.Schema(""))
@@ -118,7 +118,7 @@ func (d *postgres) Notify(ctx context.Context, n Notice) error {
 const listenAgain = time.Second
 
 // Listen receives notices until ctx ends, and reconnects if the connection is lost. It
-// calls ready after each connect, once it receives all notices.
+// calls ready whenever it has connected and no further notice can be missed.
 func Listen(ctx context.Context, n Notifier, ready func(), receive func(Notice), logger *slog.Logger) {
 	for ctx.Err() == nil {
 		err := n.Listen(ctx, ready, receive)

@@ -33,8 +33,8 @@ func (d *postgres) Leader(ctx context.Context, model string, generation int) (no
 	return node, silent, sqldb.Classify(err)
 }
 
-// EndHungLeader is Notifier.EndHungLeader. A process that hangs keeps its
-// connection, and with that the lock.
+// EndHungLeader is Notifier.EndHungLeader. Without it, a hung process would keep its
+// connection, and with it the leader's lock.
 func (d *postgres) EndHungLeader(ctx context.Context, model string, generation int) (ended bool, err error) {
 	err = d.pool.QueryRowContext(ctx, fmt.Sprintf(`SELECT coalesce(bool_or(pg_terminate_backend(l.pid)), false) %s
 		AND a.backend_start < now() - interval '%d seconds' AND NOT %s`,

@@ -57,15 +57,15 @@ func (c *Store) ClearStopped(ctx context.Context, projection string, number int)
 	return err
 }
 
-// SetIndexed stores the position that the search index of a generation has passed.
-// Followers cannot read it from the tables.
+// SetIndexed stores the position up to which the leader's search index of a generation is
+// up to date. Followers cannot read this position from the tables.
 func (c *Store) SetIndexed(ctx context.Context, projection string, number int, at events.Position) error {
 	_, err := c.db.Exec(ctx, `INSERT INTO reached (projection, generation, position) VALUES ($1, $2, $3)
 		ON CONFLICT (projection, generation) DO UPDATE SET position = excluded.position`, projection, number, at)
 	return err
 }
 
-// Indexed returns the position of SetIndexed.
+// Indexed returns the position that SetIndexed stored, or 0.
 func (c *Store) Indexed(ctx context.Context, projection string, number int) (at events.Position, err error) {
 	err = c.db.Row(ctx, `SELECT coalesce(max(position), 0) FROM reached WHERE projection = $1 AND generation = $2`, projection, number).Scan(&at)
 	return at, err
@@ -78,9 +78,9 @@ func (c *Store) IsSettled(ctx context.Context, projection string) (settled bool,
 	return settled, err
 }
 
-// settle returns the statements that accompany a change of a shared active generation.
-// A stopped read model stays stopped until the new generation applies events, which
-// begins after every node has noticed the change.
+// settle returns the statements to run when a shared generation becomes active. If the
+// previous generation is marked as stopped, so is the new one, until it applies events.
+// It applies none for settleTime, so that every node can notice the change first.
 func (c *Store) settle() []string {
 	if !c.Shared() {
 		return nil

@@ -11,24 +11,23 @@ import (
 	"annals/events/sqldb"
 )
 
-// Gate keeps exclusive work of one process (deleting a folder, sweeping originals)
-// apart from the regular work of all nodes (filing, committing). Passing takes no lock:
-// a process reads from the store the time until which the gate stays open. All its
-// goroutines use the result until then. So passing rarely costs a statement, a node
-// that hangs or is disconnected blocks no other, and shutting the gate takes no longer
+// Gate keeps exclusive work of one process (deleting a folder, sweeping originals) apart
+// from the regular work of all nodes (filing, committing). Passing takes no lock: a
+// process reads from the store the time until which the gate stays open, and all its
+// goroutines use that result until then. So passing rarely costs a statement, a node that
+// hangs or is disconnected blocks no other node, and shutting the gate takes no longer
 // than the gate stays open.
 //
 // Pass waits while the gate is shut, so its caller sees what the exclusive work has
 // changed. Shut waits until every earlier pass has expired, so the exclusive work sees
-// what was done under those passes. The clocks of nodes are not compared; they only
-// have to run equally fast. Work that outlasts its pass has to be checked after another
-// Pass.
+// what was done under those passes. The clocks of nodes are not compared; they only have
+// to run equally fast. Work that outlasts its pass has to be checked after another Pass.
 //
-// The gate is shut only as long as the session of Shut lasts. The exclusive work
-// checks the session before its decisive step, because the gate opens if the session
-// is lost. In two cases neither side sees the other: the session is lost during that
-// step while another process passes, acts and checks; or a machine was suspended,
-// clock included, after it had passed.
+// The gate is shut only as long as the session of Shut lasts. The exclusive work checks
+// the session before its decisive step, because the gate opens if the session is lost.
+// Two cases remain in which neither side sees the other's work. Either the session is
+// lost during the decisive step, while another process passes, works and checks. Or a
+// machine was suspended after it had passed, and its clock stood still.
 type Gate struct {
 	control *Store
 	key     int64         // of an advisory lock
@@ -46,7 +45,7 @@ const (
 	shutWithin = 2 * time.Second
 	keptShut   = 5 * time.Second
 	// hungAfter is how long a process may hang before the server ends its session. It is
-	// longer than a statement of that process can wait for its result.
+	// longer than the longest statement of a process that does not hang.
 	hungAfter = 2 * keptShut
 )
 

@@ -27,13 +27,14 @@ func gates(t *testing.T, nodes int, open time.Duration) []*Gate {
 	return all
 }
 
-// One process passes the gate, acts, passes again and checks; another one shuts the
-// gate. At least one of them sees the other's work, even if the first one acts late.
+// One process passes the gate, works, passes again and checks its work. Another process
+// shuts the gate and works. At least one of them must see the other's work, however long
+// the first process delays its work after passing.
 func TestPassAndShutSeeEachOther(t *testing.T) {
 	t.Parallel()
 	const open = 20 * time.Millisecond
 	all := gates(t, 2, open)
-	var outcomes [3]int // neither acted, only the process that passed, only the exclusive one
+	var outcomes [3]int // number of rounds in which neither worked, only the passing process, only the exclusive one
 	for round := range 40 {
 		late := []time.Duration{open / 4, 3 * open}[round%2]
 		var filed, gone atomic.Bool
@@ -43,7 +44,7 @@ func TestPassAndShutSeeEachOther(t *testing.T) {
 			if _, err := all[0].Pass(t.Context()); err != nil || gone.Load() {
 				return
 			}
-			time.Sleep(rand.N(late)) // any delay must be safe
+			time.Sleep(rand.N(late)) // the delay may be longer than the pass is valid
 			filed.Store(true)
 			if _, err := all[0].Pass(t.Context()); err != nil {
 				t.Errorf("Pass: %v", err)
@@ -216,7 +217,7 @@ func TestShutOfShutGateIsUnavailable(t *testing.T) {
 	})
 }
 
-// A canceled caller does not cancel others that share its request.
+// A canceled caller of Pass does not cancel other callers that share its request.
 func TestCanceledPassKeepsOthers(t *testing.T) {
 	t.Parallel()
 	g := gates(t, 1, 20*time.Millisecond)[0]

@@ -57,9 +57,9 @@ func (c *Store) Drop(ctx context.Context, projection string, generation int) err
 	return err
 }
 
-// Activate makes a ready generation the active one, keeps the previous one, and gives up
-// the one that was kept before. If another process has given up the ready generation in
-// the meantime, the error is fault.Conflict.
+// Activate makes a ready generation the active one, keeps the previously active one, and
+// gives up the generation that was kept before. If another process has given up the ready
+// generation in the meantime, the error is fault.Conflict.
 func (c *Store) Activate(ctx context.Context, s Generation) error {
 	err := c.transaction(ctx, 1, slices.Concat(c.settle(), []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1 AND state = 'kept' AND generation <> $2`,
@@ -73,7 +73,7 @@ func (c *Store) Activate(ctx context.Context, s Generation) error {
 	return err
 }
 
-// GiveUpAll gives up all generations of a projection, the active one included.
+// GiveUpAll gives up all generations of a projection, including the active one.
 func (c *Store) GiveUpAll(ctx context.Context, projection string) error {
 	return c.transaction(ctx, 0, []string{
 		`UPDATE spares SET state = 'gone' WHERE projection = $1`,
@@ -84,8 +84,8 @@ func (c *Store) GiveUpAll(ctx context.Context, projection string) error {
 }
 
 // transaction runs statements in one transaction. Each statement gets only the parameters
-// that it uses. If the last one changes fewer than minimum rows, the transaction is rolled
-// back and the error is fault.Conflict.
+// that it uses. If the last statement changes fewer than minimum rows, the transaction is
+// rolled back and the error is fault.Conflict.
 func (c *Store) transaction(ctx context.Context, minimum int64, statements []string, args ...any) error {
 	if c.lock != "" {
 		statements = append([]string{c.lock}, statements...)
@@ -127,8 +127,8 @@ func (c *Store) Find(ctx context.Context, projection string, states ...string) (
 	return all[i], true, nil
 }
 
-// Pending reports whether a generation is active or ready to be activated by a
-// server.
+// Pending reports whether a generation is active (serves), and whether it is ready to be
+// activated by a server (pending).
 func (c *Store) Pending(ctx context.Context, projection string, generation int) (serves, pending bool, err error) {
 	err = c.db.Row(ctx, `SELECT EXISTS (SELECT 1 FROM generations WHERE projection = $1 AND generation = $2),
 		EXISTS (SELECT 1 FROM spares WHERE projection = $1 AND generation = $2 AND state = 'ready')`, projection, generation).

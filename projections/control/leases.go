@@ -87,12 +87,12 @@ func (c *Store) RemoveExpired(ctx context.Context, ago time.Duration) error {
 	return err
 }
 
-// rebuildLease is how long a rebuild that was killed blocks the next rebuild of the
-// same projection.
+// rebuildLease is how long a killed rebuild blocks the next rebuild of the same
+// projection.
 const rebuildLease = 6 * time.Second
 
-// WhileRebuilding runs fn while no other process rebuilds the same projection. It
-// waits until the lease of a killed one expires.
+// WhileRebuilding runs fn while no other process rebuilds the same projection. If another
+// process was killed during a rebuild, it waits until that process's lease expires.
 func (c *Store) WhileRebuilding(ctx context.Context, projection string, fn func(context.Context) error) error {
 	return c.InTurn(ctx, "rebuild "+projection, rebuildLease, fn)
 }

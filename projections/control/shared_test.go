@@ -12,7 +12,9 @@ import (
 	"annals/events/sqldb/postgrestest"
 )
 
-// Nodes of two program versions may have stopped at different generations.
+// Generation 1 has stopped on nodes of another program version, and generation 2 on nodes
+// of this one. Activating generation 3 must mark it as stopped, too, and must keep the
+// mark of generation 1.
 func TestActivateKeepsStopMark(t *testing.T) {
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
 	if err != nil {
@@ -38,7 +40,8 @@ func TestActivateKeepsStopMark(t *testing.T) {
 	}
 }
 
-// A store that is unreachable for less than a lease cancels nothing.
+// If the store is unreachable for less than the lease time, the function that runs under
+// the lease must not be canceled.
 func TestLeaseSurvivesShortOutage(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)

@@ -1,8 +1,8 @@
-// Package control stores state that is not derived from events: which generation of
-// a read model is active, leases, notes for commands, and the gate that keeps
-// deleting apart from filing. Leases expire by the clock of the store.
+// Package control stores state that is not derived from events: which generation of a
+// read model is active, leases, notes for commands, and the gate that keeps deleting
+// folders apart from filing documents. Leases expire by the clock of the store.
 //
-// It imports events and schema. Its callers decide what a lease or a generation
+// The package imports events and schema. Its callers decide what a lease or a generation
 // means.
 package control
 
@@ -55,8 +55,8 @@ func setupControl(ctx context.Context, db *sqldb.DB) error {
 	return db.Setup(ctx, text)
 }
 
-// controlConnections bounds the connections of one node: importing uses few at a
-// time, and each gate up to two.
+// controlConnections is the maximum number of connections of one node. Importing uses
+// only a few at a time, and each Gate up to two.
 const controlConnections = 6
 
 // SharedClock is the clock of PostgreSQL, in Unix milliseconds.

@@ -102,7 +102,7 @@ func TestClaimSkipsLeasesOfOthers(t *testing.T) {
 	})
 }
 
-// One node may claim expired leases while another removes them.
+// One node may claim expired leases while another node removes expired leases.
 func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		here, there := opened(t, open), opened(t, open)
@@ -133,8 +133,8 @@ func TestClaimAndRemoveDoNotBlock(t *testing.T) {
 	})
 }
 
-// If several nodes activate generations at the same time, exactly one becomes active,
-// and the store still lists the others.
+// If several nodes activate generations at the same time, exactly one generation becomes
+// active, and the store still lists the others.
 func TestConcurrentActivation(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {
 		const nodes = 6
@@ -191,7 +191,7 @@ func TestUnreachableSharedStoreIsUnavailable(t *testing.T) {
 	}
 }
 
-// Only one process rebuilds a read model at a time. One that has lost its lease is
+// Only one process rebuilds a read model at a time. A process that has lost the lease is
 // canceled.
 func TestWhileRebuildingExcludesOthers(t *testing.T) {
 	eachControl(t, func(t *testing.T, open func() (*Store, error)) {

@@ -11,8 +11,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// ApplyBatch applies a batch in one transaction. If an event fails, it applies
-// them one by one and parks the one that fails.
+// ApplyBatch applies a batch in one transaction. If that fails because of an event, it
+// applies the events one by one and parks those that cannot be applied.
 func (g *Generation) ApplyBatch(ctx context.Context, batch []events.Event, through events.Position) error {
 	err := g.store.Transaction(ctx, func(tx readmodel.Tx) error {
 		for _, e := range batch {
@@ -30,8 +30,8 @@ func (g *Generation) ApplyBatch(ctx context.Context, batch []events.Event, throu
 	return g.applySingly(ctx, batch, through)
 }
 
-// PoisonError is returned if an event cannot be applied. Unlike an error of the
-// store it is not transient.
+// PoisonError is returned if an event cannot be applied. Unlike an error of the store, it
+// is not transient.
 type PoisonError struct {
 	event events.Event
 	err   error
@@ -105,7 +105,7 @@ func (g *Generation) applyPatiently(ctx context.Context, e events.Event) (err er
 	return err
 }
 
-// pass parks an event and moves the checkpoint.
+// pass parks an event and moves the checkpoint past it.
 func (g *Generation) pass(ctx context.Context, e events.Event, reason string) error {
 	err := g.store.Transaction(ctx, func(tx readmodel.Tx) error {
 		return errors.Join(park(ctx, tx, e, reason), moveCheckpoint(ctx, tx, e.Position, []events.Event{e}))

@@ -25,8 +25,8 @@ import (
 )
 
 // BenchmarkRebuildPostgres builds read models in PostgreSQL from a log of 100,000 events,
-// or of ANNALS_BENCH_EVENTS. It compares the time with that of a loop that only sends the
-// same statements in the same transactions by pgx.Batch, and creates the same indexes.
+// or of ANNALS_BENCH_EVENTS. The baseline is a loop that sends the same statements in the
+// same transactions by pgx.Batch and creates the same indexes, without folding events.
 // The better of two runs counts.
 func BenchmarkRebuildPostgres(b *testing.B) {
 	n := 100_000
@@ -52,7 +52,7 @@ func BenchmarkRebuildPostgres(b *testing.B) {
 	b.ReportMetric(4*float64(n)*float64(b.N)/ours.Seconds(), "events/s")
 }
 
-// benchLog returns a log of imports. One of seven documents is renamed afterwards.
+// benchLog returns a log of imports, in which about every seventh document is renamed.
 func benchLog(b *testing.B, n int) *events.Log {
 	b.Helper()
 	driver, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"))
@@ -167,7 +167,7 @@ func (tx recordingTx) Changed(ctx context.Context, query string, args ...any) (i
 	return tx.Tx.Changed(ctx, query, args...)
 }
 
-// Insert fails, because only statements are recorded and replayed.
+// Insert fails, because only statements can be recorded and replayed.
 func (recordingTx) Insert(_ context.Context, table string, _ []string, _ ...any) error {
 	return fmt.Errorf("insert into %s: the benchmark records statements only", table)
 }

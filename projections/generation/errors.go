@@ -12,12 +12,12 @@ import (
 	"annals/projections/tables"
 )
 
-// storeFault reports whether an error is of the store and not of an event: the disk is
-// full or broken, the file is locked, or the database is unreachable.
+// storeFault reports whether an error was caused by the store and not by an event: the
+// disk is full or broken, the file is locked, or the database is unreachable.
 func storeFault(err error) bool { return sqldb.IsStoreFault(err) || fault.Is(err, fault.Unavailable) }
 
-// logError is an error of the log. If the log is an SQLite file, its errors look like
-// those of a read model.
+// logError marks an error of the log. Otherwise an error of an SQLite log would look like
+// an error of a read model.
 type logError struct{ error }
 
 func (e *logError) Unwrap() error { return e.error }

@@ -1,11 +1,11 @@
 // Package generation creates, fills, rebuilds and opens generations. A generation is one
-// complete set of a read model's tables, with its search index. It applies
-// batches of events, parks those that cannot be applied, and checks that the log
-// is the one that the tables were made from.
+// complete set of a read model's tables, with its search index. The package also applies
+// batches of events, parks events that cannot be applied, and checks that the log is the
+// one that the tables were built from.
 //
-// It imports the tables, the control store, and what readmodel registers. Package
-// projections decides which generation a running server reads, and when events are
-// applied.
+// The package imports the tables, the control store, and what readmodel registers.
+// Package projections decides which generation a running server reads, and when events
+// are applied.
 package generation
 
 import (
@@ -38,15 +38,15 @@ const (
 // it has one. Only one goroutine may write it at a time.
 type Generation struct {
 	readmodel.Projection
-	number int // 0 if it does not belong to an Options
+	number int // 0 if it was opened by New and not by a method of Options
 	log    *events.Log
 	store  tables.Store
 	logger *slog.Logger
 
-	parked   map[string]bool // blocked streams
+	parked   map[string]bool // streams with parked events
 	position events.Position
 	leading  bool            // this process has the lock, and position is the tables' position
-	applied  events.Position // of the tables, which the index follows
+	applied  events.Position // position of the tables; position is that of tables and index together
 	checked  time.Time       // when the log was last checked
 
 	reads sync.WaitGroup // reads in progress
@@ -65,7 +65,7 @@ func New(ctx context.Context, log *events.Log, p readmodel.Projection, home tabl
 	return g, nil
 }
 
-// reload reads the position of the tables from them.
+// reload reads the position and the parked streams from the tables.
 func (g *Generation) reload(ctx context.Context) (err error) {
 	if g.parked, err = parkedStreams(ctx, g.store); err == nil {
 		g.position, err = g.store.Checkpoint(ctx)
@@ -76,15 +76,17 @@ func (g *Generation) reload(ctx context.Context) (err error) {
 	if f, ok := g.Projection.(readmodel.Follower); ok && err == nil {
 		var second events.Position
 		second, err = f.Position(ctx, g.store)
-		// The tables may receive events again; Apply of a Follower is safe to repeat.
+		// If the index is behind the tables, the tables receive some events again. That
+		// is safe: Apply of a Follower may be repeated.
 		g.position = min(g.position, second)
 	}
 	g.applied = g.position
 	return err
 }
 
-// Lead reports whether this process leads: it has the lock of the tables and has read
-// their position since, because the previous leader has written them.
+// Lead reports whether this process leads: it has the lock of the tables, and has read
+// their position since it acquired the lock. The previous leader may have moved that
+// position.
 func (g *Generation) Lead(ctx context.Context) (leads bool, err error) {
 	leads, err = g.store.TryLock(ctx)
 	if g.leading = g.leading && leads; err != nil || !leads || g.leading {
@@ -104,20 +106,20 @@ func (g *Generation) MustLead(ctx context.Context) error {
 	return err
 }
 
-// ErrLogTruncated means that events are missing from the log that a read model was
-// made from. The read model is not rebuilt: that would hide the loss, and the events
-// may still be restored.
+// ErrLogTruncated means that the log lacks events that a read model has applied. The read
+// model is not rebuilt: that would hide the loss, and the events may still be restored.
 var ErrLogTruncated = errors.New("events are missing from the log")
 
-// batch is a part of the log up to the position through: the events in it that the
-// projection reads.
+// batch is a part of the log that ends at the position through: those events in it that
+// the projection reads.
 type batch struct {
 	events  []events.Event
 	through events.Position
 	err     error
 }
 
-// read returns the batch after one position and up to another.
+// read returns the events after one position, up to another position or the maximum size
+// of a batch.
 func (g *Generation) read(ctx context.Context, after, to events.Position) batch {
 	all, through, err := g.log.Read(ctx, after, BatchSize, g.Types()...)
 	if err != nil {
@@ -133,7 +135,7 @@ func (g *Generation) read(ctx context.Context, after, to events.Position) batch 
 	return batch{events: all, through: through}
 }
 
-// Step applies one batch to the tables and reports whether the log may hold more.
+// Step applies one batch to the tables and reports whether the log may have more events.
 // The caller then calls Flush.
 func (g *Generation) Step(ctx context.Context) (more bool, err error) {
 	if err := g.MustLead(ctx); err != nil {
@@ -150,7 +152,6 @@ func (g *Generation) Step(ctx context.Context) (more bool, err error) {
 	return len(b.events) > 0, g.apply(ctx, b)
 }
 
-// apply applies a batch.
 func (g *Generation) apply(ctx context.Context, b batch) (err error) {
 	defer func() { g.leading = g.leading && err == nil }()
 	if err := g.ApplyBatch(ctx, b.events, b.through); err != nil {
@@ -172,15 +173,16 @@ func (g *Generation) Flush(ctx context.Context) error {
 	return nil
 }
 
-// CatchUp applies the log exactly up to a position. It reports each step to
-// progress, unless that is nil, and reads the next batch while one is applied.
+// CatchUp applies the log exactly up to position p. It reports its position after each
+// batch to progress, unless progress is nil. It reads the next batch while it applies the
+// current one.
 func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress func(events.Position)) error {
 	if err := g.MustLead(ctx); err != nil {
 		return err
 	}
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), g.position
-	g.applied = from // the index may lack the events after that
+	g.applied = from // the index may lack later events
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(ahead)
@@ -212,7 +214,8 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 	return nil
 }
 
-// flushEvery returns how many events the tables may be ahead of an index without readers.
+// flushEvery returns how many positions the tables may be ahead of their index while the
+// index has no readers.
 func (g *Generation) flushEvery() events.Position {
 	if p, ok := g.Projection.(readmodel.Indexed); ok && p.Fills() {
 		return fillEvents
@@ -221,7 +224,7 @@ func (g *Generation) flushEvery() events.Position {
 }
 
 // readAhead sends the batches after one position and up to another, until ctx ends. If
-// the log ends before that, the last batch is empty.
+// the log ends before the second position, the last batch is empty.
 func (g *Generation) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
 	for more := after < to; more; {
 		b := g.read(ctx, after, to)
@@ -235,7 +238,7 @@ func (g *Generation) readAhead(ctx context.Context, after, to events.Position, o
 	}
 }
 
-// FinishDeferred does all deferred work.
+// FinishDeferred does all deferred work, such as indexing large documents.
 func (g *Generation) FinishDeferred(ctx context.Context) error {
 	for {
 		if more, err := g.DoDeferred(ctx); !more || err != nil {
@@ -256,8 +259,8 @@ func (g *Generation) DoDeferred(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// Number returns the number of the generation, or 0 if it does not belong to an
-// Options.
+// Number returns the number of the generation, or 0 if it was opened by New and not by a
+// method of Options.
 func (g *Generation) Number() int { return g.number }
 
 // Position returns the position up to which the tables and the index are up to date.
@@ -269,7 +272,7 @@ func (g *Generation) Applied() events.Position { return g.applied }
 // Store returns the tables.
 func (g *Generation) Store() tables.Store { return g.store }
 
-// Log returns the log that the generation is made from.
+// Log returns the log that the generation is built from.
 func (g *Generation) Log() *events.Log { return g.log }
 
 // Logger returns the logger of the generation.
@@ -281,17 +284,17 @@ func (g *Generation) Leads() bool { return g.leading }
 // Invalidate makes the next call of Lead read the tables again.
 func (g *Generation) Invalidate() { g.leading = false }
 
-// TryLock acquires the lock of the tables unless another process has it, and reports
-// whether this process has it.
+// TryLock acquires the lock of the tables, unless another process has the lock. It
+// reports whether this process has the lock.
 func (g *Generation) TryLock(ctx context.Context) (held bool, err error) { return g.store.TryLock(ctx) }
 
-// Yield gives up the lock, so another process may lead.
+// Yield releases the lock, so that another process can lead.
 func (g *Generation) Yield() {
 	g.leading = false
 	g.store.Unlock()
 }
 
-// Refresh reads from the tables the position that the leader has reached.
+// Refresh reads from the tables the position up to which the leader has applied events.
 func (g *Generation) Refresh(ctx context.Context) (err error) {
 	g.applied, err = g.store.Checkpoint(ctx)
 	return err

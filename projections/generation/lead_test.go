@@ -12,8 +12,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Only one of the processes that share tables leads. The next leader continues at the
-// position that the tables have, and the previous one can no longer write.
+// Only one of the processes that share tables leads. After the lock is released, the next
+// leader continues at the position of the tables, and the previous leader can no longer
+// write.
 func TestOneProcessLeads(t *testing.T) {
 	home := projectionstest.Database(t, postgrestest.URL(t))
 	log, folder := projectionstest.NewLog(t), uuid.New()
@@ -29,7 +30,7 @@ func TestOneProcessLeads(t *testing.T) {
 	last := projectionstest.Append(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "G"})
 	first.StepOnce()
 	first.Store().Unlock()        // as if its process had ended
-	for leads := false; !leads; { // the server may notice that a moment later
+	for leads := false; !leads; { // the database may release the lock a moment later
 		var err error
 		if leads, err = second.Lead(t.Context()); err != nil {
 			t.Fatal(err)

@@ -10,9 +10,10 @@ import (
 	"annals/projections/readmodel"
 )
 
-// ErrLogMismatch means that the log is not the one that a read model was made from:
-// a copy with other positions, or one that was restored and then received other
-// events. It is an error of the log, because the wrong log may have been configured.
+// ErrLogMismatch means that the log is not the one that a read model was built from: it
+// is a copy with other positions, or it was restored from a backup and then received
+// other events. The read model is not rebuilt, because the wrong log may have been
+// configured.
 var ErrLogMismatch = errors.New("this is not the log that the read model was made from")
 
 // IsLogMismatch reports whether an error means that the log is truncated or is a
@@ -69,8 +70,8 @@ func (g *Generation) holds(ctx context.Context, last seen) error {
 	return nil
 }
 
-// trusted is how long the result of a check of the log is used. Stopping, restoring
-// and starting a log takes longer.
+// trusted is how long the result of a log check is reused. Stopping, restoring and
+// starting a log takes longer.
 const trusted = time.Second
 
 // stillThisLog returns ErrLogMismatch if the log may have been replaced before a batch
@@ -90,8 +91,8 @@ func (g *Generation) stillThisLog(ctx context.Context, begun time.Time) error {
 	return nil
 }
 
-// moveCheckpoint moves the checkpoint and stores the last event before it. It skips
-// events of texts, because those may be removed.
+// moveCheckpoint moves the checkpoint to p and stores the last applied event, for
+// CheckLog. It ignores events of texts, because those may be removed from the log.
 func moveCheckpoint(ctx context.Context, tx readmodel.Tx, p events.Position, applied []events.Event) error {
 	for len(applied) > 0 && events.IsText(applied[len(applied)-1].Stream) {
 		applied = applied[:len(applied)-1]

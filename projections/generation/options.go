@@ -15,19 +15,20 @@ import (
 	"annals/projections/tables"
 )
 
-// Options locate the generations of all read models.
+// Options say where the generations of all read models are stored.
 type Options struct {
 	Log     *events.Log
 	Control *control.Store
 	Tables  tables.Home // of the read models, one for each projection and generation
 	Search  searchindex.Store
-	// Own locates the passages if nodes share the other read models and each has its own
-	// search index. If it is nil, the passages are with the other read models.
+	// Own says where the passages are stored if nodes share the other read models and
+	// each node has its own search index. If Own is nil, the passages are stored with the
+	// other read models.
 	Own    *Own
 	Logger *slog.Logger
 }
 
-// Own locates the generations that a node does not share.
+// Own says where the generations are stored that a node does not share.
 type Own struct {
 	Control *control.Store
 	Tables  tables.Home
@@ -49,16 +50,18 @@ func (o Options) Controls() []*control.Store {
 	return []*control.Store{o.Control}
 }
 
-// IsIndexed reports whether a projection has a search index. A node may not share
-// such a projection.
+// IsIndexed reports whether a projection has a search index. If each node has its own
+// search index, it also has its own tables of such a projection: see Options.Own.
 func IsIndexed(p readmodel.Projection) bool {
 	_, ok := p.(readmodel.Indexed)
 	return ok
 }
 
-// Open opens the active generation. If it is missing, corrupt or unreadable, Open
-// replaces it by an empty one. aged reports whether it is of an older version. If
-// several nodes start at the same time, they open it one after another.
+// Open opens the active generation. If it is missing or corrupt, Open activates an empty
+// one instead. If this program cannot read its version, Open does the same on a single
+// node, and calls openBeside if nodes share the read model. aged reports whether the
+// opened generation is of an older version. If several nodes start at the same time,
+// they run Open one after another.
 func (o Options) Open(ctx context.Context, p readmodel.Projection) (g *Generation, aged bool, err error) {
 	if !o.ControlOf(p.Name()).Shared() {
 		return o.openHere(ctx, p)
@@ -93,13 +96,14 @@ func (o Options) openHere(ctx context.Context, p readmodel.Projection) (g *Gener
 	return g, false, err
 }
 
-// Readable reports whether tables of a version can be read and written.
+// Readable reports whether this program can read and write tables of a version.
 func Readable(p readmodel.Projection, version int) bool {
 	return version >= p.Oldest() && version <= p.Version()
 }
 
-// toServe returns the version and number of the active generation. If this program
-// cannot read it and another one is ready, toServe activates that.
+// toServe returns the version and number of the active generation. If this program cannot
+// read the active generation and a rebuilt one is ready, toServe first activates the
+// ready one.
 func (o Options) toServe(ctx context.Context, p readmodel.Projection) (version, number int, err error) {
 	version, number, err = o.ControlOf(p.Name()).Active(ctx, p.Name())
 	if err != nil || number == 0 || Readable(p, version) {
@@ -116,7 +120,7 @@ func (o Options) toServe(ctx context.Context, p readmodel.Projection) (version, 
 func (o Options) replaceActive(ctx context.Context, p readmodel.Projection) (*Generation, error) {
 	number, err := o.ControlOf(p.Name()).NextNumber(ctx, p.Name())
 	if err == nil {
-		err = o.remove(ctx, p, number) // left by an interrupted start
+		err = o.remove(ctx, p, number) // an interrupted start may have left tables with this number
 	}
 	if fault.Is(err, fault.Unavailable) { // the new generation does not depend on the removal
 		o.Logger.Warn("cannot remove the search index of an earlier generation", "projection", p.Name(), "generation", number, "error", err)
@@ -203,9 +207,10 @@ func (o Options) remove(ctx context.Context, p readmodel.Projection, number int)
 	return err
 }
 
-// openBeside opens a generation that this program can read, while nodes of another
-// version continue with theirs. It is the one kept when a newer program took over,
-// or else a new one.
+// openBeside opens a generation for this program if it cannot read the active one, of the
+// given version, which nodes of another version may be using. If the active one is older,
+// openBeside rebuilds the read model and activates the result. If it is newer, openBeside
+// opens the kept generation.
 func (o Options) openBeside(ctx context.Context, p readmodel.Projection, version int) (*Generation, error) {
 	store := o.ControlOf(p.Name())
 	s, found, err := store.Find(ctx, p.Name(), control.Kept)

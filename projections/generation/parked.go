@@ -11,8 +11,8 @@ import (
 	"annals/projections/tables"
 )
 
-// ParkedEvent is an event that could not be applied to a read model, or a later one
-// of the same stream.
+// ParkedEvent is an event that could not be applied to a read model, or a later event of
+// the same stream.
 type ParkedEvent struct {
 	Position events.Position
 	Stream   string
@@ -23,8 +23,8 @@ type ParkedEvent struct {
 }
 
 // Parked returns up to limit parked events after a position in the active generation of a
-// read model, and the number of further ones. If stream is not empty, it returns only
-// events of that stream.
+// read model. more is the number of parked events after these. If stream is not empty,
+// only events of that stream count.
 func (o Options) Parked(ctx context.Context, name, stream string, after events.Position, limit int) (page []ParkedEvent, more int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {

@@ -108,7 +108,8 @@ func TestFullDiskParksNothing(t *testing.T) {
 	}
 }
 
-// dividing is a vault with a statement that PostgreSQL rejects for some documents.
+// dividing is a vault that runs a statement which PostgreSQL rejects if a document's name
+// begins with "bad".
 type dividing struct{ readmodel.Vault }
 
 func (v dividing) Apply(ctx context.Context, tx readmodel.Tx, e events.Event) error {
@@ -136,8 +137,8 @@ func TestRejectedStatementParksOneEvent(t *testing.T) {
 	}
 }
 
-// parkDocuments appends a document to each stream with events that the program cannot
-// read, and folds all read models, which park these events.
+// parkDocuments appends to each stream the events of a document that the program cannot
+// read. Then it folds all read models, which park these events.
 func parkDocuments(t *testing.T, old *projectionstest.OldReader, o generation.Options, folder uuid.UUID, streams ...string) {
 	t.Helper()
 	for _, stream := range streams {
@@ -147,8 +148,8 @@ func parkDocuments(t *testing.T, old *projectionstest.OldReader, o generation.Op
 	projectionstest.FoldAll(t, o, projectionstest.Head(t, o.Log))
 }
 
-// newOldReader returns the options of a program that does not know all events of a log,
-// and a folder in it.
+// newOldReader returns a log that an older program reads, the options of that program,
+// and a folder in the log.
 func newOldReader(t *testing.T) (old *projectionstest.OldReader, o generation.Options, folder uuid.UUID) {
 	t.Helper()
 	old = projectionstest.NewOldReader()
@@ -211,7 +212,8 @@ func TestCanRetryFailsWithoutParkedEventInLog(t *testing.T) {
 	}
 }
 
-// A rebuild that was interrupted may have parked the events that can be applied now.
+// An interrupted rebuild has parked events that can be applied now. RebuildFromStart must
+// discard it.
 func TestRebuildFromStartDropsInterruptedRebuild(t *testing.T) {
 	old, o, folder := newOldReader(t)
 	parkDocuments(t, old, o, folder, events.DocumentStream(uuid.New()))

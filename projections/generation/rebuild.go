@@ -12,9 +12,10 @@ import (
 	"annals/projections/readmodel"
 )
 
-// Rebuild fills the next generation of a read model up to the head that the log had when
-// it was called, and leaves it ready. It continues an interrupted rebuild, and does not
-// change the active generation. It reports its position to progress, unless that is nil.
+// Rebuild fills the next generation of a read model and marks it as ready. It applies the
+// log up to the head that the log has when Rebuild is called. It continues an interrupted
+// rebuild, and does not change the active generation. It reports its position to
+// progress, unless progress is nil.
 func (o Options) Rebuild(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -23,8 +24,8 @@ func (o Options) Rebuild(ctx context.Context, name string, progress func(done, h
 	return o.Make(ctx, p, progress)
 }
 
-// RebuildFromStart is like Rebuild, but does not continue an interrupted rebuild. Use
-// it to retry parked events: an interrupted rebuild may have parked them too.
+// RebuildFromStart is like Rebuild, but discards an interrupted rebuild. Use it to retry
+// parked events: an interrupted rebuild may have parked the same events.
 func (o Options) RebuildFromStart(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -46,8 +47,8 @@ func (o Options) RebuildFromStart(ctx context.Context, name string, progress fun
 	return o.Make(ctx, p, progress)
 }
 
-// Here returns an error if Tables holds none of the active generations, because it
-// then belongs to another service.
+// Here returns an error if o.Tables has tables of none of the active generations, because
+// it then belongs to another service.
 func (o Options) Here(ctx context.Context) error {
 	known := false
 	for _, m := range readmodel.All() {
@@ -70,8 +71,8 @@ func (o Options) Here(ctx context.Context) error {
 	return nil
 }
 
-// Make fills the next generation of a projection and leaves it ready. It continues
-// an interrupted call.
+// Make fills the next generation of a projection and marks it as ready. It continues an
+// interrupted call.
 func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func(done, head events.Position)) (generation int, err error) {
 	err = o.ControlOf(p.Name()).WhileRebuilding(ctx, p.Name(), func(ctx context.Context) error {
 		s, err := o.Begin(ctx, p)
@@ -119,14 +120,15 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 	return s, err
 }
 
-// Fill applies the log to a generation, up to the head when it was called. It gives up a
-// corrupt generation, so that the next rebuild starts from the beginning.
+// Fill applies the log to a generation up to the head that the log has when Fill is
+// called. It gives up a corrupt generation, so that the next rebuild starts from the
+// beginning.
 func (o Options) Fill(ctx context.Context, p readmodel.Projection, s control.Generation, progress func(done, head events.Position)) error {
 	g, err := o.OpenTables(ctx, p, s.Number)
 	corrupt := err != nil && !IsTransient(err)
 	if err == nil {
 		err = errors.Join(g.Fill(ctx, progress), g.Close())
-		corrupt = IsCorrupt(err) // in a part that is not checked on opening
+		corrupt = IsCorrupt(err) // corruption in a part that is not checked when the tables are opened
 	}
 	if corrupt && ctx.Err() == nil {
 		err = errors.Join(err, o.GiveUp(ctx, p, s))
@@ -134,7 +136,8 @@ func (o Options) Fill(ctx context.Context, p readmodel.Projection, s control.Gen
 	return err
 }
 
-// Fill applies the log up to the head when it was called, and creates the indexes. It reports its position to progress, unless that is nil.
+// Fill applies the log up to the head that it has when Fill is called, and creates the
+// indexes. It reports its position to progress, unless progress is nil.
 func (g *Generation) Fill(ctx context.Context, progress func(done, head events.Position)) error {
 	head, err := g.log.Head(ctx)
 	if err != nil {
@@ -191,7 +194,7 @@ func (o Options) RemoveGivenUp(ctx context.Context, p readmodel.Projection) {
 }
 
 // Back makes the kept generation, which was active before the last rebuild, ready again.
-// It fails if the tables or the index are missing or corrupt.
+// Back fails if the tables or the index of that generation are missing or corrupt.
 func (o Options) Back(ctx context.Context, name string) (generation int, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -222,7 +225,7 @@ func (o Options) Back(ctx context.Context, name string) (generation int, err err
 }
 
 // sound returns an error if a generation is missing or corrupt. It ignores transient
-// errors: the process that opens the generation reports them.
+// errors, because the process that opens the generation reports them.
 func (o Options) sound(ctx context.Context, p readmodel.Projection, number int) error {
 	err := o.HomeOf(p).Exists(ctx, NameOf(p, number))
 	if err == nil {

@@ -137,8 +137,9 @@ func TestCatchUpBeyondLogIsTransient(t *testing.T) {
 	}
 }
 
-// A process that was suspended may still have the generation open after it has lost the
-// lease of the rebuild.
+// A suspended process has lost the lease of the rebuild, but still has the generation
+// open. A rebuild by another process fails until the generation is closed, and then
+// continues it.
 func TestRebuildContinuesAfterOtherProcess(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	projectionstest.ImportDocuments(t, log, 5)
@@ -236,8 +237,8 @@ func TestInterruptedRebuildContinues(t *testing.T) {
 	}
 }
 
-// The program may crash after it has replaced a generation that cannot be opened, but
-// before it has removed its tables.
+// The program crashed after it had replaced a generation that cannot be opened, and
+// before it had removed its tables. The next Open must remove them.
 func TestOpenRemovesReplacedGeneration(t *testing.T) {
 	o := projectionstest.Options(t, projectionstest.NewLog(t), t.TempDir())
 	projectionstest.FoldAll(t, o, 0)
@@ -284,7 +285,8 @@ func TestOpenServesReadableOlderVersion(t *testing.T) {
 	}
 }
 
-// A newer program may rebuild a read model while a server of the older version runs.
+// A newer program has rebuilt a read model while a server of the older version ran. Open
+// of the newer program must activate the rebuilt generation.
 func TestOpenActivatesRebuiltVersion(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	_, last := projectionstest.ImportDocuments(t, log, 5)
@@ -307,7 +309,8 @@ func TestOpenActivatesRebuiltVersion(t *testing.T) {
 	}
 }
 
-// A rebuild that continued with corrupt tables would fail every time.
+// A rebuild that finds its tables corrupt must give them up. Otherwise every later
+// rebuild would continue with them and fail.
 func TestRebuildGivesUpCorruptTables(t *testing.T) {
 	projectionstest.OfFiles(t)
 	log, dir := projectionstest.NewLog(t), t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// PositionOf returns the position up to which a generation and its index are up to date,
-// and the number of parked events.
+// PositionOf returns the position up to which the tables and the index of a generation
+// are up to date, and the number of parked events.
 func (o Options) PositionOf(ctx context.Context, p readmodel.Projection, generation int) (at events.Position, parked int, err error) {
 	tables, err := o.HomeOf(p).View(ctx, NameOf(p, generation))
 	if err != nil {
@@ -31,8 +31,9 @@ type Reader interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) readmodel.Row
 }
 
-// Served calls read with the active tables of a read model, while another process
-// may write them. If this program cannot read any, the error is fault.Unavailable.
+// Served calls read with the active tables of a read model, while another process may
+// write to them. If there are no tables that this program can read, the error is
+// fault.Unavailable.
 func (o Options) Served(ctx context.Context, name string, read func(Reader) error) error {
 	p, err := readmodel.Named(name)
 	if err != nil {
