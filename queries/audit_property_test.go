@@ -26,8 +26,8 @@ func (ref *reference) ownsNow(user events.User, id uuid.UUID) bool {
 	return false
 }
 
-// After any changes, each user sees all entries of the folders that they own now, and no
-// others.
+// After any changes, each user sees all audit entries of the folders that the user owns
+// now, and no other entries.
 func TestAuditListsOwnedOnly(t *testing.T) {
 	f := newFixture(t)
 	runs := 0
@@ -53,10 +53,10 @@ func TestAuditListsOwnedOnly(t *testing.T) {
 // happening is an event with the folder or document that it changed.
 type happening struct {
 	event, thing, place uuid.UUID
-	who                 events.Principal // the only user who sees it, besides administrators; "" means the owners
+	who                 events.Principal // the only user other than administrators who sees the event; "" means all owners of place
 }
 
-// happened returns the events of this reference that are audited, the newest first.
+// happened returns the audited events of this run, the newest first.
 func (ref *reference) happened() (all []happening) {
 	batch, _, err := ref.Log.Read(ref.t.Context(), 0, 1<<20)
 	if err != nil {
@@ -129,7 +129,7 @@ func (ref *reference) wantListed(user events.User, filter audit.Filter, happened
 		}
 		for _, e := range entries {
 			if slices.ContainsFunc(happened, func(h happening) bool { return h.event == e.ID }) {
-				got = append(got, e.ID) // an administrator sees other runs too
+				got = append(got, e.ID) // an administrator also sees entries of other runs
 			}
 			if e.Folder != uuid.Nil && ref.folders[e.Folder] != nil && !ref.ownsNow(user, e.Folder) && e.Type != "FolderInvitationDeclined" {
 				ref.rt.Fatalf("Audit for %s shows folder %v of another owner: %+v", user.Principal, e.Folder, e)

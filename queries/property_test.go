@@ -26,7 +26,7 @@ func (ref *reference) same(user events.User, what string, got, want []uuid.UUID)
 }
 
 // checkReadable fails the run unless err is nil for a readable thing and fault.NotFound
-// for any other. It returns readable.
+// for an unreadable one. It returns readable.
 func (ref *reference) checkReadable(user events.User, what string, id uuid.UUID, err error, readable bool) bool {
 	ref.rt.Helper()
 	if readable && err != nil || !readable && !fault.Is(err, fault.NotFound) {
@@ -107,7 +107,7 @@ func (ref *reference) summaries(user events.User) {
 				want.WriteString(strings.NewReplacer(" with 0 documents", "", " 1 documents", " 1 document").Replace(text))
 			}
 		}
-		if ref.path(id) != nil { // a deleted folder's path may belong to another one now
+		if ref.path(id) != nil { // another folder may have the path of a deleted one
 			s, err := ref.queries.FolderSummary(ref.t.Context(), user, ref.pathName(id))
 			if err != nil || s.Content != want.String() || (s.Status == "ok") != (want.Len() > 0) {
 				ref.rt.Fatalf("FolderSummary for %s = %+v, %v, want %q", user.Principal, s, err, want.String())
@@ -186,8 +186,8 @@ func (ref *reference) everywhere(user events.User) {
 	}
 }
 
-// invitations checks the invitations that a user gets, those that owners see, and the
-// blocked inviters.
+// invitations checks the user's own invitations, the invitations shown to folder owners,
+// and the inviters that the user has blocked.
 func (ref *reference) invitations(user events.User) {
 	ctx := ref.t.Context()
 	all, err := ref.queries.Invitations(ctx, user)
@@ -239,8 +239,8 @@ func (ref *reference) invitations(user events.User) {
 	}
 }
 
-// searches checks that a user finds readable documents only, and all of them if the index
-// has caught up.
+// searches checks that a user finds only readable documents, and that the user finds all
+// matching ones if the index has caught up.
 func (ref *reference) searches(user events.User, caughtUp bool) {
 	s := search.Query{Query: fmt.Sprint("heron", ref.number), Limit: 100, Tags: ref.drawTags(), AnyTag: rapid.Bool().Draw(ref.rt, "any tag")}
 	scope := ref.pick("scope", ref.liveFolder)
@@ -279,9 +279,9 @@ func (ref *reference) searches(user events.User, caughtUp bool) {
 	}
 }
 
-// After any changes, every query returns to each user all that the user may read and
-// nothing else, as soon as the vault has applied the changes. A search returns all of it
-// after the index has applied them, too.
+// After any changes, every query returns to each user exactly what the user may read, as
+// soon as the vault has applied the changes. A search never returns more than that; it
+// is complete after the index has applied the changes, too.
 func TestReadsReturnReadableOnly(t *testing.T) {
 	f := newFixture(t)
 	runs := 0

@@ -1,7 +1,7 @@
 // Package queries is the read side: it serves every read of the REST API and of the
-// agent tools from projections alone, for one user at a time, and never reveals what
-// that user may not read. The queries are in subpackages: vault (folders and
-// documents), search, jobs, audit and access (permissions). It imports those,
+// agent tools from projections only. A query runs for one user and never reveals what
+// that user may not read. The queries are in subpackages: vault (folders and documents),
+// search, jobs, audit and access (permissions). It imports these subpackages,
 // projections and events.
 package queries
 

@@ -17,7 +17,8 @@ import (
 )
 
 // reference is a simple model of the state after the events of one run of a property
-// test. It decides what a user may read by walking up from each thing.
+// test. To decide what a user may read, it walks from each document or folder up to the
+// top level.
 type reference struct {
 	*fixture
 	rt        *rapid.T
@@ -48,7 +49,8 @@ type refDocument struct {
 	sha256      string
 }
 
-// path returns the folders from the top level down to one, nil if one of them is deleted.
+// path returns the ids of the folders from the top level down to folder id, or nil if
+// one of them is deleted.
 func (ref *reference) path(id uuid.UUID) (ids []uuid.UUID) {
 	for ; id != uuid.Nil; id = ref.folders[id].parent {
 		if ref.folders[id].deleted {
@@ -131,7 +133,7 @@ func newReference(f *fixture, r *rapid.T, n int) *reference {
 	return ref
 }
 
-// pick draws a live folder or document, uuid.Nil if there is none.
+// pick draws a folder or document that live accepts, or uuid.Nil if there is none.
 func (ref *reference) pick(what string, live func(uuid.UUID) bool) uuid.UUID {
 	ids := slices.DeleteFunc(slices.Clone(ref.order), func(id uuid.UUID) bool { return !live(id) })
 	if len(ids) == 0 {
@@ -209,7 +211,7 @@ func (ref *reference) changeFolder(kind string, id uuid.UUID) {
 			moved.Owner = ref.users[rapid.IntRange(0, 3).Draw(ref.rt, "owner")].Principal
 			f.owners = append(f.owners, moved.Owner)
 		}
-		name := ref.free(parent) // its own name may be taken there
+		name := ref.free(parent) // its current name may be taken in parent
 		f.parent, f.name = parent, name
 		ref.Append(events.Folders, moved, events.FolderRenamed{Folder: id, Name: name})
 	case "share":
@@ -219,7 +221,7 @@ func (ref *reference) changeFolder(kind string, id uuid.UUID) {
 		}
 		ref.Append(events.Folders, events.FolderShared{Folder: id, Permissions: f.list, Invitations: ref.invite(f)})
 	case "delete":
-		if rapid.IntRange(0, 2).Draw(ref.rt, "delete") == 0 { // rarely, so that folders remain
+		if rapid.IntRange(0, 2).Draw(ref.rt, "delete") == 0 { // only sometimes, so that folders remain
 			for below := range ref.folders {
 				if slices.Contains(ref.path(below), id) {
 					ref.folders[below].invited = nil
@@ -303,8 +305,8 @@ func (ref *reference) invite(f *refFolder) (list []events.Invitation) {
 	return list
 }
 
-// reply draws a reply to an invitation. The user need not see the invitation: commands
-// check that, and read models apply all events.
+// reply draws a reply to an invitation. The invitation may be hidden from the user: only
+// commands check that, and read models must apply all events.
 func (ref *reference) reply(id uuid.UUID) {
 	f := ref.folders[id]
 	kinds := []string{"unblock"}

@@ -23,7 +23,8 @@ var (
 	bobOfKeycloak = events.User{Principal: "user:keycloak/bob"}
 )
 
-// The released log has every kind of event ever released: today's queries read it.
+// The queries can read the released log, which has every event type that was ever
+// released.
 func TestReleasedLog(t *testing.T) {
 	f := newFixture(t)
 	f.At = eventstest.AppendReleased(t, f.Driver)
@@ -52,7 +53,7 @@ func (f *fixture) releasedListing(t *testing.T) {
 	for _, c := range []struct {
 		user events.User
 		path string
-		want []string // documents, with version and tags
+		want []string // documents, each with version and tags
 	}{
 		{alice, "Inbox/alice", []string{"Notes.md 1 []"}},
 		{alice, "Reports", []string{"Annual report 2025.pdf 5 [finance board]"}},
@@ -99,7 +100,7 @@ func (f *fixture) releasedSearch(t *testing.T) {
 		"lanterns sold in Zürich": "Revenue rose by 9 %",
 		"glassworks":              "The seventh page, once unread",
 		"evening tide":            "The ferry leaves the harbour",
-		"whale oil":               "", // in a replaced text
+		"whale oil":               "", // only in a replaced text
 		"nobody draft":            "", // in a deleted folder
 	} {
 		sources, err := f.queries.Search(t.Context(), alice, search.Query{Query: query})
@@ -160,8 +161,8 @@ func (f *fixture) releasedAudit(t *testing.T) {
 	}
 }
 
-// Permissions from before there were invitations count; later ones count if they were
-// accepted.
+// Permissions granted before the first release with invitations are in force. Later ones
+// are in force only if they were accepted.
 func (f *fixture) releasedPermissions(t *testing.T) {
 	archive := uuid.MustParse("7d2a1e63-a5c8-4e4f-9b37-2f8ca1d5a4e9")
 	user := func(name string, groups ...events.Principal) events.User {

@@ -43,10 +43,10 @@ type Model struct {
 	Name           string
 	Position, Head events.Position // last applied position, and the log's head
 	Lag            time.Duration   // age of the first event not yet applied; 0 if it is up to date
-	HeadUnknown    bool            // the log does not respond: Head and Lag are unknown
+	HeadUnknown    bool            // Head and Lag are unknown, because the log does not respond
 	Waiting        int             // documents whose indexing was deferred: very large ones, and those in moved folders
-	Full           bool            // it cannot catch up because its disk is full
-	Leader         bool            // this node applies its events
+	Full           bool            // the read model cannot catch up because its disk is full
+	Leader         bool            // this node applies events to the read model
 	Parked         int             // parked events, including later ones of their streams
 }
 
@@ -94,7 +94,7 @@ func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Mode
 
 // Backlog counts the files that wait to be imported.
 type Backlog struct {
-	Files int           // including those in progress
+	Files int           // files that wait or are in progress
 	Age   time.Duration // of the oldest file, since its job was accepted
 }
 

@@ -108,7 +108,7 @@ func TestBacklogCountsUnfinishedFiles(t *testing.T) {
 	backlog(0)
 	job := events.JobStream(uuid.New())
 	f.Append(job, events.FileAccepted{File: 0, Name: "a.md"}, events.FileAccepted{File: 1, Name: "b.md"}, events.FileAccepted{File: 2, Name: "c.exe", Refused: "not a document"})
-	backlog(0) // without ImportRequested there is no job
+	backlog(0) // the job does not exist before ImportRequested
 	before := time.Now()
 	f.Append(job, events.ImportRequested{User: "user:alice", Files: 3})
 	after := time.Now()

@@ -23,9 +23,9 @@ type Usage struct {
 	Imports         int64 // files in progress
 	ImportBytes     int64 // of files in progress
 	ImportDocuments int64 // expected new documents
-	ImportFolders   int64 // folders that may have to be created for them
+	ImportFolders   int64 // folders that may have to be created for files in progress
 
-	// These count until their originals are deleted.
+	// Failed files and deleted documents count until their originals are deleted.
 	FailedBytes  int64 // of files that could not be imported
 	DeletedBytes int64 // of deleted documents, with their text
 }
@@ -45,8 +45,7 @@ func (q *Queries) usable(ctx context.Context) error {
 	return q.Models.Usable(ctx, q.Models.Usage)
 }
 
-// UsedBy returns a user's usage without folders and shares, and the log position that
-// it is valid for.
+// UsedBy returns a user's usage without folders and shares, as of the log position at.
 func (q *Queries) UsedBy(ctx context.Context, user events.Principal) (u Usage, at events.Position, err error) {
 	if err := q.usable(ctx); err != nil {
 		return u, 0, err
@@ -55,7 +54,7 @@ func (q *Queries) UsedBy(ctx context.Context, user events.Principal) (u Usage, a
 }
 
 func usedBy(ctx context.Context, from generation.Reader, user events.Principal) (u Usage, at events.Position, err error) {
-	// One statement, to read all of it at one position.
+	// One statement, so that all numbers are as of the same position.
 	err = from.QueryRowContext(ctx, `SELECT c.position, coalesce(u.bytes, 0), coalesce(u.documents, 0),
 			coalesce(u.work_files, 0), coalesce(u.work_bytes, 0), coalesce(u.work_documents, 0), coalesce(u.work_folders, 0), coalesce(x.failed, 0), coalesce(x.deleted, 0)
 		FROM checkpoint c LEFT JOIN users u ON u.principal = $1
@@ -82,8 +81,9 @@ func created(ctx context.Context, from generation.Reader, user events.Principal,
 }
 
 // ReadUsage is like Queries.Usage, for processes other than the server. It waits up to
-// wait for the tables of the active generation to catch up, which needs a running server,
-// and returns by how many events they are behind the log.
+// wait for the tables of the active generation to catch up, which requires a running
+// server. behind is the difference between the positions of the log's head and of the
+// tables.
 func ReadUsage(ctx context.Context, o generation.Options, user events.Principal, wait time.Duration) (u Usage, behind events.Position, err error) {
 	head, err := o.Log.Head(ctx)
 	if err != nil {
@@ -113,8 +113,8 @@ func ReadUsage(ctx context.Context, o generation.Options, user events.Principal,
 }
 
 // UsedIn returns the usage of a space, including its imports in progress. A space is a
-// top-level folder, or a user's own folder in the inbox, with everything below it. If it
-// does not exist yet, id is uuid.Nil, and its imports are found by name.
+// top-level folder, or a user's own folder in the inbox, with everything below it. For a
+// folder that does not exist yet pass uuid.Nil as id; imports into it are found by name.
 func (q *Queries) UsedIn(ctx context.Context, id uuid.UUID, name string) (bytes, documents int64, at events.Position, err error) {
 	if err := q.usable(ctx); err != nil {
 		return 0, 0, 0, err

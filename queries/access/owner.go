@@ -8,9 +8,10 @@ import (
 	"annals/queries/freshness"
 )
 
-// ownersAbove finds the owners of folders ($1, JSON), or of the nearest ancestor that
-// has owners. Users who were granted ownership do not count: otherwise a user who
-// shares a folder could choose who appears to own it.
+// ownersAbove finds the owners of each folder in $1, a JSON array of ids. For a folder
+// without owners it finds those of the nearest ancestor with owners. It ignores users
+// who were granted ownership. Otherwise a user who shares a folder could choose who
+// appears to own it.
 const ownersAbove = `WITH RECURSIVE up (start, id, parent, depth) AS (
 		SELECT id, id, parent, 0 FROM folders WHERE id IN (SELECT value FROM json_each($1))
 		UNION ALL SELECT up.start, f.id, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.parent AND up.depth < 100)

@@ -13,9 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// A whole path begins at the top level, and is the same for all users. A user who only
+// A whole path begins at the top level and is the same for all users. A user who only
 // has access to a folder further down must not see the names of the folders above it:
-// paths shown to that user begin at that folder. Queries accept both forms.
+// for that user, a shown path begins at the topmost folder that the user may read.
+// Queries accept both forms.
 
 // top is a folder that the user may read, below one that the user may not read.
 type top struct {
@@ -62,7 +63,7 @@ func shownTops(granted []rootRow) (tops []top) {
 		t := &tops[i]
 		if names[t.shown] > 1 || firsts[t.shown] || suffixed.MatchString(t.shown) {
 			name := t.shown
-			for n := 8; n == 8 || firsts[t.shown] && n <= len(t.id); n++ { // a top-level folder may have that name
+			for n := 8; n == 8 || firsts[t.shown] && n <= len(t.id); n++ { // until no granted path begins with the result
 				t.shown = name + " (" + t.id[:n] + ")"
 			}
 		}
@@ -71,7 +72,7 @@ func shownTops(granted []rootRow) (tops []top) {
 }
 
 // topmost sorts granted folders, and removes duplicates and folders below another
-// granted one. It modifies its argument.
+// granted folder. It modifies its argument.
 func topmost(granted []rootRow) []rootRow {
 	slices.SortFunc(granted, func(a, b rootRow) int { return TreeOrder(a.path, b.path) })
 	last := "\x00"
@@ -99,8 +100,8 @@ func (v *Viewer) Shown(ctx context.Context, path string) (string, error) {
 }
 
 // Whole resolves a path that may begin at a shown folder. It returns the path from the
-// top level, the deepest folder on it that the user may read ("" for none), and the
-// rest of the path below that folder.
+// top level, the id of the deepest folder on the path that the user may read ("" for
+// none), and the part of the path below that folder.
 func (v *Viewer) Whole(ctx context.Context, path string) (whole, near, rest string, err error) {
 	whole = CleanPath(path)
 	near, rest, err = v.nearest(ctx, whole)
@@ -125,12 +126,12 @@ func (v *Viewer) Whole(ctx context.Context, path string) (whole, near, rest stri
 // Place is the result of resolving a path.
 type Place struct {
 	Path string // from the top level
-	// Near is the deepest folder on the path that the user may read, uuid.Nil for
-	// none, and Rest the rest of the path: "" if the path names Near itself.
+	// Near is the deepest folder on the path that the user may read, or uuid.Nil if there
+	// is none. Rest is the part of the path below Near, or "" if the path ends at Near.
 	Near uuid.UUID
 	Rest string
-	// Shown reports whether the path was one shown to the user, not one from the top
-	// level.
+	// Shown is true if the resolved path was a path as shown to the user, and false if it
+	// began at the top level.
 	Shown bool
 }
 

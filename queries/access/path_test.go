@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A shown path differs from all names at the top level.
+// The path shown for a folder must differ from the names of all top-level folders.
 func TestShownPathsAreUnambiguous(t *testing.T) {
 	const id = "19b23a22-0000-4000-8000-000000000000"
 	granted := []rootRow{{id: id, path: "X/Evil"}, {id: "1", path: "Evil"}, {id: "2", path: "Evil (19b23a22)"}, {id: "3", path: "Evil (19b23a22-)/below"}}

@@ -28,14 +28,14 @@ func (g *grantRow) fields() []any {
 // Permissions are the permissions set on a folder itself, without those of the
 // folders above it.
 type Permissions struct {
-	Owners  []events.Principal // owners by creation, whom List cannot remove
+	Owners  []events.Principal // owners since the folder's creation; changes of List do not affect them
 	List    []events.Permission
 	Invited []events.Permission // what users may do once they accept
 	Version int64               // of the folder
 }
 
-// Permissions returns whom a folder is shared with, ordered by principal. A user
-// who may read the folder but does not own it gets fault.Forbidden.
+// Permissions returns the permissions of a folder, ordered by principal. A user who may
+// read the folder but does not own it gets fault.Forbidden.
 func (q *Rights) Permissions(ctx context.Context, user events.User, folder uuid.UUID) (Permissions, error) {
 	v, err := New(ctx, q.Models, user)
 	if err != nil {
@@ -71,8 +71,8 @@ func (q *Rights) Permissions(ctx context.Context, user events.User, folder uuid.
 	return p, freshness.Wrap(err, "permissions")
 }
 
-// Access returns what the user may do in a folder and with what is in it. The error is
-// fault.NotFound if the folder does not exist or may not be read.
+// Access returns what the user may do with a folder and its contents. The error is
+// fault.NotFound if the folder does not exist or the user may not read it.
 func (q *Rights) Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error) {
 	v, err := New(ctx, q.Models, user)
 	if err != nil {

@@ -28,7 +28,7 @@ type Rights struct{ Models *freshness.Models }
 type Viewer struct {
 	DB         *projections.DB // of the vault
 	User       events.User
-	Principals string // of the user and the groups, as a JSON array
+	Principals string // the user and the user's groups, as a JSON array
 
 	known    map[string]folderAccess // results of folder
 	paths    map[string]string       // paths of readable folders
@@ -72,7 +72,7 @@ func OrNotFound(err error, what string, id any) error {
 	return NotFound(what, id)
 }
 
-// step is a folder on the path from the top level to another.
+// step is one folder of a path that begins at the top level.
 type step struct {
 	parent, name string
 	deleted      bool
@@ -131,15 +131,17 @@ func (v *Viewer) MayRead(ctx context.Context, folder string) (bool, error) {
 	return readable, err
 }
 
-// Granted returns the folders with a permission for the user, without those below them.
-// Administrators can read more.
+// Granted returns the folders with a permission for the user or one of the user's
+// groups. Folders that can be read only because of a permission further up, or only by
+// administrators, are not in the result.
 func (v *Viewer) Granted(ctx context.Context) ([]string, error) {
 	return projections.Column(ctx, v.DB, `SELECT DISTINCT p.folder FROM permissions p JOIN folders f ON f.id = p.folder
 		WHERE p.principal IN (SELECT value FROM json_each($1)) AND f.deleted = 0 ORDER BY p.folder`, v.Principals)
 }
 
-// The folders to start from, for foldersBelow: those at the top level for administrators,
-// and the granted ones for others. A grant only counts if no folder above is deleted.
+// The start folders for foldersBelow. For administrators they are the folders at the top
+// level, for other users the granted folders. A grant has no effect if a folder above is
+// deleted.
 const (
 	topFolders     = `SELECT id, name FROM folders WHERE parent = '' AND deleted = 0`
 	grantedFolders = `SELECT root, path FROM up WHERE parent = '' AND deleted = 0`
@@ -158,8 +160,8 @@ func foldersBelow(roots string) string {
 		SELECT id, path FROM down`
 }
 
-// ReadableWithin is like Readable, but returns only the folder at a path and those
-// below it. If scope is "", it returns all of them.
+// ReadableWithin is like Readable, but returns only the folder at a path and those below
+// it. If scope is "", it returns all readable folders.
 func (v *Viewer) ReadableWithin(ctx context.Context, scope string) (string, error) {
 	all, err := v.Readable(ctx)
 	scope = CleanPath(scope)
@@ -211,8 +213,8 @@ func CleanPath(path string) string {
 	return strings.Join(names, "/")
 }
 
-// Resolve returns the id of the folder at a path, "" if it does not exist or the user
-// may not read it.
+// Resolve returns the id of the folder at a path, or "" if the folder does not exist or
+// the user may not read it.
 func (v *Viewer) Resolve(ctx context.Context, path string) (id string, err error) {
 	id, rest, err := v.nearest(ctx, path)
 	if rest != "" {
@@ -221,8 +223,8 @@ func (v *Viewer) Resolve(ctx context.Context, path string) (id string, err error
 	return id, err
 }
 
-// nearest returns the deepest folder on a path that the user may read, "" for the
-// top level, and the rest of the path below it.
+// nearest returns the id of the deepest folder on a path that the user may read, or ""
+// if there is none, and the part of the path below that folder.
 func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err error) {
 	path = CleanPath(path)
 	for rest = path; rest != ""; {
@@ -241,7 +243,7 @@ func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err
 		return "", path, nil
 	}
 	// A grant on a folder includes all folders below it. So a user who may not read the
-	// deepest folder may not read those above it, either.
+	// deepest folder may not read the folders above it, either.
 	if ok, err := v.MayRead(ctx, id); !ok || err != nil {
 		return "", path, err
 	}

@@ -26,9 +26,9 @@ func (q *Rights) FolderPaths(ctx context.Context, user events.User) ([]string, e
 }
 
 // FolderPage returns the paths, as shown to the user, of up to limit folders that the
-// user may read and that come after a path, "" for the first page. The path need not
-// exist any more. A folder comes before those below it; siblings are ordered by name.
-// It reads only few folders more than it returns.
+// user may read and that come after the path after, "" for the first page. The folder at
+// that path may have been deleted. A folder comes before its subfolders; siblings are
+// ordered by name. FolderPage reads only a few more folders than it returns.
 func (q *Rights) FolderPage(ctx context.Context, user events.User, after string, limit int) ([]string, error) {
 	v, err := New(ctx, q.Models, user)
 	if err != nil {
@@ -52,8 +52,8 @@ type folderWalk struct {
 
 func (w *folderWalk) full() bool { return len(w.found) >= w.limit }
 
-// TreeOrder compares paths so that a folder is followed by those below it. It assumes that
-// names contain no NUL.
+// TreeOrder compares paths so that a folder comes directly before its subfolders. It
+// assumes that names contain no NUL.
 func TreeOrder(a, b string) int {
 	return cmp.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 }
@@ -107,8 +107,8 @@ type childRow struct {
 
 func (c *childRow) fields() []any { return []any{&c.id, &c.name, &c.parent} }
 
-// below walks through the folders below a folder. It skips those up to after, a path
-// relative to the folder.
+// below walks through the folders below a folder. It skips all paths up to and including
+// after, which is relative to the folder.
 func (w *folderWalk) below(ctx context.Context, id, path, after string) error {
 	first, rest, _ := strings.Cut(after, "/")
 	children, err := projections.List(ctx, w.DB, (*childRow).fields, `
@@ -123,7 +123,7 @@ func (w *folderWalk) below(ctx context.Context, id, path, after string) error {
 			at = path + "/" + c.name
 		}
 		switch {
-		case after != "" && c.name == first: // it was on an earlier page
+		case after != "" && c.name == first: // c was on an earlier page
 			from = rest
 		case w.full():
 			return nil

@@ -23,7 +23,7 @@ func TestFolderPagesListEachOnce(t *testing.T) {
 		}
 		all = append(all, f.AddFolder(parent, fmt.Sprint([]string{" ", "!", "a", "É"}[random.IntN(4)], i), owner))
 	}
-	for range 25 { // some are below others
+	for range 25 { // some folders are below others
 		shared := all[1+random.IntN(len(all)-1)]
 		f.Append(events.Folders, events.FolderShared{Folder: shared, Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}}})
 	}

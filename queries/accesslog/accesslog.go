@@ -23,7 +23,7 @@ import (
 // Kind is the kind of access, named like the types of events in the audit trail.
 type Kind string
 
-// Kinds of access. Package http/signin defines further ones.
+// Kinds of access. Package http/signin defines further kinds.
 const (
 	Read         Kind = "DocumentRead"        // of the text, or a part of it
 	ReadByAdmin  Kind = "DocumentReadByAdmin" // a read that only the administrator role allowed
@@ -31,7 +31,7 @@ const (
 	Denied       Kind = "AccessDenied"        // 403, or 404 for a thing that exists
 	TokenRefused Kind = "TokenRefused"        // a missing or invalid token
 	BackedUp     Kind = "BackupMade"
-	Lost         Kind = "RecordsLost" // more records than could be written
+	Lost         Kind = "RecordsLost" // some accesses were not recorded
 )
 
 // Access is one access to record.
@@ -40,20 +40,21 @@ type Access struct {
 	// User is the acting user, the zero value if unknown. A Read by an administrator
 	// becomes a ReadByAdmin if no permission grants it.
 	User        events.User
-	Via         string // the part of the program that was called
-	Correlation string // the request
+	Via         string // the interface that was called, such as "tools"
+	Correlation string // id of the request
 	Address     string // the client's
 	// Thing is what was accessed: document-ID, folder-ID, job-ID, or "". Its folder and
 	// name are looked up when the record is written.
 	Thing string
-	// Place is the principal concerned, if Thing is empty.
+	// Place is the user or group that the access concerns. It is used only if Thing is
+	// empty.
 	Place events.Principal
 	Name  string // the name to record, if Thing is empty
 	// Detail is part of a sentence. It must not contain secrets or parts of a query.
 	Detail string
 }
 
-// Found is where a thing is, and its name.
+// Found is the location and the name of a thing.
 type Found struct {
 	Place     string // id of its folder, or of the folder itself; for a job, its owner
 	PlaceName string
@@ -64,7 +65,7 @@ type Found struct {
 type Record struct {
 	Mark
 	ID          uuid.UUID
-	Last        time.Time // time of the last access; Mark has that of the first
+	Last        time.Time // time of the last access; Mark has the time of the first
 	Count       int
 	Kind        Kind
 	Actor       events.Principal
@@ -160,7 +161,7 @@ func (r Record) signInWords() string {
 	if said, ok := sentences[r.Kind]; ok {
 		return strings.ReplaceAll(said, "%s", name)
 	}
-	said := words(r.Kind) // a kind of a later version
+	said := words(r.Kind) // written by a later version of the program
 	if r.Name != "" {
 		said += ": " + name
 	}

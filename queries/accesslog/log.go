@@ -21,7 +21,7 @@ const (
 	writeInterval = 500 * time.Millisecond // a crash may lose the records since the last write
 	window        = time.Minute            // equal accesses within a window share a record
 
-	maxPending   = 20_000 // records in memory: not written, or within their window
+	maxPending   = 20_000 // records in memory: not yet written, or still within their window
 	maxPerSource = 4_000  // pending records of one user or address
 	maxText      = 512    // bytes of each string in a record
 )
@@ -30,7 +30,7 @@ const (
 // counted in a single record.
 const (
 	minuteLimit     = 120
-	minuteReadLimit = 6_000 // for reads and exports, which have a limit of their own
+	minuteReadLimit = 6_000 // for reads and exports, which are counted separately
 )
 
 // Options configure a Log.
@@ -38,8 +38,8 @@ type Options struct {
 	Reads     Reads
 	Retention time.Duration // after which records are deleted; 0 means never
 	Bytes     int64         // approximate limit of the size of all records, beyond which the oldest are deleted; 0 means unlimited
-	// Find returns where things are, and their names. Things missing from its result do
-	// not exist. It may be nil.
+	// Find returns the locations and names of things. A thing that is not in the result
+	// does not exist. Find may be nil.
 	Find func(ctx context.Context, things []string) (map[string]Found, error)
 	// Granted reports whether a permission lets a user read the contents of a folder,
 	// without regard to the administrator role. It may be nil.
@@ -57,14 +57,14 @@ type Log struct {
 
 	mu      sync.Mutex
 	pending map[key]*entry
-	counts  map[string]int // of pending, by source
-	lost    int            // records, since the last write
+	counts  map[string]int // number of pending records of each source
+	lost    int            // number of records lost since the last write
 	budgets map[string]*budget
 	closing bool
 
 	writing sync.Mutex // serializes writes
 	swept   time.Time
-	written int // records, since swept
+	written int // number of records written since swept
 
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -77,14 +77,14 @@ type key struct {
 	via, address, thing, name, detail string
 }
 
-// entry is a record in memory: one that is not written, or whose count may still rise.
+// entry is a record in memory: it is not yet written, or its count may still rise.
 type entry struct {
 	key
 	source   string // user or address
 	user     events.User
 	record   Record
 	counted  int   // the count last written
-	resolved bool  // its thing was looked up
+	resolved bool  // its thing was looked up, or need not be
 	charged  bool  // it was deducted from the budget of its source
 	dropped  bool  // it is not to be written
 	number   int64 // in the store; 0 means not yet written
@@ -152,7 +152,8 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.store.Close())
 }
 
-// giveUp lets records be written without looking up their things.
+// giveUp marks all records as resolved, so that they are written without the locations
+// and names of their things.
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,9 +184,9 @@ func (l *Log) Record(a Access) {
 		l.lost++
 		return
 	}
-	if before := l.pending[k]; before != nil { // its window is over, but it may not be written yet
+	if before := l.pending[k]; before != nil { // the window of the old record is over, but it may not be written yet
 		before.key.name += "\x00" + uuid.NewString()
-		l.pending[before.key] = before // its old key belongs to the new record
+		l.pending[before.key] = before // k now belongs to the new record
 	}
 	l.counts[source]++
 	l.pending[k] = &entry{
@@ -206,7 +207,7 @@ func (l *Log) wanted(a Access) bool {
 	case a.Kind != Read:
 		return true
 	case a.User.Admin:
-		return !l.Reads.None // whether a grant allows it is looked up later
+		return !l.Reads.None // method place looks up whether a grant allows the read
 	}
 	return l.sampled()
 }
@@ -273,8 +274,8 @@ func (l *Log) unresolved(now time.Time) (unresolved []*entry) {
 }
 
 // resolve looks up the things of records. It drops denials of things that do not exist.
-// Documents, folders and jobs are looked up separately, because a read model that has
-// stopped must not hold back the records of things in other read models.
+// Documents, folders and jobs are looked up separately, so that a stopped read model
+// does not delay records about things in other read models.
 func (l *Log) resolve(ctx context.Context, unresolved []*entry) error {
 	kinds := map[string][]*entry{}
 	for _, e := range unresolved {
@@ -319,7 +320,7 @@ func (l *Log) place(ctx context.Context, e *entry, found map[string]Found) error
 	switch {
 	case !ok && e.kind == Denied:
 		drop = true
-	case !ok && e.kind == Read && e.user.Admin: // such as a summary, which nobody owns
+	case !ok && e.kind == Read && e.user.Admin: // no grant to check, for example for a summary
 		drop = !l.sampled()
 	}
 	detail := e.record.Detail
@@ -374,7 +375,7 @@ func (l *Log) rows(now time.Time) (rows []row) {
 }
 
 // charge counts a new record in the budget of its source. Beyond the limit it drops the
-// record and counts it in another one.
+// record, and counts it in the record of accesses beyond the limit.
 func (l *Log) charge(e *entry, now time.Time) {
 	e.charged = true
 	if e.source == "" {

@@ -50,8 +50,8 @@ var (
 	admin = events.User{Principal: "user:admin", Admin: true}
 )
 
-// lookups sets Find and Granted: documents whose ids do not begin with none exist, and
-// permissions let everybody read folder-1.
+// lookups sets Find and Granted. Find finds every document except those whose ids begin
+// with "none". Granted lets everybody read folder-1 and nothing else.
 func lookups(o Options) Options {
 	o.Find = func(_ context.Context, things []string) (map[string]Found, error) {
 		all := map[string]Found{}
@@ -95,9 +95,9 @@ func TestReadPolicy(t *testing.T) {
 			from := time.Now()
 			for _, a := range []Access{
 				{Kind: Denied, User: alice, Thing: "document-2"},
-				{Kind: Denied, User: alice, Thing: "document-none"}, // does not exist: is not recorded
+				{Kind: Denied, User: alice, Thing: "document-none"}, // not recorded, because it does not exist
 				{Kind: Read, User: alice, Thing: "document-1"},
-				{Kind: Read, User: admin, Thing: "document-1"}, // is a usual read: a permission grants it
+				{Kind: Read, User: admin, Thing: "document-1"}, // recorded as Read, because a permission grants it
 				{Kind: Read, User: admin, Thing: "document-2"},
 				{Kind: Exported, User: alice, Thing: "document-1"},
 				{Kind: Exported, User: admin, Thing: "document-2"},
@@ -174,7 +174,7 @@ func TestEqualAccessesShareRecord(t *testing.T) {
 		for i := range 1000 {
 			l.Record(denied)
 			if i%300 == 0 {
-				all(t, l, Filter{}) // writes in between
+				all(t, l, Filter{}) // writes the records so far
 			}
 		}
 		mu.Lock()
@@ -189,7 +189,7 @@ func TestEqualAccessesShareRecord(t *testing.T) {
 }
 
 // A flood of accesses by one user or address takes little space, and does not displace
-// records of others.
+// the records of other users and addresses.
 func TestFloodIsBounded(t *testing.T) {
 	onEngines(t, func(t *testing.T, open func(Options) *Log) {
 		lost := 0
@@ -246,8 +246,9 @@ func TestFloodOfSeveralKindsIsBounded(t *testing.T) {
 	})
 }
 
-// Records that could not be written are written once Find responds; those that had to be
-// dropped are counted in a record.
+// While Find fails, records stay in memory and are lost beyond the limit. After Find
+// works again, the remaining records are written, and one further record counts the lost
+// ones.
 func TestLostRecordsAreCounted(t *testing.T) {
 	var mu sync.Mutex
 	failing := true
@@ -353,7 +354,7 @@ func TestOldRecordsAreDeleted(t *testing.T) {
 		start := time.Now()
 		var rows []row
 		for i := range 1000 {
-			at := start.Add(-time.Duration(i) * 10 * time.Second) // 360 within the hour
+			at := start.Add(-time.Duration(i) * 10 * time.Second) // 360 of the 1000 are younger than the retention of an hour
 			rows = append(rows, row{entry: &entry{}, Record: Record{Mark: Mark{Time: at.UnixMicro()}, Last: at, Count: 1, Kind: Denied, Name: strings.Repeat("x", 600)}})
 		}
 		if err := l.store.write(t.Context(), rows); err != nil {
@@ -424,5 +425,5 @@ func TestConcurrentRecords(t *testing.T) {
 		t.Errorf("%d accesses are counted, want 16000", sum)
 	}
 	var none *Log
-	none.Record(Access{Kind: Denied}) // a service need not have a log
+	none.Record(Access{Kind: Denied}) // a nil Log records nothing
 }

@@ -27,7 +27,7 @@ var scripts embed.FS
 // store keeps records in a database.
 type store struct {
 	*sqldb.DB
-	among string // SQL condition that the place is in a JSON list, parameter %d
+	among string // SQL condition: place is in the JSON list that is parameter %d
 }
 
 // Open opens the access log in a file. If the file does not exist, it creates one that
@@ -261,7 +261,8 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 		if kept <= l.Bytes {
 			return nil
 		}
-		// Delete what exceeds the limit, estimated by the mean size, and a tenth more.
+		// Delete the records beyond the limit and a tenth more. Their number is estimated
+		// from the mean record size.
 		const oldest = `DELETE FROM accesses WHERE seq IN (SELECT seq FROM accesses ORDER BY time, seq LIMIT $1)`
 		var count int64
 		if err := l.store.Row(ctx, `SELECT count(*) FROM accesses`).Scan(&count); err != nil {
@@ -280,7 +281,8 @@ func (l *Log) forget(ctx context.Context, now time.Time) error {
 	}
 }
 
-// remove runs a DELETE statement, and returns free pages of a file to the file system.
+// remove runs a DELETE statement. For a database file it also returns the free pages to
+// the file system.
 func (l *Log) remove(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	n, err = l.store.Exec(ctx, statement, args...)
 	if err != nil || n == 0 || l.store.Shared() {

@@ -85,8 +85,8 @@ type finding struct {
 	chances    []float64 // probability of each unit to be the answer; they sum to 1
 	best       int       // index of the unit with the highest chance
 	window     span      // the words of the best unit that are the answer
-	mass       float64   // score of the best unit by the span model, see rerankMass
-	also       int       // index of a second unit in the answer, or -1
+	mass       float64   // score that the span model gives the best unit, see rerankMass
+	also       int       // index of the second unit in the answer, or -1
 	spanChance float64   // highest chance of a span of the best unit
 }
 

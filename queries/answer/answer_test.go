@@ -128,7 +128,7 @@ func verbatim(a Answer, passages []Passage) error {
 	if strings.Contains(text, a.Text) || strings.Contains(text, strings.Join(strings.Fields(a.Text), " ")) {
 		return nil
 	}
-	for _, w := range strings.Fields(a.Text) { // rows and pairs of sentences are not contiguous
+	for _, w := range strings.Fields(a.Text) { // compare word by word: table rows and pairs of sentences are not contiguous in the passage
 		if !strings.Contains(text, strings.TrimRight(w, ":;")) {
 			return fmt.Errorf("%q of the answer %q is not in the passages", w, a.Text)
 		}
@@ -212,7 +212,7 @@ func TestInputIsBounded(t *testing.T) {
 	}
 }
 
-// The budget is 2 ms per question.
+// Find must take less than 2 ms per question.
 func BenchmarkFind(b *testing.B) {
 	passages := tenPassages()
 	b.ReportAllocs()

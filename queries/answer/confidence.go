@@ -2,8 +2,9 @@ package answer
 
 import "math"
 
-// Features of an answer, from which its confidence is computed. The unit is the best one,
-// and the passage the one that contains it.
+// Features of an answer, from which its confidence is computed. "The unit" is the best
+// unit, and "the passage" is the passage that contains it. The question's weight is the
+// sum of the weights of its terms.
 const (
 	confBias     = iota
 	confCovered  // share of the question's weight found in the unit

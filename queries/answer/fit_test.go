@@ -10,15 +10,17 @@ import (
 
 var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and print them")
 
-// choice is an observation for a conditional logit: candidates, of which some are right.
+// choice is an observation for a conditional logit: the features of some candidates, and
+// which of them are right.
 type choice struct {
 	vectors [][]float64
 	right   []bool
 	fold    int
 }
 
-// fitChoice maximises the likelihood of the right candidates, with an L2 penalty, by Adam
-// over all choices except those of the fold skip.
+// fitChoice returns the n weights that maximise the likelihood of the right candidates,
+// with an L2 penalty. It runs the Adam optimizer over all choices except those in the
+// fold skip.
 func fitChoice(choices []choice, n int, skip int, l2 float64, steps int) []float64 {
 	w := make([]float64, n)
 	a := newAdam(n)
@@ -72,7 +74,8 @@ type example struct {
 	fold   int
 }
 
-// fitLogistic fits a logistic regression in the same way. It does not penalize the bias.
+// fitLogistic is like fitChoice, for a logistic regression. It does not penalize the
+// bias.
 func fitLogistic(examples []example, n, skip int, l2 float64, steps int) []float64 {
 	w := make([]float64, n)
 	a := newAdam(n)
@@ -121,7 +124,8 @@ func (a *adam) step(w, g []float64) {
 	}
 }
 
-// rankChoices returns the units of each answerable question, for rankWeights.
+// rankChoices returns the observations for rankWeights: the units of each answerable
+// question.
 func rankChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
@@ -151,7 +155,8 @@ func rankChoices(qs []sample) []choice {
 	return out
 }
 
-// spanChoices returns the spans of the best unit of each question, for spanWeights.
+// spanChoices returns the observations for spanWeights: the spans of the best unit of
+// each question.
 func spanChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
@@ -191,7 +196,8 @@ func spanChoices(qs []sample) []choice {
 	return out
 }
 
-// rerankChoices returns the best units by the current weights, for rerankWeights.
+// rerankChoices returns the observations for rerankWeights: for each question the units
+// that rankUnits ranks best with the current rankWeights.
 func rerankChoices(qs []sample) []choice {
 	var out []choice
 	for i := range qs {
@@ -282,8 +288,8 @@ func TestFit(t *testing.T) {
 		copy(spanWeights[:], spanBy[k])
 		rerankBy[k] = fitChoice(rerankChoices(qs), rerankFeatures, foldOf(k), 0.002, 150)
 	}
-	// Compute the features of each question with weights that were fitted without it,
-	// because questions in use are new, too.
+	// Compute the features of each question with weights that were fitted without that
+	// question, because the questions of users are new to the models, too.
 	var examples []example
 	for k := range folds {
 		copy(rankWeights[:], rankBy[k])

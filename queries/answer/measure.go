@@ -132,8 +132,8 @@ func (q *question) dense(tokens []token) float64 {
 	return best / q.total
 }
 
-// phrases returns the share of the question's pairs of adjacent words that are adjacent
-// in tokens, too. It counts pairs with at least one term.
+// phrases returns the share of the question's pairs of adjacent words that are also
+// adjacent in tokens. Pairs without a term do not count.
 func (q *question) phrases(tokens []token) float64 {
 	var all, found float64
 	for i := 1; i < len(q.tokens); i++ {
@@ -161,7 +161,7 @@ func (q *question) phrases(tokens []token) float64 {
 	return found / all
 }
 
-// same reports whether a token of a passage matches one of the question.
+// same reports whether t, a token of a passage, matches asked, a token of the question.
 func same(asked, t *token) bool {
 	if asked.term >= 0 {
 		return asked.term == t.term

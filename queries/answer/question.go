@@ -28,7 +28,7 @@ type term struct {
 	word   string // in lower case
 	asked  string // as in the question
 	stem   string
-	rarity float64 // see rarity
+	rarity float64 // result of function rarity
 	weight float64 // rarity, reduced if many units have the term
 	name   bool    // a proper name
 	number bool
@@ -37,7 +37,7 @@ type term struct {
 // variant is a stem that matches a term.
 type variant struct {
 	stem   string
-	term   int     // index
+	term   int     // index of the term
 	credit float64 // 1 for the term itself, less for a synonym
 }
 
@@ -106,8 +106,8 @@ func negative(word string) bool {
 	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
 }
 
-// rarity estimates how informative a match of a word is: little for a common word, more
-// for a number or a name. at is the index of the word.
+// rarity estimates how informative a match of a word is: low for a common word, higher
+// for a number or a name. at is the index of the word in the question.
 func rarity(t *token, at int) float64 {
 	switch {
 	case common[t.lower]:
@@ -136,7 +136,7 @@ func (q *question) addVariants(i int) {
 	}
 }
 
-// match sets the term that a passage's token matches, and the credit of the match.
+// match sets t.term, the term that a passage's token t matches, and t.credit.
 func (q *question) match(t *token) {
 	if t.lower == "" || t.class != prose.Content && !q.bare {
 		return
@@ -145,7 +145,7 @@ func (q *question) match(t *token) {
 	if !slices.ContainsFunc(vs, func(v variant) bool {
 		return len(t.lower) < 2 || len(v.stem) < 2 || t.lower[1] == v.stem[1]
 	}) {
-		return // a stem keeps the first two letters: none can match
+		return // stemming keeps the first two letters of a word, so no variant can match
 	}
 	m, known := q.known[t.lower]
 	if !known {
@@ -156,7 +156,7 @@ func (q *question) match(t *token) {
 }
 
 // nearest returns the variant that is most similar to a stem, with its credit multiplied
-// by the similarity. Its term is -1 if none is similar.
+// by the similarity. If no variant is similar, the result has term -1.
 func nearest(vs []variant, stem string) variant {
 	best := variant{term: -1}
 	for _, v := range vs {
@@ -181,8 +181,9 @@ var (
 	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
 )
 
-// questionWord returns the index of the question word, or -1. It prefers other words to
-// a "when" or "where" without an auxiliary after it, which may begin a subordinate clause.
+// questionWord returns the index of the question word, or -1. A "when" or "where"
+// without an auxiliary after it may begin a subordinate clause, so it is chosen only if
+// there is no other question word.
 func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
@@ -245,8 +246,8 @@ func (q *question) ofNoun(i int) answerKind {
 }
 
 // findFocus sets the focus to the noun after the question word at index at, skipping
-// "type of". If no auxiliary or "of" follows a run of content words, its last word is
-// assumed to be the verb ("which river flows there").
+// "type of". If a run of content words is not followed by an auxiliary or "of", the last
+// word of the run is assumed to be the verb ("which river flows there").
 func (q *question) findFocus(at int) {
 	switch q.tokens[at].lower {
 	case "what", "which", "how", "whose":
@@ -294,8 +295,8 @@ func (q *question) parse(at int) {
 	}
 }
 
-// weigh sets the weights of the terms. A term that many units have gets a low one,
-// because it hardly tells them apart.
+// weigh sets the weights of the terms. A term that many units contain gets a low weight,
+// because it does not distinguish these units.
 func (q *question) weigh(units []unit, passages []passage) {
 	n := float64(len(units))
 	counts := make([]float64, len(q.terms))

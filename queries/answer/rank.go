@@ -7,19 +7,20 @@ import (
 	"annals/events/prose"
 )
 
-// Features of a unit, by which units are ranked.
+// Features of a unit, by which units are ranked. "It" is the unit. The question's weight
+// is the sum of the weights of its terms.
 const (
 	rankCovered  = iota // share of the question's weight found in the unit
 	rankContext         // share found only in its titles and lead-in
 	rankBefore          // share found only in the unit before it
-	rankAfterRef        // the same, if the unit refers to the one before ("He", "This")
+	rankAfterRef        // rankBefore, if the unit refers to the unit before it ("He", "This"), else 0
 	rankPassage         // share found in its passage
 	rankPairs           // share of the question's consecutive terms that are close together
 	rankRarest          // it has the heaviest term
 	rankFocus           // it has the noun after "which"
 	rankFits            // it has a word of the expected kind
 	rankMisfits         // it has no word of the expected kind
-	rankScore           // score of its passage, as a share of the best
+	rankScore           // score of its passage, as a share of the best passage's score
 	rankFirst           // 1 over the rank of its passage
 	rankLong            // logarithm of its length
 	rankShort           // it has fewer than five words
@@ -111,11 +112,12 @@ func (f *finding) readBest() {
 	f.also = f.second(order)
 }
 
-// A second sentence of the same document is added to the answer if the probability of the
-// best sentence is below doubtBelow, and the second has at least the share secondShare of it.
+// A second sentence of the same document is added to the answer if the probability of
+// the best sentence is below doubtBelow, and the probability of the second is at least
+// secondShare times that of the best.
 const doubtBelow, secondShare = 0.65, 0.3
 
-// second returns the sentence to add to the best one, or -1.
+// second returns the index of the sentence to add to the best sentence, or -1.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
 	if f.chances[f.best] >= doubtBelow || u.kind != sentence {
@@ -134,7 +136,8 @@ func (f *finding) second(order []int) int {
 	return second
 }
 
-// rerankVector computes the features of unit i, which rankUnits ranks at k.
+// rerankVector computes the features of unit i. k is its rank by rankUnits, 0 for the
+// best unit.
 func (f *finding) rerankVector(k, i int, r reading) rerankVector {
 	var v rerankVector
 	v[rerankChance] = math.Log(max(f.chances[i], 1e-6))

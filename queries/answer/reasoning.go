@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// why describes the source of the answer, and which words of the question it has.
+// why names the source of the answer and the words of the question that occur in it.
 func (f *finding) why() string {
 	u := &f.units[f.best]
 	p := &f.passages[u.passage]

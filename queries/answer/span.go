@@ -16,9 +16,9 @@ const maxSpan = 12
 // a longer unit is the whole unit.
 const maxUnit = 120
 
-// Features of a span, by which the spans of a unit are ranked. Names with After and
-// Before refer to the word that the span follows or precedes, those with Starts and
-// Ends to its own first or last word.
+// Features of a span, by which the spans of a unit are ranked. Features named After or
+// Before are about the word directly before or after the span; features named Starts or
+// Ends are about the first or last word of the span. "It" is the span.
 const (
 	spanLong       = iota // logarithm of its length
 	spanLength            // its length
@@ -296,13 +296,13 @@ func (q *question) nearness(tokens []token) nearness {
 				focus[at] = max(focus[at], t.credit*nearer)
 			}
 		}
-		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // it is on the left of spans that start here
+		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // the term is to the left of spans that start at position at
 			if tokens[at].pause {
 				d += 3
 			}
 			add(s.left, s.focusLeft, at, d)
 		}
-		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // it is on the right of spans that end here
+		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // the term is to the right of spans that end at position at
 			if tokens[at].pause {
 				d += 3
 			}

@@ -105,7 +105,7 @@ func appendUnits(units []unit, index int, p *passage) []unit {
 		for t := u.from; t < u.to; t++ {
 			raise(u.credits, &p.tokens[t])
 		}
-		if u.kind == row { // an answer shows its header
+		if u.kind == row { // the answer repeats the table's header
 			for t := u.leads[0]; t < u.leads[1]; t++ {
 				raise(u.credits, &p.tokens[t])
 			}
@@ -214,7 +214,8 @@ func (c *cutter) add(kind form, start, end int) {
 	c.units = append(c.units, u)
 }
 
-// take returns the range of the tokens in text[start:end], and moves behind them.
+// take returns the range of the tokens in text[start:end], and advances c.token to the
+// first token after them.
 func (c *cutter) take(start, end int) [2]int {
 	for c.token < len(c.p.tokens) && c.p.tokens[c.token].start < start {
 		c.token++

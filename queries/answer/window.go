@@ -7,8 +7,8 @@ import (
 	"annals/events/prose"
 )
 
-// spanMass is the minimum probability that the answer contains the right span. A lower
-// one gives shorter answers that are wrong more often.
+// spanMass is the minimum probability that the answer contains the right span. With a
+// lower probability, answers would be shorter and wrong more often.
 const spanMass = 0.9
 
 // narrow sets the window to the shortest run of words of the best unit that contains the
@@ -107,8 +107,9 @@ func (p *passage) bounds(u *unit, w span) (start, end int) {
 	return start, end
 }
 
-// trimmed removes punctuation from the edges of a quotation that makes no sense without
-// the rest: commas, and brackets or quotes whose other half is missing.
+// trimmed narrows a quotation so that it does not begin or end with punctuation that
+// only makes sense in the full text: commas, and brackets or quotes whose other half is
+// missing.
 func trimmed(text string, start, end int) (int, int) {
 	for start < end {
 		r, n := utf8.DecodeRuneInString(text[start:end])

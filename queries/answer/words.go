@@ -181,7 +181,8 @@ func unspaced(r rune) bool {
 	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00
 }
 
-// inside reports whether r may be inside a word, after the given letter.
+// inside reports whether r is punctuation that may occur inside a word, directly after
+// the character before.
 func inside(before, r rune) bool {
 	switch r {
 	case '\'', '’', '-', '.', ',':
@@ -190,8 +191,9 @@ func inside(before, r rune) bool {
 	return false
 }
 
-// between reports whether the text between two words has punctuation, and whether it
-// joins them.
+// between examines the text between two words. pause reports whether it has punctuation.
+// joined reports whether the words belong together, as in "10-12" or "km/h": the text is
+// empty or has only dashes, slashes, emphasis marks and currency signs.
 func between(gap string) (pause, joined bool) {
 	joined = true
 	for _, r := range gap {
@@ -209,7 +211,7 @@ func between(gap string) (pause, joined bool) {
 // stem returns the English stem of a word in lower case.
 func stem(word string) string { return english.Stem(word, true) }
 
-// similarity returns 1 for equal stems, less for stems with a long common prefix, and 0
+// similarity returns 1 for equal stems, 0.6 for stems with a long common prefix, and 0
 // for all others.
 func similarity(a, b string) float64 {
 	if a == b {

@@ -100,11 +100,11 @@ func (t *trail) changes(ctx context.Context, f Filter, before fullMark, limit in
 }
 
 // accessReads is the maximum number of reads for a page. Records of things that the user
-// no longer owns are dropped, so one read may not fill it.
+// no longer owns are dropped, so a single read can leave room on the page.
 const accessReads = 10
 
 // accesses returns up to limit entries of accesses. last is the mark of the last record
-// that was read, nil if there are no more.
+// that was read, or nil if there are no older records.
 func (t *trail) accesses(ctx context.Context, f Filter, before fullMark, limit int) (all []markedEntry, last *fullMark, err error) {
 	if t.queries.Accesses == nil {
 		return nil, nil, nil
@@ -203,15 +203,15 @@ func (t *trail) accessEntry(r accesslog.Record) Entry {
 	return e
 }
 
-// Queries for where things are, and their names. $1 is a JSON list of ids.
+// Queries for the locations and names of things. $1 is a JSON list of ids.
 const (
 	findDocuments = `SELECT d.id, d.folder, d.name, f.name FROM json_each($1) k CROSS JOIN documents d CROSS JOIN folders f WHERE d.id = k.value AND f.id = d.folder`
 	findFolders   = `SELECT f.id, f.id, f.name, f.name FROM json_each($1) k CROSS JOIN folders f WHERE f.id = k.value AND f.deleted = 0`
 	findJobs      = `SELECT j.id, j.owner, '', '' FROM json_each($1) k CROSS JOIN jobs j WHERE j.id = k.value`
 )
 
-// Find returns where things are, and their names. Things that do not exist are not in the
-// result. It does not check permissions: use it only for the access log.
+// Find returns the locations and names of things. Things that do not exist are not in
+// the result. It does not check permissions: use it only for the access log.
 func (q *Auditor) Find(ctx context.Context, things []string) (map[string]accesslog.Found, error) {
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err

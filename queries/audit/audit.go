@@ -48,8 +48,8 @@ type Entry struct {
 	ID          uuid.UUID // of the event
 	Time        time.Time
 	Actor       events.Principal
-	Via         string // the part of the program that was called
-	Correlation string // the request
+	Via         string // the interface that was called, such as "tools"
+	Correlation string // id of the request
 	Type        string // of the event
 	What        string // sentence in plain words, without its subject, the actor
 	Document    uuid.UUID
@@ -57,18 +57,18 @@ type Entry struct {
 	Folder      uuid.UUID // the folder concerned, or the document's folder afterwards
 	FolderName  string
 	Job         uuid.UUID
-	Address     string // the client's address, of accesses
+	Address     string // the client's address; only for accesses
 	Count       int    // number of equal accesses; 0 for changes
 }
 
 const defaultPageSize = 100
 
-// Audit returns a page of entries, the newest first, and the cursor of the next page,
-// "" at the end. Administrators see everything. Other users see the entries of folders
-// that they own now, including current and deleted contents, of their own jobs, and
-// their own replies to invitations. If f names a document or folder that the user does
-// not own, the error is fault.Forbidden if the user may read it, otherwise
-// fault.NotFound.
+// Audit returns a page of entries, the newest first, and the cursor of the next page, ""
+// at the end. Administrators see everything. Other users see the entries of folders that
+// they own now, with all current and deleted contents, the entries of their own jobs,
+// and their own replies to invitations. If f names a document or folder that the user
+// does not own, the error is fault.Forbidden if the user may read that document or
+// folder, otherwise fault.NotFound.
 func (q *Auditor) Audit(ctx context.Context, user events.User, f Filter) (entries []Entry, next string, err error) {
 	if f.Kind != "" && f.Kind != Changes {
 		return q.auditAccess(ctx, user, f)
@@ -98,10 +98,9 @@ func (q *Auditor) Audit(ctx context.Context, user events.User, f Filter) (entrie
 type trail struct {
 	*access.Viewer
 	queries *Auditor
-	owned   map[string]bool // folders, deleted ones too; not used for an administrator
+	owned   map[string]bool // ids of all folders that the user owns, deleted ones too; not used for an administrator
 }
 
-// trail returns the trail of a user.
 func (q *Auditor) trail(ctx context.Context, user events.User) (*trail, error) {
 	v, err := access.New(ctx, q.Models, user)
 	if err != nil {
@@ -229,7 +228,7 @@ func (t *trail) places(ctx context.Context, folder *uuid.UUID) ([]string, error)
 }
 
 // placeOf returns the folder of a document that the user owns. For a deleted document it
-// is the last one.
+// is the folder from which the document was deleted.
 func (t *trail) placeOf(ctx context.Context, document uuid.UUID) (place string, err error) {
 	err = t.queries.Models.Audit.DB().QueryRowContext(ctx, `SELECT place FROM entries WHERE thing = $1 LIMIT 1`, events.DocumentStream(document)).Scan(&place)
 	switch {

@@ -263,7 +263,7 @@ func TestAuditAwaitsVaultPosition(t *testing.T) {
 		listed <- entries
 	}()
 	<-started
-	for range 50 { // meanwhile Audit begins to wait for the audit trail
+	for range 50 { // gives Audit time to start waiting for the audit trail
 		f.AddFolder(uuid.Nil, "Another", "user:alice")
 		vaultPasses()
 	}
@@ -279,8 +279,8 @@ func TestAuditAwaitsVaultPosition(t *testing.T) {
 	}
 }
 
-// Users see their own replies to invitations, although others own the folders. Owners see
-// no entry twice.
+// Users see their own replies to invitations, although others own the folders. A user
+// who also owns the folder sees each entry only one time.
 func TestAuditListsOwnInvitationReplies(t *testing.T) {
 	f := newFixture(t)
 	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:alice")
@@ -376,7 +376,9 @@ func TestAuditOfStoppedReadModelIsUnavailable(t *testing.T) {
 	}
 }
 
-// If Find returned nothing for a new job, a denied request to it would not be recorded.
+// Find fails if the read model of jobs has stopped. If it returned no error, the access
+// log would take a new job for one that does not exist, and not record a denied request
+// to it.
 func TestFindRequiresJobs(t *testing.T) {
 	f := newFixture(t)
 	f.Settle()

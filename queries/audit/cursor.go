@@ -16,13 +16,13 @@ type changeMark struct {
 	position int64
 }
 
-// String returns the cursor of the page after the entry.
+// String returns the cursor of the page that begins after the entry.
 func (m changeMark) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", m.time, m.position))
 }
 
-// before returns the position of the entry before the page of f: the page has only
-// older entries.
+// before returns the position at which the page of f starts: all entries of the page are
+// older.
 func (f Filter) before() (changeMark, error) {
 	m := changeMark{math.MaxInt64, math.MaxInt64}
 	if f.Cursor != "" {
@@ -40,9 +40,8 @@ func (f Filter) before() (changeMark, error) {
 	return m, nil
 }
 
-// fullMark is the position of an entry in a listing of both kinds. compare orders by
-// time. Of two entries with the same time, a change comes before an access; two of the
-// same kind are ordered by number.
+// fullMark is the position of an entry in a listing of changes and accesses. Method
+// compare orders entries by time, then changes before accesses, then by number.
 type fullMark struct {
 	time   int64
 	access bool
@@ -64,7 +63,7 @@ func (m fullMark) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%t", m.time, m.number, m.access))
 }
 
-// beforeAll is like before, for both kinds of entries.
+// beforeAll is like before, for a listing of changes and accesses.
 func (f Filter) beforeAll() (fullMark, error) {
 	m := fullMark{math.MaxInt64, true, math.MaxInt64}
 	if f.Cursor == "" {
@@ -80,7 +79,7 @@ func (f Filter) beforeAll() (fullMark, error) {
 	return m, nil
 }
 
-// changes returns the equivalent mark for a listing of changes alone.
+// changes converts m to a position in a listing of changes only.
 func (m fullMark) changes() changeMark {
 	if m.access {
 		return changeMark{m.time, math.MaxInt64}
@@ -88,7 +87,7 @@ func (m fullMark) changes() changeMark {
 	return changeMark{m.time, m.number}
 }
 
-// accesses returns the equivalent mark for a listing of accesses alone.
+// accesses converts m to a position in a listing of accesses only.
 func (m fullMark) accesses() accesslog.Mark {
 	if m.access {
 		return accesslog.Mark{Time: m.time, Seq: m.number}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// changeQuery builds a query of the trail. Its first arguments are the mark before
-// which it starts and the maximum number of rows. The arguments of the conditions
-// follow.
+// changeQuery builds an SQL query for changes. Its first arguments are the time and log
+// position that the changes must precede, and the maximum number of rows. The arguments
+// of the conditions follow.
 type changeQuery struct {
 	where string
 	args  []any
 }
 
-// and adds a condition on a value.
+// and adds a condition, in which %d is the number of the parameter for value.
 func (s *changeQuery) and(condition string, value any) {
 	s.args = append(s.args, value)
 	s.where += fmt.Sprintf(" AND "+condition, len(s.args))
@@ -24,19 +24,19 @@ const (
 	limited     = `CAST($3 AS INTEGER)`
 )
 
-// positions selects the positions of the newest entries that also meet another
-// condition.
+// positions selects the positions of the newest entries that meet all conditions added
+// so far and the given one.
 func (s *changeQuery) positions(condition, limit string) string {
 	return `SELECT e.position FROM entries e WHERE (e.time, e.position) < ($1, $2)` + s.where + condition + newestFirst + limit
 }
 
-// everywhere searches the whole trail.
+// everywhere returns the query over the whole trail.
 func (s *changeQuery) everywhere() string {
 	return columns + `FROM entries e WHERE e.position IN (` + s.positions("", limited) + `)` + newestFirst + limited
 }
 
-// inPlaces searches any number of places. It first finds the few places with the newest
-// entries, because all entries of the page are in them.
+// inPlaces returns the query over the given places. It first finds the few places with
+// the newest entries, because only these can have entries of the page.
 func (s *changeQuery) inPlaces(places []string) string {
 	list, err := json.Marshal(places)
 	if err != nil {

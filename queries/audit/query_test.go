@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// If a document is given, the index on documents must be used, not the one on actors: one
-// actor may have made most entries, but a document has few.
+// If a document is given, the index on documents must be used and not the index on
+// actors: most entries may be by one actor, but a document has only a few.
 func TestQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
 	w := queriestest.Open(t)

@@ -69,8 +69,8 @@ func (r *row) jobWords(name string) string {
 	return r.kind
 }
 
-// way describes where a thing was moved from and to. It leaves out names that the user
-// may not see.
+// way names the folders from which and to which a thing was moved. It leaves out names
+// that the user may not see.
 func (r *row) way() string {
 	way := inFolder(" from folder ", r.oldParentName) + inFolder(" to folder ", r.parentName)
 	if r.top {
@@ -79,8 +79,8 @@ func (r *row) way() string {
 	return way
 }
 
-// inFolder returns the folder's name with how in front of it, or "" if the user may not
-// see the name.
+// inFolder returns how followed by the folder's name, or "" if folder is empty because
+// the user may not see the name.
 func inFolder(how, folder string) string {
 	if folder == "" {
 		return ""

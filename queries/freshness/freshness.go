@@ -21,8 +21,8 @@ type Models struct {
 	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
 	// 5 s.
 	MaxLag time.Duration
-	// Start is the head of the log when the service started. Read models that have not
-	// passed it are not read.
+	// Start is the head of the log when the service started. A read model is not read
+	// before it has passed this position.
 	Start events.Position
 }
 
@@ -37,8 +37,8 @@ func New(s *projections.Set, maxLag time.Duration, start events.Position) *Model
 }
 
 // Trusted returns an error of kind fault.Unavailable if the vault, which holds all
-// permissions, must not be read: because it stopped, has not caught up since the
-// start, or cannot apply revocations because its disk is full.
+// permissions, must not be read: it has stopped, has not caught up since the start, or
+// has a full disk and cannot apply revocations.
 func (q *Models) Trusted(ctx context.Context) error {
 	err := q.Vault.Err()
 	if full := q.Vault.Full(); full != nil && err == nil {
@@ -56,10 +56,10 @@ func (q *Models) Trusted(ctx context.Context) error {
 	return nil
 }
 
-// Usable returns an error of kind fault.Unavailable if m has stopped, or has not
-// caught up with the log since the start. Readers of a read model other than the vault
-// call it first, unless they call Await: replies to writes do not wait for a read model
-// that has stopped.
+// Usable returns an error of kind fault.Unavailable if m has stopped, or has not caught
+// up with the log since the start. Call it or Await before reading a read model other
+// than the vault: AwaitWrite does not wait for stopped read models, so their rows may be
+// stale.
 func (q *Models) Usable(ctx context.Context, m *projections.Runner) error {
 	if err := readable(m); err != nil {
 		return err
@@ -76,8 +76,8 @@ func readable(m *projections.Runner) error {
 	return nil
 }
 
-// Wrap adds what could not be read to an error. A corrupt read model becomes
-// fault.Unavailable, since it is rebuilt while the service runs.
+// Wrap adds what, the thing that could not be read, to an error. A corrupt read model
+// becomes fault.Unavailable, since it is rebuilt while the service runs.
 func Wrap(err error, what string) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):

@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// others returns the awaited read models except one.
+// others returns the read models that AwaitWrite waits for, except one.
 func others(w *queriestest.World, except *projections.Runner) []*projections.Runner {
 	return slices.DeleteFunc(w.Models.Awaited(), func(m *projections.Runner) bool { return m == except })
 }

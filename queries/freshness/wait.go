@@ -50,15 +50,15 @@ func (q *Models) AwaitHead(ctx context.Context, m *projections.Runner) error {
 	return q.Await(ctx, m, head)
 }
 
-// AwaitWrite returns nil once every read model that a client may read right after
-// a write has passed p. It does not wait for stopped ones: their readers get an error,
-// never stale rows (see Trusted and Usable). If one cannot continue, because ctx ends
-// or its disk is full, AwaitWrite still waits for the others and then returns the first
-// error.
+// AwaitWrite returns nil once every read model that a client may read right after a
+// write has passed p. It does not wait for stopped read models: reads of these fail and
+// never return stale rows (see Trusted and Usable). If a read model cannot catch up
+// because its disk is full, or ctx ends, AwaitWrite still waits for the others and then
+// returns the first error.
 func (q *Models) AwaitWrite(ctx context.Context, p events.Position) error {
 	awaited := q.Awaited()
 	for _, m := range awaited {
-		m.Hurry(p) // let all catch up at the same time
+		m.Hurry(p) // let all read models catch up in parallel
 	}
 	var failure error
 	for _, m := range awaited {

@@ -45,14 +45,14 @@ type Result struct {
 	Done       bool
 	Success    bool
 	FolderName string
-	Document   uuid.UUID // uuid.Nil if none exists yet
+	Document   uuid.UUID // uuid.Nil before the document exists
 	Title      string
 	Error      string     // why the import failed
 	Kind       fault.Kind // kind of Error; fault.Invalid means that the file is invalid
 	Warnings   []string
 	Tags       []string
 	Duplicate  bool
-	Outcome    string // see events.FileImported; "" if it is not known, or the file was not imported
+	Outcome    string // see events.FileImported; "" if the outcome is unknown or the file was not imported
 }
 
 type jobRow struct {
@@ -68,7 +68,7 @@ func (q *Jobs) job(ctx context.Context, user events.User, id string) (j jobRow, 
 		return j, access.NotFound("job", id)
 	}
 	err = q.row(ctx, parsed, &j)
-	if errors.Is(err, sql.ErrNoRows) { // it may have been accepted just now, perhaps by another node
+	if errors.Is(err, sql.ErrNoRows) { // the job may have been accepted just now, perhaps by another node
 		if err := q.Models.AwaitHead(ctx, q.Models.Jobs); err != nil {
 			return j, err
 		}
@@ -125,14 +125,14 @@ func (f *fileRow) result() (Result, error) {
 	return r, err
 }
 
-// required returns the read models that must have passed the end of a job before it is
-// done. Then its documents can be listed, read and found.
+// required returns the read models that must have passed the end of a job before the job
+// is reported as done. From then on its documents can be listed, read and found.
 func (q *Jobs) required() []*projections.Runner {
 	return []*projections.Runner{q.Models.Vault, q.Models.Summaries, q.Models.Passages}
 }
 
 // behind returns the first read model that has not passed p yet, or that has not indexed
-// all documents of a job. It makes all of them catch up without delay.
+// all documents of a job. It makes all these read models catch up without delay.
 func (q *Jobs) behind(ctx context.Context, p events.Position, files []fileRow) (lagging *projections.Runner, err error) {
 	for _, m := range q.required() {
 		if m.Position() < p || m.Err() != nil {
@@ -151,8 +151,8 @@ func (q *Jobs) behind(ctx context.Context, p events.Position, files []fileRow) (
 	return lagging, nil
 }
 
-// deferred reports whether the indexing of a job's documents was deferred, at a position
-// or before it.
+// deferred reports whether the indexing of one of a job's documents was deferred at
+// position at or earlier.
 func (q *Jobs) deferred(ctx context.Context, at events.Position, files []fileRow) (deferred bool, err error) {
 	var documents []string
 	for _, f := range files {
@@ -194,8 +194,8 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 			return Job{}, err
 		}
 	}
-	// Look up documents only after calling behind: if it reports no lagging read model, they
-	// can be found.
+	// Look up documents only after calling behind: if it returns no lagging read model,
+	// the documents are in the vault.
 	if err := q.lookUp(ctx, user, files); err != nil {
 		return Job{}, freshness.Wrap(err, "documents of job "+row.id)
 	}
@@ -264,7 +264,7 @@ func (q *Jobs) lookUp(ctx context.Context, user events.User, files []fileRow) er
 }
 
 // conclude sets the state of the whole job. lagging is a read model that has not passed
-// the end of the job, nil if there is none.
+// the end of the job, or nil if all have.
 func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) {
 	ended := j.Successful + j.Failed
 	if j.Total > 0 {

@@ -15,18 +15,18 @@ import (
 // Job is set.
 type Update struct {
 	File      string
-	Step      string // reading, splitting, summarising, filing, indexing; "" for a file that ended
+	Step      string // reading, splitting, summarising, filing, indexing; "" if the import of the file has ended
 	Message   string
 	Document  uuid.UUID
 	Duplicate bool
 	Outcome   string // see Result
 	Failed    string // why the file failed
 	Job       *Job   // the finished job
-	Lagging   bool   // a read model that a client may read next does not show the job yet
+	Lagging   bool   // some read models do not have the job's documents yet
 }
 
-// FollowJob calls each with every step of a job as it happens, from its beginning, and
-// returns nil after the update with the finished job.
+// FollowJob calls each for every step of a job: first for the steps so far, then for
+// each new step as it happens. It returns nil after the update with the finished job.
 func (q *Jobs) FollowJob(ctx context.Context, user events.User, id string, each func(Update) error) error {
 	// The job may have been accepted just now.
 	head, err := freshness.AskLog(ctx, q.Models.Jobs.Head)
@@ -73,7 +73,7 @@ func (q *Jobs) changed(ctx context.Context, user events.User, job string, after 
 		return nil, err
 	}
 	for _, f := range files {
-		if f.filedBefore() { // its document may not be in the vault yet
+		if f.filedBefore() { // look up its document, which need not be in the vault yet
 			if err := freshness.UntilPassed(ctx, q.Models.Vault, f.changed); err != nil {
 				return nil, err
 			}
@@ -95,7 +95,7 @@ func (f *fileRow) update() (u Update, ok bool) {
 		switch {
 		case f.outcome == events.OutcomeUpdated:
 			u.Message = "updated " + f.name
-		case f.duplicate && f.outcome != events.OutcomeCreated: // a new document may have the bytes of another one
+		case f.duplicate && f.outcome != events.OutcomeCreated: // not for a new document with the bytes of another one
 			u.Message = f.name + " was imported before"
 		case f.outcome == events.OutcomeUnchanged: // the document already has newer content
 			u.Message = f.name + " is unchanged"
@@ -110,7 +110,7 @@ func (f *fileRow) update() (u Update, ok bool) {
 	return u, true
 }
 
-// finish waits until the job is done, and reports that.
+// finish waits until the job is done, and calls each with the finished job.
 func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each func(Update) error) error {
 	if err := each(Update{Step: "indexing", Message: "bringing the search index up to date"}); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (q *Jobs) finish(ctx context.Context, user events.User, row jobRow, each fu
 	bounded, cancel := context.WithTimeout(ctx, q.Models.Lag())
 	defer cancel()
 	lagging := q.Models.AwaitWrite(bounded, row.finished) != nil
-	const pollInterval = 200 * time.Millisecond // another node may index, and does not report every step
+	const pollInterval = 200 * time.Millisecond // if another node indexes, this node is not notified of every step
 	for {
 		_, moved := q.Models.Passages.Moved()
 		j, err := q.state(ctx, user, row.id)

@@ -27,23 +27,24 @@ type Writer struct {
 
 	page   int    // of the last mark
 	inLine bool   // the output does not end with a line end
-	held   []byte // end of the text so far, if it may be the beginning of a forged mark
+	held   []byte // end of the text so far, not yet written because it may begin a forged mark
 	out    bytes.Buffer
 }
 
-// Text writes text of the document. The end of the text may be held until Close.
+// Text writes text of the document. It may buffer the end of the text until more text
+// follows or Close is called.
 func (w *Writer) Text(text []byte) error {
 	w.escape(text)
 	return w.flush()
 }
 
-// Page sets the page of the following text, 0 if the document has no pages. The mark
+// Page sets the page of the text that follows, 0 if the document has no pages. The mark
 // gets its own line unless that would split a line of text.
 func (w *Writer) Page(page int) error {
 	if page == 0 || page == w.page {
 		return nil
 	}
-	// An open comment would swallow the mark.
+	// Escape a comment that is still open: otherwise the mark would be part of it.
 	for len(w.held) > 1 {
 		rest := w.held[1:]
 		w.held = nil
@@ -64,8 +65,8 @@ func (w *Writer) Page(page int) error {
 	return w.flush()
 }
 
-// Part writes a text that begins on a page; breaks are the byte offsets in it at which
-// the following pages begin. Pages without text get no mark.
+// Part writes a text that begins on a page; breaks are the byte offsets in the text at
+// which the following pages begin. Pages without text get no mark.
 func (w *Writer) Part(text []byte, page int, breaks []int) error {
 	if page == 0 {
 		return w.Text(text)
@@ -98,7 +99,7 @@ func (w *Writer) piece(text []byte, page int) error {
 	return w.Text(rest)
 }
 
-// Close writes the held text.
+// Close writes the buffered text.
 func (w *Writer) Close() error {
 	w.release()
 	return w.flush()
@@ -114,14 +115,14 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// release writes the held text unchanged.
+// release writes the buffered text unchanged.
 func (w *Writer) release() {
 	w.out.Write(w.held)
 	w.held = w.held[:0]
 }
 
-// escape writes text with forged marks escaped. It holds the end of the text if that may
-// become a forged mark.
+// escape writes text with forged marks escaped. It buffers the end of the text if that
+// may be the beginning of a forged mark.
 func (w *Writer) escape(text []byte) {
 	if len(w.held) > 0 {
 		text = append(w.held, text...)
@@ -228,8 +229,8 @@ func opening(text []byte) (n int, v verdict) {
 	return n, yes
 }
 
-// letterOf returns an ASCII letter in lower case, anyLetter for a character that may look
-// like a letter, other for one that cannot, and 0 for one to skip.
+// letterOf returns an ASCII letter in lower case, anyLetter for a character that may
+// look like a letter, other for a character that cannot, and 0 for a character to skip.
 func letterOf(r rune) byte {
 	switch {
 	case 'a' <= r|0x20 && r|0x20 <= 'z':

@@ -59,7 +59,8 @@ var (
 	exact   = regexp.MustCompile(`^<!-- page [0-9]+ -->$`)
 )
 
-// findMarks returns the marks in a text, and other comments that could be taken for one.
+// findMarks returns the marks in a text, and the other comments that could be taken for
+// marks.
 func findMarks(text string) (marks, similar []string) {
 	for _, c := range comment.FindAllString(text, -1) {
 		switch {
@@ -122,8 +123,8 @@ func TestOpenCommentBeforeMarkIsEscaped(t *testing.T) {
 	}
 }
 
-// For any text, however it is cut into pieces, the output is the same and has only the
-// marks of its pages.
+// The output does not depend on how a text is cut into pieces, and its only marks are
+// those of its pages.
 func FuzzWriter(f *testing.F) {
 	f.Add("one <!-- page 9 --> two", 5, 9)
 	f.Add("<<!--<!-- Page", 3, 2)

@@ -137,8 +137,8 @@ func (w *World) Settle() {
 	}
 }
 
-// Stop hides the checkpoint of a read model, which stops at the next event. Its other
-// tables can be read.
+// Stop hides the checkpoint of a read model, so that the read model stops at the next
+// event. Its other tables can still be read.
 func (w *World) Stop(m *projections.Runner) {
 	w.t.Helper()
 	db := projectionstest.Open(w.t, w.Home, m.Name()+"-1")
@@ -175,7 +175,7 @@ func (w *World) AddFolder(parent uuid.UUID, name string, owner events.Principal)
 	return id
 }
 
-// Share replaces the permissions of a folder by a single one.
+// Share replaces all permissions of a folder by one permission.
 func (w *World) Share(folder uuid.UUID, with events.Principal, access string) {
 	w.t.Helper()
 	w.Append(events.Folders, events.FolderShared{Folder: folder, Permissions: []events.Permission{{Principal: with, Access: access}}})

@@ -24,8 +24,8 @@ type place struct {
 
 const checksumSize = 16 // bytes
 
-// cursor returns the cursor of the page that begins at a place. It contains a checksum of
-// the search, so that other searches reject it.
+// cursor returns the cursor of the page that begins at a place. It contains a checksum
+// of the search, so that other searches reject the cursor.
 func (s Query) cursor(user events.Principal, at place) string {
 	b := binary.BigEndian.AppendUint16(nil, uint16(at.first))
 	b = binary.BigEndian.AppendUint16(b, uint16(at.shown))
@@ -48,8 +48,8 @@ func (s Query) place(user events.Principal) (place, error) {
 	return at, nil
 }
 
-// checksum covers everything that determines the results of a search and the start of
-// a page.
+// checksum returns a checksum of everything that determines the results of a search, and
+// of at, the encoded start of a page.
 func (s Query) checksum(user events.Principal, at []byte) []byte {
 	s.Cursor, s.Limit = "", 0
 	b, err := json.Marshal(struct {

@@ -49,7 +49,7 @@ func TestSearchAwaitsIndexAtStart(t *testing.T) {
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	f.Settle()
 	release := f.HoldDuring(engine, func() { f.AddDocument(top, "zebra.md", nil, "A zebra.") })
-	f.Models.Start, f.Models.MaxLag = f.At, time.Nanosecond // do not wait
+	f.Models.Start, f.Models.MaxLag = f.At, time.Nanosecond // searches fail instead of waiting
 	if hits, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Search before the index has caught up: %v (%v), want fault.Unavailable", hits, err)
 	}

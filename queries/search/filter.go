@@ -37,7 +37,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 			return query, false, err
 		}
 		// The user may read everything below the folder, so grants do not restrict the
-		// results. They only determine which texts the scores are computed from.
+		// results. The grants only determine from which texts the scores are computed.
 		query.Inside = true
 		if query.Folders, err = withMoved(ctx, v, []string{scope}, labelled); err != nil {
 			return query, false, err
@@ -58,8 +58,8 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 var labelWait = time.Second
 
 // awaitLabels waits until the index, which filters by folder and tag, has the current
-// folders and tags of documents. After labelWait it returns nevertheless, because
-// recheck checks the hits anyway.
+// folders and tags of documents. It returns nil after labelWait even if the index lags,
+// because recheck checks all hits.
 func (q *Searcher) awaitLabels(ctx context.Context) error {
 	var at events.Position
 	if err := q.Models.Vault.DB().QueryRowContext(ctx, `SELECT position FROM labels`).Scan(&at); err != nil {
@@ -76,8 +76,8 @@ func (q *Searcher) awaitLabels(ctx context.Context) error {
 
 // labelled returns the position up to which the index has applied moves of folders.
 func (q *Searcher) labelled(ctx context.Context) (events.Position, error) {
-	// The runner has the position of the index. The tables list the documents that the
-	// index lacks although it has passed them, because their indexing was deferred.
+	// The runner has the position of the index. Some documents before that position are
+	// not indexed yet, because their indexing was deferred; table deferred lists them.
 	indexed := q.Models.Passages.Position()
 	var p events.Position
 	err := q.Models.Passages.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT min(position) - 1 FROM deferred), position) FROM checkpoint`).Scan(&p)
@@ -91,9 +91,9 @@ const movedBelow = `WITH RECURSIVE up (moved, id, depth) AS (
 		UNION ALL SELECT up.moved, f.parent, up.depth + 1 FROM up CROSS JOIN folders f WHERE f.id = up.id AND up.depth < 100)
 	SELECT DISTINCT moved FROM up WHERE id IN (SELECT value FROM json_each($2))`
 
-// withMoved adds the folders that were moved below the given ones after a position.
-// The index may still have the previous ancestors of their passages, but it always has
-// the passages' own folder.
+// withMoved returns the given folders and the folders that were moved below them after a
+// position. For passages in a moved folder the index may still have the previous
+// ancestors, but it has the right folder.
 func withMoved(ctx context.Context, v *access.Viewer, folders []string, after events.Position) ([]string, error) {
 	b, err := json.Marshal(folders)
 	if err != nil {

@@ -48,7 +48,7 @@ func found(sources []search.Source) []uuid.UUID {
 	return ids
 }
 
-// finds fails the test if a search finds other documents than those wanted.
+// finds fails the test unless a search finds exactly the documents want.
 func (f *fixture) finds(user events.User, s search.Query, want ...uuid.UUID) {
 	f.t.Helper()
 	sources, err := f.search.Search(f.t.Context(), user, s)

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// namedTerms is the maximum number of terms in a query that is matched with names.
+	// namedTerms is the maximum number of terms in a query. Longer queries are not
+	// matched with document names.
 	namedTerms = 6
 	// namedDocuments is the maximum number of documents with a matching name that are
 	// ranked. Shorter names are preferred.
@@ -61,8 +62,8 @@ func nameTerms(query string) (terms []string) {
 	return terms
 }
 
-// documentsNamed finds the documents in folders ($1, JSON) whose names contain a term
-// in a range ($2 to $3), and all of the other terms ($4, JSON).
+// documentsNamed finds the documents in folders ($1, JSON) whose names contain all terms
+// of $4 (JSON) and another term t with $2 <= t < $3.
 const documentsNamed = `SELECT d.id, d.name FROM (
 		SELECT DISTINCT w.document FROM json_each($1) k CROSS JOIN name_terms w
 		WHERE w.folder = k.value AND w.term >= $2 AND w.term < $3 AND NOT EXISTS (SELECT 1 FROM json_each($4) t
@@ -123,8 +124,8 @@ func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User
 }
 
 // nameShare rates from 0 to 1 how well terms match a name that contains them all. The
-// rating rises with the share of the name's words that they cover, and is lower if the
-// last term is only the prefix of a word.
+// rating rises with the share of the name's words that the terms cover, and is lower if
+// the last term is only the prefix of a word.
 func nameShare(terms []string, name string) float64 {
 	covered, words, whole := 0.0, 0.0, false
 	last := terms[len(terms)-1]

@@ -63,7 +63,7 @@ func TestSearchFindsDocumentsByName(t *testing.T) {
 	f.finds(bob, search.Query{Query: "beacon"})
 }
 
-// A name that shares a single word with a question does not matter.
+// A document whose name shares a single word with a question gets no bonus.
 func TestNamesDoNotOutrankAnswers(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

@@ -21,8 +21,9 @@ func candidates(found []Source) []searchindex.Candidate {
 }
 
 // rank returns hits, and documents whose names match the query, in their final order. It
-// uses texts and titles, which the engine does not have. The first page, of the given
-// size, is selected by searchindex.Spread, so that it shows more documents.
+// uses texts and titles, which the engine does not have. searchindex.Spread selects the
+// first passages, as many as fit on the first page, so that they are from more
+// documents.
 func rank(query string, first int, found []Source, named []named) []Source {
 	byID := make(map[string]Source, len(found))
 	for _, f := range found {

@@ -32,8 +32,8 @@ type check struct {
 }
 
 // recheck returns the hits that the user may read and that match the filters. It checks
-// both again, because the index may be behind the read models. The error is errOvertaken
-// if the engine may have missed the current content of a document.
+// permissions and filters again, because the index may be behind the read models. The
+// error is errOvertaken if the engine may have missed the current content of a document.
 func (c *check) recheck(ctx context.Context, hits []searchindex.Hit) ([]Source, error) {
 	passages, err := c.passages(ctx, hits)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *check) recheck(ctx context.Context, hits []searchindex.Hit) ([]Source, 
 type passage struct {
 	hit           int // index
 	document      string
-	version       int // of the hit's content
+	version       int // content version of the hit
 	shown         int // version of the document's current content
 	number, level int
 	title, path   string
@@ -102,8 +102,9 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	overtaken := false
 	for _, p := range rows {
 		before, seen := c.versions[p.document]
-		// Passages of previous content stay in the index for a while. They can be
-		// skipped if a passage of the current content was seen, too.
+		// Passages of previous content stay in the index for a while. They are skipped if
+		// an earlier hit has the document's current content. Otherwise the engine may have
+		// missed the current content.
 		overtaken = overtaken || seen && before != p.shown || !seen && p.version < p.shown
 		c.versions[p.document] = p.shown
 	}
@@ -113,8 +114,9 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	return slices.DeleteFunc(rows, func(p passage) bool { return p.version != p.shown }), nil
 }
 
-// documents returns those documents of passages that the user may read and that match the
-// filters. Their names and titles are those of the version with the passages' content.
+// documents returns those documents of passages that the user may read and that match
+// the filters. Each document has the name and title of the version that the passages are
+// from.
 func (c *check) documents(ctx context.Context, passages []passage) (map[string]vault.Document, error) {
 	v, err := access.New(ctx, c.Models, c.user)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestSearchAwaitsVault(t *testing.T) {
 	if err := f.Models.Passages.Wait(t.Context(), f.At); err != nil {
 		t.Error(err)
 	}
-	f.Models.MaxLag = time.Nanosecond // do not wait
+	f.Models.MaxLag = time.Nanosecond // searches fail instead of waiting
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Search while the vault is behind = %+v, %v, want fault.Unavailable", s, err)
 	}
@@ -211,8 +211,8 @@ func TestSearchRestartsAreBounded(t *testing.T) {
 	}
 }
 
-// While a document is revised, each search finds all passages of one edition, with the
-// title of that edition.
+// While a document is revised, each search finds all passages of a single version, with
+// the title of that version.
 func TestSearchFindsOneVersionDuringRevisions(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
@@ -267,7 +267,7 @@ func TestSearchFindsOneVersionDuringRevisions(t *testing.T) {
 	}
 }
 
-// oneEdition returns an error unless the sources are all passages of one edition.
+// oneEdition returns an error unless the sources are all passages of a single version.
 func oneEdition(sources []search.Source, err error) error {
 	if err != nil {
 		return err

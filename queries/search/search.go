@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Searcher searches. Its methods are safe for concurrent use.
+// Searcher runs searches. Its methods are safe for concurrent use.
 type Searcher struct {
 	Models *freshness.Models
 	Limit  int // default number of passages in a result; 0 means 10
@@ -33,7 +33,7 @@ type Query struct {
 	Document uuid.UUID // uuid.Nil means all
 	Tags     []string
 	AnyTag   bool   // match documents with any of Tags, not only with all
-	Limit    int    // page size, up to MaxLimit; 0 means the configured one
+	Limit    int    // page size, up to MaxLimit; 0 means Searcher.Limit
 	Cursor   string // cursor returned with the previous page; "" for the first page
 }
 
@@ -69,7 +69,7 @@ const (
 )
 
 // Search returns a page of the best passages that the user may read, best first. The
-// result is empty if the folder does not exist or may not be read. The error is
+// result is empty if s.Folder does not exist or the user may not read it. The error is
 // fault.Unavailable while the search engine is down.
 func (q *Searcher) Search(ctx context.Context, user events.User, s Query) ([]Source, error) {
 	sources, _, err := q.SearchPage(ctx, user, s)
@@ -105,7 +105,7 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 	if !ok || err != nil {
 		return []Source{}, "", freshness.Wrap(err, "folders")
 	}
-	// Before the index has caught up since the start, results would be incomplete.
+	// Results would be incomplete before the index has caught up since the start.
 	if err := q.Models.Await(ctx, q.Models.Passages, q.Models.Start); err != nil {
 		return nil, "", cmp.Or(q.Models.Passages.Unreachable(), err)
 	}
@@ -126,8 +126,9 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 	return sources, next, addOwners(ctx, v, sources)
 }
 
-// best returns the engine's best passages in their final order, with first as the size of
-// the first page. It adds the terms of the second search to the query.
+// best returns the engine's best passages in their final order, with first as the size
+// of the first page. It adds to query the terms that are raised for the engine's second
+// search.
 func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User, s Query, first int, query *searchindex.Query) ([]Source, error) {
 	s.Limit = first + 1
 	query.Limit = max(s.Limit, searchindex.Candidates)
@@ -189,7 +190,7 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 		}
 		some, err := c.recheck(ctx, hits)
 		if err == nil && q.Models.Passages.Generation() != generation {
-			err = errOvertaken // another generation may cut texts into other passages
+			err = errOvertaken // another generation may divide texts into passages differently
 		}
 		if errors.Is(err, errOvertaken) {
 			if restarts++; restarts > maxRestarts {
@@ -201,7 +202,7 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 		if err != nil {
 			return nil, freshness.Wrap(err, "passages")
 		}
-		for _, one := range some { // if the index changed, hits may repeat earlier ones
+		for _, one := range some { // if the index has changed, hits may repeat earlier hits
 			if !slices.ContainsFunc(found, func(f Source) bool { return f.id == one.id }) {
 				found = append(found, one)
 			}
@@ -215,7 +216,8 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 	return found, nil
 }
 
-// unavailable hides an error of the engine that has no kind.
+// unavailable returns err if it has a kind; otherwise it hides err in an error of kind
+// fault.Unavailable.
 func unavailable(err error) error {
 	if k := fault.KindOf(err); k != fault.Internal {
 		return err

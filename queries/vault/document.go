@@ -28,7 +28,7 @@ type Document struct {
 	SHA256         string
 	Folder         uuid.UUID
 	FolderPath     string // from the top level
-	FolderShown    string // as shown to the user: begins at the topmost readable folder
+	FolderShown    string // path as shown to the user; begins at the topmost readable folder
 	Version        int
 	Pages          int // 0 if there are no pages
 	Tags           []string
@@ -137,7 +137,8 @@ func (q *Vault) find(ctx context.Context, v *viewer, id uuid.UUID) (Document, er
 	return d, err
 }
 
-// Imported returns a document that was imported, or fault.NotFound.
+// Imported returns an imported document, not a folder's summary. The error is
+// fault.NotFound if there is none with this id that the user may read.
 func Imported(ctx context.Context, v *access.Viewer, id uuid.UUID) (Document, error) {
 	docs, err := ByID(ctx, v, []string{id.String()})
 	if err != nil {
@@ -150,7 +151,7 @@ func Imported(ctx context.Context, v *access.Viewer, id uuid.UUID) (Document, er
 	return d, nil
 }
 
-// ByID returns the documents with these ids that the user may read, by id.
+// ByID returns those of the given documents that the user may read, in a map by id.
 func ByID(ctx context.Context, of *access.Viewer, ids []string) (map[string]Document, error) {
 	b, err := json.Marshal(ids)
 	if err != nil {
@@ -237,7 +238,8 @@ func (q *Vault) addContents(ctx context.Context, docs []Document) error {
 	return nil
 }
 
-// extensions of original files by media type, for names that have none.
+// extensions are the file extensions of media types, for document names without an
+// extension.
 var extensions = map[string]string{
 	"application/pdf": "pdf", "text/markdown": "md", "text/plain": "txt",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",

@@ -10,25 +10,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// fewCopies is the maximum number of documents with the same bytes that are checked one
-// by one for one that the user may read. If there are more, the user's folders are
-// searched instead.
+// DuplicateOf checks up to fewCopies documents with the same bytes one by one, until it
+// finds one that the user may read. If there are more, it searches the folders that the
+// user may read.
 const fewCopies = 100
 
 const (
-	// copies finds up to $3 documents with a SHA-256 ($1): those in a folder ($2) first,
-	// then the oldest first.
+	// copies finds up to $3 documents with a SHA-256 ($1): first those in the folder $2,
+	// then the others, the oldest first in both groups.
 	copies = `SELECT id, folder FROM (SELECT id, folder, created_at FROM documents WHERE sha256 = $1 LIMIT CAST($3 AS INTEGER)) c
 		ORDER BY folder <> $2, created_at, id`
-	// oldestCopy finds the first document in the same order, but only in the given folders
-	// ($3, JSON). An index yields the oldest one of each folder.
+	// oldestCopy finds the first document in the same order as copies, but only in the
+	// folders $3 (JSON). It reads the oldest copy of each folder from an index.
 	oldestCopy = `SELECT d.id FROM json_each($3) k CROSS JOIN documents d WHERE d.id =
 			(SELECT c.id FROM documents c WHERE c.sha256 = $1 AND c.folder = k.value ORDER BY c.created_at, c.id LIMIT 1)
 		ORDER BY d.folder <> $2, d.created_at, d.id LIMIT 1`
 )
 
 // DuplicateOf returns a document with these bytes that the user may read: the oldest
-// one in the folder if there is one, otherwise the oldest one anywhere.
+// copy in folder if there is one, otherwise the oldest copy in any folder.
 func (q *Vault) DuplicateOf(ctx context.Context, user events.User, folder uuid.UUID, sha256 string) (document uuid.UUID, found bool, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {

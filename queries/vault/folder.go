@@ -23,7 +23,8 @@ type Folder struct {
 	UpdatedAt time.Time
 }
 
-// FolderDetail is a folder with its ancestors, its contents, and the documents next to it.
+// FolderDetail is a folder with its ancestors, its contents, and the documents in its
+// parent folder.
 type FolderDetail struct {
 	Folder
 	Ancestors       []Folder   // from the top level down to the parent; only ID and Name are set
@@ -176,8 +177,8 @@ func (q *Vault) FolderAt(ctx context.Context, user events.User, path string) (f 
 	return f, err == nil, err
 }
 
-// FolderDetail returns a folder with those parts of its surroundings that the user may
-// read.
+// FolderDetail returns a folder with the ancestors, subfolders and documents that the
+// user may read.
 func (q *Vault) FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (d FolderDetail, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
@@ -207,8 +208,8 @@ func (q *Vault) FolderDetail(ctx context.Context, user events.User, id uuid.UUID
 	return d, freshness.Wrap(err, "documents of the parent")
 }
 
-// HoldsDocuments reports whether a folder contains documents directly. It takes all
-// events up to the position after into account.
+// HoldsDocuments reports whether a folder contains documents directly. It first waits
+// until the vault has passed the position after.
 func (q *Vault) HoldsDocuments(ctx context.Context, folder uuid.UUID, after events.Position) (holds bool, err error) {
 	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
 		return false, err

@@ -28,12 +28,13 @@ type Blocked struct {
 	Since time.Time
 }
 
-// mostInvitations bounds a listing; commands allow far fewer invitations.
+// mostInvitations is the maximum number of invitations in a listing. Commands allow far
+// fewer.
 const mostInvitations = 1000
 
 // Invitations returns the user's pending invitations, the newest first. It leaves out
-// those to deleted folders, and those by inviters who no longer own the folder or are
-// blocked.
+// invitations to deleted folders, and invitations by users who no longer own the folder
+// or whom the user has blocked.
 func (q *Vault) Invitations(ctx context.Context, user events.User) ([]Invitation, error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {

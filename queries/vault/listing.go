@@ -22,10 +22,10 @@ type DocumentFilter struct {
 	Cursor string // returned with the previous page; "" for the first page
 }
 
-// Documents lists documents by name, all of them or, with a limit, a page; next is the
-// cursor of the next page, "" at the end. The error is fault.NotFound if the folder does
-// not exist or may not be read. Without a folder and a tag the list is empty, because
-// the top level contains no documents.
+// Documents lists documents by name. Without a limit it lists all documents, with a
+// limit one page; next is then the cursor of the next page, "" on the last one. The
+// error is fault.NotFound if the folder does not exist or may not be read. Without a
+// folder and a tag the list is empty, because the top level contains no documents.
 func (q *Vault) Documents(ctx context.Context, user events.User, f DocumentFilter) (docs []Document, next string, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
@@ -46,8 +46,8 @@ func (q *Vault) Documents(ctx context.Context, user events.User, f DocumentFilte
 	return docs, next, freshness.Wrap(err, "documents")
 }
 
-// The sources of a page of documents: one folder ($4) in order, or all readable folders
-// ($4, JSON), either via their documents or via the documents with a rare tag ($5).
+// FROM clauses for a page of documents: one folder ($4), or all readable folders ($4,
+// JSON), searched either by folder or, for a rare tag ($5), by tag.
 const (
 	inFolder       = `documents d WHERE d.folder = $4`
 	inFolderTagged = inFolder + andTagged
@@ -56,7 +56,8 @@ const (
 	andTagged      = ` AND EXISTS (SELECT 1 FROM tags t WHERE t.tag = $5 AND t.document = d.id)`
 )
 
-// pageQuery finds the ids of a page in indexes, and reads only the rows of those.
+// pageQuery returns a query that finds the ids of a page in an index, and then reads
+// only the rows with these ids.
 func pageQuery(from string) string {
 	return documentColumns + `WHERE d.id IN (SELECT d.id FROM ` + from + ` AND (d.sort_name, d.id) > ($1, $2)` + byDocumentName + ` LIMIT CAST($3 AS INTEGER))` + byDocumentName
 }
@@ -96,11 +97,11 @@ func (v *viewer) page(ctx context.Context, f DocumentFilter, after cursor) (docs
 	return docs, next, err
 }
 
-// fewTagged is the maximum number of documents with a tag that are checked one by one.
-// If there are more, the user's documents are searched instead.
+// A listing checks up to fewTagged documents with a tag one by one. If there are more,
+// it searches the folders that the user may read.
 const fewTagged = 2000
 
-// tagged returns the source to search for documents with a tag.
+// tagged returns the FROM clause to search for documents with a tag.
 func (v *viewer) tagged(ctx context.Context, tag string) (from string, err error) {
 	var n int
 	err = v.DB.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = $1 LIMIT CAST($2 AS INTEGER)) few`, tag, fewTagged+1).Scan(&n)

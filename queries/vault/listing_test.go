@@ -156,7 +156,7 @@ func TestDocumentCursorHidesUnreadable(t *testing.T) {
 }
 
 // Documents with a rare tag and documents with a common one are found by different
-// queries, with the same result.
+// queries. Both queries return all documents with the tag.
 func TestListingByRareAndCommonTags(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

@@ -29,7 +29,7 @@ const (
 func isText(mediaType string) bool { return strings.HasPrefix(mediaType, "text/") }
 
 // addContent sets the Content of a text document, up to limit bytes. If it truncates the
-// text, it adds a note with whole, the path of the whole text.
+// text, it adds a note that names whole, the URL path of the full text.
 func (q *Vault) addContent(ctx context.Context, d *Document, limit int, whole string) error {
 	var b strings.Builder
 	err := q.writeMarkdown(ctx, *d, &capped{w: &b, left: limit})
@@ -42,7 +42,7 @@ func (q *Vault) addContent(ctx context.Context, d *Document, limit int, whole st
 	return freshness.Wrap(err, "text of document "+d.ID.String())
 }
 
-// markdownPath is the path of a document's whole text.
+// markdownPath returns the URL path of a document's full text.
 func (d *Document) markdownPath() string { return "/documents/" + d.ID.String() + "/markdown" }
 
 // lacksContent reports whether a text document's Content was not read yet.
@@ -118,7 +118,7 @@ func (q *Vault) Markdown(ctx context.Context, user events.User, id uuid.UUID) (w
 }
 
 // markdownOf is like Markdown, for a document that was already looked up. It writes the
-// text of that version, even if the document gets new text in the meantime.
+// text of the version d, even if the document gets new text in the meantime.
 func (q *Vault) markdownOf(ctx context.Context, d Document) (write func(io.Writer) error, err error) {
 	if d.Content != nil {
 		return func(w io.Writer) error {
@@ -145,7 +145,7 @@ type sectionRow struct {
 	text                       []byte
 }
 
-// pageNoter is implemented by writers that need the page of the text.
+// pageNoter is implemented by writers that need the page of the text they write.
 type pageNoter interface{ notePage(page int) }
 
 // writeMarkdown writes a document's text with page marks. Each query identifies the text
@@ -185,8 +185,9 @@ func Heading(level int, title string) string {
 	return strings.Repeat("#", min(max(level, 1), 6)) + " " + title
 }
 
-// write writes a part of a section as Markdown, with the heading if it is the first part.
-// It begins with an empty line if there is earlier text.
+// write writes a part of a section as Markdown, with the heading if it is the first
+// part. If earlier is true, it begins with an empty line, to separate the part from the
+// text before.
 func (s sectionRow) write(w *pagemark.Writer, earlier bool) error {
 	var breaks []int
 	if err := json.Unmarshal([]byte(s.breaks), &breaks); err != nil {

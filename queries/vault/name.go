@@ -13,22 +13,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// spaced is lookalike.Spaced in SQL, for ASCII names. Names have no control characters,
-// so it can use them as markers.
+// spaced is lookalike.Spaced in SQL, for ASCII names. It uses control characters as
+// markers, because names contain none.
 const spaced = "replace(replace(replace(d.name, ' ', '\x01\x02'), '\x02\x01', ''), '\x01\x02', ' ')"
 
-// alikeNames finds, for each entry of $1 (JSON), the name of a document with a similar
-// name, empty if there is none; the document $2 is ignored. An entry is an array: the
-// folder, the key of similar names, the name itself, its index, and the name that
-// spaced must return for the other document, or "" for any.
+// alikeNames returns, for each entry of $1 (JSON), the name of a document with a similar
+// name, or ” if there is none. It ignores the document $2. An entry is an array: the
+// folder, the key of similar names, the name itself, its index, and the name that spaced
+// must return for the other document, or "" for any.
 const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
 		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2
 			AND (k.value ->> 4 = '' OR k.value ->> 4 = ` + spaced + `) AND d.id <> $2 LIMIT 1), '')
 	FROM json_each($1) k`
 
-// AlikeDocuments returns, for each new name of a document in a folder, the name of
-// another document there that looks the same, "" if there is none. The document
-// except is ignored.
+// AlikeDocuments returns, for each new name of a document in a folder, the name of a
+// document in that folder that looks the same, or "" if there is none. It ignores the
+// document whose id is except.
 func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names []string, except uuid.UUID) ([]string, error) {
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names [
 	return similar, nil
 }
 
-// DocumentsNamed returns the documents with a name in a folder, the newest first. It takes
-// all events up to the position after into account.
+// DocumentsNamed returns the documents with a name in a folder, the newest first. It
+// first waits until the vault has passed the position after.
 func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error) {
 	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name strin
 const namesTaken = `SELECT k.value ->> 3 FROM json_each($1) k WHERE EXISTS (SELECT 1 FROM documents d
 	WHERE d.folder = k.value ->> 0 AND d.sort_name = k.value ->> 1 AND d.name = k.value ->> 2)`
 
-// NamesTaken reports for each name whether a document in the folder has it.
+// NamesTaken reports for each i whether a document in folders[i] has the name names[i].
 func (q *Vault) NamesTaken(ctx context.Context, folders []uuid.UUID, names []string) ([]bool, error) {
 	if err := q.Models.Trusted(ctx); err != nil {
 		return nil, err

@@ -7,15 +7,15 @@ import (
 	"annals/queries/freshness"
 )
 
-// isThere is an SQL condition: the document's folder was not deleted. The row of a document
-// may remain for a while after that.
+// isThere is an SQL condition: the document's folder was not deleted. The row of a
+// document may remain for a while after the folder was deleted.
 const isThere = `NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)`
 
 // Refers reports whether an original with this SHA-256 is still in use: by a job that
-// has not ended, or by the current or an earlier version of a document. While events
-// are parked it returns true, because they may refer to any original.
+// has not ended, or by the current or an earlier version of a document. While events are
+// parked it returns true, because a parked event may refer to the original.
 func (q *Vault) Refers(ctx context.Context, sha256 string) (bool, error) {
-	// A stopped read model lacks the files of new jobs.
+	// A stopped read model of jobs would lack the files of new jobs.
 	if err := q.Models.Usable(ctx, q.Models.Jobs); err != nil {
 		return false, err
 	}
@@ -27,7 +27,8 @@ func (q *Vault) Refers(ctx context.Context, sha256 string) (bool, error) {
 	if err != nil || working {
 		return working, freshness.Wrap(err, "files of jobs")
 	}
-	// In the log, the documents of a job precede its end.
+	// In the log, a job ends after its documents were imported. So wait for the position
+	// that the read model of jobs has passed.
 	if err := q.Models.Await(ctx, q.Models.Vault, at); err != nil {
 		return false, err
 	}

@@ -21,9 +21,9 @@ type MarkdownPage struct {
 }
 
 // MarkdownPage returns the part of a document's Markdown that begins at byte from, up to
-// limit bytes. It ends at a line end if possible, and never within a character. If it
-// begins within a page, that page's mark is put in front of it. Parts can be joined if
-// their documents have the same version.
+// limit bytes. The part ends at a line end if possible, and never within a character. If
+// it begins within a page, the mark of that page is put in front of it. Only parts of
+// the same document version can be joined.
 func (q *Vault) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID, from int64, limit int) (p MarkdownPage, err error) {
 	if p.Document, err = q.Describe(ctx, user, id); err != nil {
 		return p, err
@@ -49,7 +49,7 @@ func (q *Vault) MarkdownPage(ctx context.Context, user events.User, id uuid.UUID
 }
 
 // lastEnd returns the offset, at most n, at which to cut text: after the last line end,
-// or between characters if there is none.
+// or between characters if there is no line end.
 func lastEnd(text []byte, n int) int {
 	if end := bytes.LastIndexByte(text[:n], '\n'); end >= 0 {
 		return end + 1
@@ -61,13 +61,13 @@ func lastEnd(text []byte, n int) int {
 	return end
 }
 
-// window is a writer that skips a number of bytes and keeps the following ones. It fails
-// with errCapped once it has more than limit bytes.
+// window is a writer that skips the first skip bytes and keeps the bytes after them. It
+// fails with errCapped once it has more than limit bytes.
 type window struct {
 	skip  int64
 	limit int
 	text  []byte
-	page  int // page of the beginning of text, if its mark was skipped; else 0
+	page  int // page on which the kept text begins, if the page's mark was skipped; else 0
 }
 
 // notePage is called with a page before its mark is written.
@@ -76,7 +76,7 @@ func (w *window) notePage(page int) {
 	case w.skip > 0:
 		w.page = page
 	case len(w.text) == 0:
-		w.page = 0 // text begins with that mark
+		w.page = 0 // the kept text begins with the page's mark
 	}
 }
 

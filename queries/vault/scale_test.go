@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// In these benchmarks alice has 20,000 documents in 200 folders. Bob may read five of the
-// folders.
+// In these benchmarks alice has 20,000 documents in 200 folders. Bob may read five of
+// the folders.
 const (
 	manyFolders = 200
 	perFolder   = 100
-	sharedTo    = 5 // folders
+	sharedTo    = 5 // number of folders shared with bob
 )
 
 var commonBytes = strings.Repeat("0c", 32)
@@ -71,8 +71,8 @@ func (f *fixture) reads(user events.User, n int) map[string]func() error {
 	}
 }
 
-// The cost of a query depends on what the user may read: queries of bob, who may read 500
-// of 20,000 documents, take a fraction of the time of alice's.
+// The cost of a query depends only on what the user may read. Queries of bob, who may
+// read 500 of 20,000 documents, take a fraction of the time of alice's.
 func BenchmarkReadsOfManyDocuments(b *testing.B) {
 	f := manyDocuments(b)
 	for _, u := range []struct {

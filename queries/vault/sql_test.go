@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// If few documents have the same bytes, they are checked one by one; if many have,
-// oldestCopy is used. Both find the same document.
+// DuplicateOf checks documents with the same bytes one by one if there are few, and uses
+// oldestCopy if there are many. Both ways must find the same document.
 func TestOldestCopyAgrees(t *testing.T) {
 	w := queriestest.Open(t)
 	top := w.AddFolder(uuid.Nil, "Top", "user:alice")

@@ -34,8 +34,8 @@ type FolderSummary struct {
 const summaryEntries = 100
 
 // FolderSummary describes the contents of the folder at a path, as far as the user may
-// read them. Its status is none if the user may read nothing there, and unavailable
-// while a job imports into the folder.
+// read them. The status is "none" if the user may read nothing in the folder, and
+// "unavailable" while a job imports into the folder.
 func (q *Vault) FolderSummary(ctx context.Context, user events.User, path string) (FolderSummary, error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
@@ -92,9 +92,9 @@ func (q *Vault) awaitSummaries(ctx context.Context) error {
 
 // busyAt reports whether a job imports into the folder at a path ($2) below another
 // folder ($1). If the job was accepted before folders on the path were created, it is
-// recorded with the deepest one that existed. $3 restricts the query to the jobs of one
-// user; empty means all. The substr of an id gives the path the collation of the columns,
-// which compares byte by byte.
+// recorded with the deepest folder that existed. $3 restricts the query to the jobs of
+// one user; empty means all. The expression substr(id, 1, 0) is empty; it gives the path
+// the collation of column id, which compares byte by byte.
 const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
 		SELECT coalesce(max(id), $1), substr(coalesce(max(id), ''), 1, 0) || $2, 0 FROM folders WHERE id = $1
 		UNION ALL SELECT f.parent, CASE up.rest WHEN '' THEN f.name ELSE f.name || '/' || up.rest END, up.depth + 1
@@ -102,8 +102,8 @@ const busyAt = `WITH RECURSIVE up (id, rest, depth) AS (
 	SELECT EXISTS (SELECT 1 FROM up CROSS JOIN busy b WHERE b.under = up.id AND b.rest = up.rest AND b.owner <> '' AND ($3 = '' OR b.owner = $3))`
 
 // busy reports whether a job imports into the folder at a path below another folder: any
-// job if the user may read the folder, only the user's own jobs if it does not exist
-// yet.
+// job if the user may read the folder, only the user's own jobs if the folder does not
+// exist yet.
 func (q *Vault) busy(ctx context.Context, v *viewer, near, rest string) (busy bool, err error) {
 	owner := string(v.User.Principal)
 	if near != "" && rest == "" {
@@ -117,9 +117,9 @@ type summaryEntry struct{ id, name, title, description string }
 
 func (e *summaryEntry) fields() []any { return []any{&e.id, &e.name, &e.title, &e.description} }
 
-// present removes the entries that are not in a folder according to the vault, because a
-// summary must not show what was moved out or deleted. The query selects those of the ids
-// ($2, JSON) that are in the folder ($1).
+// present removes entries that the vault does not list in the folder, because a summary
+// must not show what was moved out or deleted. query selects from the ids $2 (JSON)
+// those that are in the folder $1.
 func (v *viewer) present(ctx context.Context, folder string, entries []summaryEntry, query string) ([]summaryEntry, error) {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
@@ -214,7 +214,7 @@ func summaryList(docs, folders []summaryEntry) string {
 	}
 	for _, f := range folders {
 		fmt.Fprintf(&b, "- **%s/**: a folder", oneLine(f.name))
-		switch f.description { // the number of its documents
+		switch f.description { // holds the number of documents in the subfolder
 		case "0":
 		case "1":
 			b.WriteString(" with 1 document")
@@ -230,7 +230,8 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // summaryDocument returns a folder's summary as a document, or fault.NotFound.
 func (q *Vault) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) (Document, error) {
-	// A stopped read model lacks new folders: their summaries would not be found.
+	// A stopped read model of summaries lacks new folders, so their summaries would not
+	// be found.
 	if err := q.Models.Usable(ctx, q.Models.Summaries); err != nil {
 		return Document{}, err
 	}

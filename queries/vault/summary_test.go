@@ -89,7 +89,7 @@ func TestSummaryWhileJobImportsIntoMovedFolder(t *testing.T) {
 		busy(alice, path, want)
 	}
 	busy(bob, "Other/Papers", true)
-	busy(bob, "Other/Papers/2024/May", false) // it does not exist yet, and the job is alice's
+	busy(bob, "Other/Papers/2024/May", false) // the folder does not exist yet, and the job is alice's
 	f.AddFolder(year, "May", "")
 	busy(bob, "Other/Papers/2024/May", true)
 	busy(alice, "Other/Papers/2024/May", true)

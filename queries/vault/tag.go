@@ -8,9 +8,9 @@ import (
 	"annals/queries/freshness"
 )
 
-// The tags of all documents in folders ($1, JSON): read via the documents, or, if
-// nearly all documents are in those folders, via the tags, checking for each tag
-// whether these folders have it.
+// Queries for the tags of all documents in folders ($1, JSON). tagsOfFolders reads all
+// documents in the folders. tagsInUse checks for each existing tag whether a document in
+// the folders has it; that is faster if nearly all documents are in these folders.
 const (
 	tagsOfFolders = `SELECT DISTINCT t.tag FROM json_each($1) k CROSS JOIN documents d CROSS JOIN tags t WHERE d.folder = k.value AND t.document = d.id ORDER BY t.tag`
 	tagsInUse     = `WITH RECURSIVE all_tags (tag) AS (

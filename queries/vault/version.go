@@ -31,8 +31,8 @@ func (r *versionRow) fields() []any {
 	return append(r.documentRow.fields(), &r.change, &r.by)
 }
 
-// versionColumns are the columns of documentColumns and two more. Properties that never
-// change are read from the current document ($1).
+// versionColumns selects the columns of documentColumns and two more for each version of
+// the document $1. Properties that never change are read from the current document.
 const versionColumns = `SELECT * FROM (
 		SELECT d.id, v.folder, v.name, '', v.title, v.description, v.media_type, v.sha256, v.size, v.pages, v.version, v.content, d.owner, d.created_at, v.created_at AS updated_at, v.tags, v.text_stream, v.change, v.created_by
 		FROM documents d JOIN versions v ON v.document = d.id WHERE d.id = $1
@@ -60,10 +60,11 @@ func (q *Vault) Versions(ctx context.Context, user events.User, document uuid.UU
 	return versions, nil
 }
 
-// DocumentVersion returns a document, which the user may read now, as of a version. If
-// content is true it includes a text document's Markdown. SHA256 and MediaType describe
-// the original of that version. The folder is the one of that version, if the user may
-// read it now. The error is fault.NotFound if the version does not exist.
+// DocumentVersion returns a document as of a version. The user must be able to read the
+// document now. If content is true it includes a text document's Markdown. SHA256 and
+// MediaType describe the original of that version. The folder is that of the version, if
+// the user may read that folder now. The error is fault.NotFound if the version does not
+// exist.
 func (q *Vault) DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (Document, error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
