@@ -16,16 +16,17 @@ import (
 	"testing"
 )
 
-// A package is to be held in the head: about 25 files and 3,500 lines without
-// tests. Beyond these it has to be split.
+// The maximum size of a package without its tests, so that one person can remember what
+// is in it. A larger package must be split.
 const (
 	maxFiles = 30
 	maxLines = 3700
 )
 
-// ownLimits lists the packages with other limits, with the reason. One that allows
-// more is the package's size when it was listed: it may only shrink, and is removed
-// once the package is within the limits of all.
+// ownLimits lists the packages that have other limits than maxFiles and maxLines, and
+// why. A higher limit is the size that the package had when it was listed. The package
+// may only shrink, and its entry is removed once the package is within maxFiles and
+// maxLines.
 var ownLimits = map[string]struct {
 	files, lines int
 	reason       string
@@ -64,7 +65,8 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
-// wellKnown are methods whose interface says what they do.
+// wellKnown lists methods that need no comment, because they implement a well-known
+// interface.
 var wellKnown = []string{"Error", "String", "Unwrap", "ServeHTTP", "Read", "Write", "Len", "Less", "Swap"}
 
 func TestExportedNamesAreDocumented(t *testing.T) {
@@ -79,8 +81,9 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// withoutComment returns the place and name of each exported name of a package, and
-// of the package, that has no comment. What main packages export nobody imports.
+// withoutComment returns the position and name of each exported name of p that has no
+// comment, and the package name if p has no package comment. In main packages it checks
+// only the package comment, because no other package can import their names.
 func withoutComment(p listed) (missing []string, err error) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -130,11 +133,12 @@ func withoutComment(p listed) (missing []string, err error) {
 	return missing, nil
 }
 
-// named is a path of the project in a paper, such as `events/log.go` or
-// `projections/readmodel`.
+// named matches the path of a file or package of this repository in a Markdown
+// document, such as `events/log.go` or `projections/readmodel`.
 var named = regexp.MustCompile("`((?:cmd|commands|docs|events|http|projections|queries|schema|scripts)/[a-z0-9_./-]+)`")
 
-// example is what CONTRIBUTING.md shows how to add.
+// example matches the files that CONTRIBUTING.md shows how to add. They do not exist in
+// the repository.
 var example = regexp.MustCompile(`/((fold-)?pins?\.(go|sql|txt)|DocumentPinned\.v1\.json)$`)
 
 func TestPapersNameExistingFiles(t *testing.T) {

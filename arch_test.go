@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// rules says which packages of ours a package may import. The rule with the
-// longest path that covers a package counts; "/..." covers what is below.
+// rules lists which packages of this module each package may import. A pattern that
+// ends in "/..." matches all packages below a folder. If several patterns match a
+// package, the longest one applies.
 var rules = map[string][]string{
 	"schema": {},
 
@@ -87,7 +88,7 @@ var rules = map[string][]string{
 
 	"http": {
 		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/conditional", "http/form", "http/ingest", "http/problem", "http/ratelimit", "http/signin/provider", "schema",
-		"commands/importer/extract", // which files can be read
+		"commands/importer/extract", // for the list of file formats that can be imported
 	},
 	"http/problem":                      {"commands", "events/fault", "events/nearest"},
 	"http/form":                         {"http/problem", "events", "events/fault", "events/nearest", "schema"},
@@ -104,19 +105,20 @@ var rules = map[string][]string{
 	"http/signin/provider/clients":      {"http/signin/provider/oauth", "http/signin/accounts", "events/lookalike"},
 	"http/signin/provider/oauth":        {},
 	"http/signin/provider/throttle":     {},
-	// metrics measures the services from outside: what they read and what they append.
+	// The package metrics counts what queries return and what commands append, by
+	// wrapping the services.
 	"http/metrics": {"http", "commands/quota", "queries", "events", "events/disk", "events/fault"},
 
 	"cmd/...": {"..."},
 	"cmd/annals": {
 		"cmd/annals/...", "cmd/usage", "commands/...", "events", "events/fault", "http/signin", "http/signin/...", "projections/readmodel",
 	},
-	// Engine alone opens stores, by their URLs.
+	// Only the package engine opens stores from their URLs.
 	"cmd/annals/engine":   {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
 	"cmd/annals/service":  {"cmd/annals/engine", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/generation", "projections/importqueue", "projections/searchindex", "queries", "queries/..."},
 	"cmd/annals/maintain": {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/verify", "queries/accesslog"},
 	"cmd/annals/admin":    {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
-	// What speaks to a server from outside opens no store.
+	// The packages of client commands, which only call a server, open no store.
 	"cmd/annals/terminal":            {},
 	"cmd/annals/settings":            {"commands/quota", "events/nearest", "queries/accesslog"},
 	"cmd/annals/login":               {"events/fault"},
@@ -125,13 +127,14 @@ var rules = map[string][]string{
 	"cmd/annals/folderimport/mirror": {},
 	"cmd/annals/folderimport": {
 		"cmd/annals/client", "cmd/annals/folderimport/mirror", "cmd/annals/terminal", "commands/naming", "commands/importer/extract", "events", "events/fault",
-		"http/ingest", // how the server names files
+		"http/ingest", // for the rules by which the server names documents
 	},
 	"cmd/release": {},
 }
 
-// engines returns the packages that cmd alone knows, which chooses among them: logs,
-// and what lies below searchindex unless engines share it.
+// engines returns the packages that implement an event log or a search engine. Only cmd
+// may import them, because it chooses the engine. Packages below searchindex that
+// several engines share are not included.
 func engines(t *testing.T) []string {
 	all := []string{"events/memory", "events/sqlite", "events/eventstoredb"}
 	for _, p := range packages(t) {
@@ -142,7 +145,7 @@ func engines(t *testing.T) []string {
 	return all
 }
 
-// folders are the ones that hold code, at the top.
+// folders lists the top-level folders that contain Go code.
 var folders = []string{"cmd", "commands", "events", "http", "projections", "queries", "schema"}
 
 type listed struct {
@@ -150,8 +153,8 @@ type listed struct {
 	Imports, GoFiles      []string
 }
 
-// packages returns every package of this module, and what it imports of it,
-// without the module's name.
+// packages returns all packages of this module. Import paths are without the module
+// name, and Imports contains only packages of this module.
 func packages(t *testing.T) []listed {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,Imports,GoFiles", "./...")
@@ -190,7 +193,8 @@ func packages(t *testing.T) []listed {
 	return slices.DeleteFunc(all, func(p listed) bool { return p.ImportPath == "annals" })
 }
 
-// covers reports whether a pattern covers a package.
+// covers reports whether pkg matches a pattern: the exact path of a package, or a
+// prefix that ends in "...".
 func covers(pattern, pkg string) bool {
 	above, below := strings.CutSuffix(pattern, "...")
 	if !below {
@@ -225,7 +229,8 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 	}
 }
 
-// The rules themselves keep to what the design rests on.
+// Checks that the table rules itself does not allow an import that the architecture
+// forbids, such as projections from commands.
 func TestRulesKeepTheSidesApart(t *testing.T) {
 	engines := engines(t)
 	for pkg, allowed := range rules {
@@ -249,7 +254,8 @@ func TestRulesKeepTheSidesApart(t *testing.T) {
 	}
 }
 
-// What opens read models or accounts in its tests is tested on PostgreSQL, too.
+// Checks that scripts/test runs every package whose tests open read models or accounts
+// on PostgreSQL too.
 func TestScriptTestsPackagesOnPostgres(t *testing.T) {
 	script, err := os.ReadFile("scripts/test")
 	if err != nil {
@@ -258,7 +264,7 @@ func TestScriptTestsPackagesOnPostgres(t *testing.T) {
 	_, onPostgres, _ := strings.Cut(string(script), "ANNALS_TEST_READ_MODELS=postgres")
 	list := strings.Fields(onPostgres)
 	without := []string{
-		"http/signin/provider/throttle", // takes only the clock
+		"http/signin/provider/throttle", // its tests use only the clock
 		"projections/cluster",           // its nodes always share PostgreSQL
 		"projections/tables",            // its tests open both kinds of tables themselves
 	}

@@ -11,8 +11,8 @@ import (
 	"annals/queries/accesslog"
 )
 
-// Commands are recorded in the audit trail as an operator's, with the account that they
-// change and without secrets.
+// Commands that change an account are recorded in the access log, with the account, without
+// an actor, and without secrets.
 func TestCommandsAreInAccessLog(t *testing.T) {
 	dir := t.TempDir()
 	accounts, err := accounts.Open(t.Context(), dir)

@@ -11,8 +11,9 @@ import (
 	"annals/http/signin"
 )
 
-// A server whose accounts are in a database would reject a token that is issued from
-// the accounts in its data folder.
+// If a server keeps its accounts in PostgreSQL, the command token must issue tokens
+// from those accounts. The server would reject a token from the old accounts in the
+// data folder.
 func TestTokenNamesAccountsOfServer(t *testing.T) {
 	dir := t.TempDir()
 	urls := signin.DefaultURLs("127.0.0.1:1")

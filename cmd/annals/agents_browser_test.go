@@ -14,25 +14,25 @@ import (
 	"golang.org/x/net/html"
 )
 
-// browser acts like the browser of a person, without scripts: it keeps cookies, follows
-// redirects, fills in the fields for which it has answers, and presses the first
-// button.
+// browser imitates a web browser without JavaScript, used by one person. It keeps
+// cookies, follows redirects, fills in the form fields listed in answers, and presses
+// the first button of each form.
 type browser struct {
 	http    *http.Client
-	answers map[string]string // values by name of field
+	answers map[string]string // maps names of form fields to values
 }
 
 // newBrowser returns the browser of a person who knows a name and a password.
 func newBrowser(name, password string) *browser {
-	jar, _ := cookiejar.New(nil) // has no errors
+	jar, _ := cookiejar.New(nil) // cookiejar.New never returns an error
 	return &browser{
 		http:    &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		answers: map[string]string{"username": name, "password": password},
 	}
 }
 
-// open opens a page and follows it until it redirects to another site. It returns that
-// URL without opening it.
+// open opens a page, and submits forms and follows redirects until one leads to another
+// site. It returns the URL of that redirect without opening it.
 func (b *browser) open(ctx context.Context, address string) (redirected *url.URL, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -69,8 +69,9 @@ func (b *browser) open(ctx context.Context, address string) (redirected *url.URL
 	return nil, fmt.Errorf("%s redirects nowhere: %s", address, r.URL)
 }
 
-// maySendTo returns an error if browsers would block the redirect to u after a form:
-// the policy of the form's page applies to redirects too.
+// maySendTo returns an error if a browser would block the redirect to u after a form
+// was submitted, because policy, the Content-Security-Policy of the page with the form,
+// forbids it.
 func maySendTo(policy string, u *url.URL) error {
 	for directive := range strings.SplitSeq(policy, ";") {
 		sources := strings.Fields(directive)
@@ -82,7 +83,7 @@ func maySendTo(policy string, u *url.URL) error {
 	return nil
 }
 
-// fillIn returns the request that the first form of a page makes.
+// fillIn returns the request that submits the first form of a page.
 func (b *browser) fillIn(from *http.Request, page []byte) (*http.Request, error) {
 	root, err := html.Parse(strings.NewReader(string(page)))
 	if err != nil {

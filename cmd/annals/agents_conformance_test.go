@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// conformance is the program of the official conformance suite.
+// conformance is the path of the executable of the official MCP conformance suite.
 const conformance = "node_modules/.bin/conformance"
 
-// testConformanceOfTools runs all server scenarios of the official suite, in the two
-// versions of the protocol that current clients use.
+// testConformanceOfTools runs all server scenarios of the official MCP conformance
+// suite, in the two protocol versions that current clients use.
 func (a *agentTest) testConformanceOfTools(t *testing.T) {
 	token := a.newPlainClient(t, "alice").signIn(nil).Access
 	for version, failing := range meantToFail() {
@@ -60,9 +60,11 @@ func wantFailing(t *testing.T, got map[string]map[string]string, failing map[str
 	t.Logf("%d of %d scenarios pass", passing, len(got))
 }
 
-// signing returns the URL of a proxy that adds the token to requests for the tools,
-// because the suite cannot. Requests to the proxy go to the server; requests to other
-// hosts are passed through.
+// signing starts a proxy that adds the token to requests to the MCP tools, because the
+// conformance suite cannot send one. It returns the URL of the tools at the proxy. In
+// the Host and Origin headers it replaces the address of the proxy by that of the
+// server. Other values, with which the suite imitates DNS rebinding, reach the server
+// unchanged.
 func (a *agentTest) signing(t *testing.T, token string) string {
 	t.Helper()
 	to, err := url.Parse(a.base)
@@ -80,13 +82,13 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 			r.Out.Header.Set("Authorization", "Bearer "+token)
 		},
 		FlushInterval: -1,
-		// The suite leaves streams open. By default the proxy would log each as an
-		// error.
+		// The suite leaves streams open. httputil.ReverseProxy logs each of them as an
+		// error unless ErrorHandler is set.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read the whole body first: the server closes it when the reply begins, and
-		// the transport would then cut off the reply.
+		// Read the whole request body before forwarding it. Otherwise the server closes
+		// the body when its reply begins, and the transport then cuts off the reply.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -99,11 +101,12 @@ func (a *agentTest) signing(t *testing.T, token string) string {
 	return proxy.URL + "/mcp"
 }
 
-// runStamp matches the time of a run at the end of the name of its results folder.
+// runStamp matches the timestamp at the end of the name of a results folder.
 var runStamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// outcomes reads the results of the suite: for each scenario, the failed checks and why
-// they failed. Optional features that are missing are not failures.
+// outcomes reads the results of the conformance suite. It maps each scenario to its
+// failed checks, and each failed check to the reason. Checks of missing optional
+// features do not count as failed.
 func outcomes(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
@@ -132,7 +135,8 @@ func outcomes(t *testing.T, dir string) map[string]map[string]string {
 	return all
 }
 
-// testConformanceOfSignIn runs the suite's scenarios for authorization servers.
+// testConformanceOfSignIn runs the conformance suite's scenarios for OAuth
+// authorization servers.
 func (a *agentTest) testConformanceOfSignIn(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	free, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,7 +1,7 @@
 package main
 
-// meantToFail lists the scenarios of the official suite, or single checks, that are
-// expected to fail, with reasons, by version of the protocol.
+// meantToFail lists, for each version of the MCP protocol, the scenarios and single
+// checks of the conformance suite that are expected to fail, and why.
 func meantToFail() map[string]map[string]string {
 	const (
 		fixture   = "it is about a tool or a resource of the suite's own example server"

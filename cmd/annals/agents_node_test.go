@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// agentPackages is the folder with the lock file of the packages that scripts/test-deps
-// installs: clients of the tools, and Node to run them.
+// agentPackages is the folder with the npm lock file of the packages that
+// scripts/test-deps installs: MCP clients, and Node.js to run them.
 const agentPackages = "testdata/agents"
 
-// nodeModules returns the folder with the installed packages.
+// nodeModules returns the folder where scripts/test-deps installed the npm packages.
 func nodeModules(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -39,8 +39,8 @@ func nodeModules(t *testing.T) string {
 	return modules
 }
 
-// nodeCommand returns a command that runs a script with Node, in a separate folder with
-// the packages.
+// nodeCommand returns a command that runs a script with Node.js, in a new folder that
+// links to the installed npm packages.
 func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir, modules := t.TempDir(), nodeModules(t)
@@ -55,7 +55,7 @@ func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	return c
 }
 
-// eachLine runs a command and calls each with every line of its output.
+// eachLine runs a command and calls the function each with every line of the output.
 func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	t.Helper()
 	out, err := c.StdoutPipe()
@@ -65,7 +65,7 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	defer func() { // each may end the test
+	defer func() { // deferred, because the function each may end the test
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}()
@@ -81,8 +81,8 @@ func eachLine(t *testing.T, c *exec.Cmd, each func(line string)) error {
 	return lines.Err()
 }
 
-// visit lets a person sign in at an address, and then follows the redirect to the
-// client, which listens for it.
+// visit signs the person in at the address that an agent printed, and then opens the
+// redirect, on which the agent listens.
 func (a *agentTest) visit(t *testing.T, person, address string) {
 	t.Helper()
 	redirected, err := a.browser(person).open(t.Context(), address)
@@ -98,8 +98,8 @@ func (a *agentTest) visit(t *testing.T, person, address string) {
 	}
 }
 
-// testTypeScriptClient signs in with the official TypeScript client and uses all tools
-// and resources.
+// testTypeScriptClient signs in with the official TypeScript client for MCP, and uses
+// all tools and resources.
 func (a *agentTest) testTypeScriptClient(t *testing.T) {
 	settings, err := json.Marshal(map[string]any{
 		"url": a.tools(), "file": filepath.Join(a.inbox, "fastnet.md"), "outside": filepath.Join(a.data, "log.db"), "story": longStory(),

@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// plainClient is an agent that uses only an HTTP client.
+// plainClient is an agent that uses plain HTTP requests instead of an MCP library.
 type plainClient struct {
 	*testing.T
 	*agentTest
-	*browser // of the person it acts for
+	*browser // browser of the person for whom the agent acts
 	signin   authorizationServer
 	id       string // client id from its registration
 }
@@ -32,8 +32,8 @@ type authorizationServer struct {
 	Methods   []string `json:"code_challenge_methods_supported"`
 }
 
-// callbackURL is the redirect address of plain clients. Nothing listens there: they
-// read the parameters from the redirect.
+// callbackURL is the redirect URI of plain clients. No server listens there: the tests
+// read the parameters from the Location header.
 const callbackURL = "http://127.0.0.1:9/callback"
 
 // tokenReply is a reply of the token endpoint, with tokens or an error.
@@ -45,8 +45,9 @@ type tokenReply struct {
 	Error     string `json:"error"`
 }
 
-// newPlainClient registers a client that has only the URL of the tools: it finds the
-// sign-in in the reply to a call without a token.
+// newPlainClient registers an OAuth client for a person. It is given only the URL of
+// the MCP tools, and finds the authorization server from the 401 reply to a call
+// without a token.
 func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	t.Helper()
 	c := &plainClient{T: t, agentTest: a, browser: a.browser(person)}
@@ -59,8 +60,8 @@ func (a *agentTest) newPlainClient(t *testing.T, person string) *plainClient {
 	return c
 }
 
-// refused calls the tools without a token, and returns the address of the metadata that
-// the 401 names.
+// refused calls the tools without a token, and returns the URL of the resource metadata
+// that the 401 reply contains.
 func (c *plainClient) refused() (metadata string) {
 	c.Helper()
 	status, header, _ := c.rpc("", "", "initialize", initializeParams)
@@ -73,8 +74,9 @@ func (c *plainClient) refused() (metadata string) {
 	return metadata
 }
 
-// discover reads the resource metadata and then the metadata of its authorization
-// server, which must be the same at both well-known URLs.
+// discover reads the resource metadata, and then the metadata of the authorization
+// server that it names. Both well-known URLs of that server must return the same
+// metadata.
 func (c *plainClient) discover(metadata string) (server authorizationServer) {
 	c.Helper()
 	var resource struct {
@@ -134,8 +136,8 @@ func (c *plainClient) register(metadata map[string]any) (status int, r registrat
 	return reply.StatusCode, r
 }
 
-// authorization returns the URL of an authorization request. others replaces
-// parameters; those with an empty value are left out.
+// authorization returns the URL of an authorization request. others replaces default
+// parameters; a parameter that is empty in others is left out.
 func (c *plainClient) authorization(verifier string, others url.Values) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
@@ -148,7 +150,8 @@ func (c *plainClient) authorization(verifier string, others url.Values) string {
 	return c.signin.Authorize + "?" + q.Encode()
 }
 
-// code lets the person sign in and consent, and returns the code that the client gets.
+// code signs the person in, confirms the consent page, and returns the authorization
+// code from the redirect, and the PKCE verifier.
 func (c *plainClient) code(others url.Values) (code, verifier string) {
 	c.Helper()
 	verifier = rand.Text() + rand.Text()
@@ -163,8 +166,8 @@ func (c *plainClient) code(others url.Values) (code, verifier string) {
 	return q.Get("code"), verifier
 }
 
-// exchange sends a form to the token endpoint, with the parameters of c unless form
-// sets them.
+// exchange sends a form to the token endpoint. It adds the client id and the other
+// parameters of c that the form lacks.
 func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
 	c.Helper()
 	if !form.Has("client_id") {
@@ -181,7 +184,7 @@ func (c *plainClient) exchange(form url.Values) (status int, r tokenReply) {
 	return reply.StatusCode, r
 }
 
-// forCode returns the form that exchanges a code for tokens.
+// forCode returns the form that exchanges an authorization code for tokens.
 func forCode(code, verifier string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callbackURL}, "code_verifier": {verifier}}
 }
@@ -190,7 +193,7 @@ func forRefresh(token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
 }
 
-// signIn signs in and returns the tokens.
+// signIn signs the person in and returns the tokens. others is as in authorization.
 func (c *plainClient) signIn(others url.Values) tokenReply {
 	c.Helper()
 	status, r := c.exchange(forCode(c.code(others)))
@@ -200,12 +203,13 @@ func (c *plainClient) signIn(others url.Values) tokenReply {
 	return r
 }
 
-// initializeParams are the parameters of the request that begins a session.
+// initializeParams are the parameters of initialize, the MCP request that begins a
+// session.
 var initializeParams = map[string]any{
 	"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "plain", "version": "1"},
 }
 
-// rpc sends one message to the tools and returns the reply.
+// rpc sends one JSON-RPC message to the MCP tools and returns the reply.
 func (c *plainClient) rpc(token, session, method string, params any) (status int, header http.Header, result json.RawMessage) {
 	c.Helper()
 	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
@@ -243,8 +247,8 @@ func (c *plainClient) rpc(token, session, method string, params any) (status int
 	return reply.StatusCode, reply.Header, answer
 }
 
-// answerOf reads the result from a reply. It returns nil for an error, or for the reply
-// to a notification.
+// answerOf returns the JSON-RPC result in a reply. It returns nil if the reply is an
+// error, or if the message was a notification, which has no result.
 func answerOf(reply *http.Response) (json.RawMessage, error) {
 	if reply.StatusCode != http.StatusOK {
 		return nil, nil

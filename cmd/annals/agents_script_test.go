@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// testWholeWay performs all steps from the first refused call to a search result.
+// testWholeWay performs all steps of an agent, from the first call, which is rejected
+// with 401, to a search result.
 func (a *agentTest) testWholeWay(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	tokens := c.signIn(nil)
@@ -28,7 +29,7 @@ func (a *agentTest) testWholeWay(t *testing.T) {
 	}
 }
 
-// session begins a session with the tools.
+// session begins an MCP session and returns its id.
 func (c *plainClient) session(token string) string {
 	c.Helper()
 	status, header, result := c.rpc(token, "", "initialize", initializeParams)
@@ -56,8 +57,8 @@ func (c *plainClient) search(token, session, query string) string {
 	return string(result)
 }
 
-// testWrongSteps performs each step with wrong parameters. Expired credentials are
-// tested in http/signin, with a fake clock.
+// testWrongSteps repeats each step with wrong parameters, which the server must reject.
+// Tests in http/signin cover expired credentials with a fake clock.
 func (a *agentTest) testWrongSteps(t *testing.T) {
 	c, other := a.newPlainClient(t, "alice"), a.newPlainClient(t, "bob")
 	t.Run("registration", c.testWrongRegistrations)
@@ -73,8 +74,9 @@ func (c *plainClient) on(t *testing.T) *plainClient {
 	return &d
 }
 
-// testWrongRegistrations checks that redirects which another program could receive are
-// rejected, and that those of well-known agents are accepted.
+// testWrongRegistrations checks that a redirect URI is rejected if another program
+// could receive its requests, and that the redirect URIs of well-known agents are
+// accepted.
 func (c *plainClient) testWrongRegistrations(t *testing.T) {
 	c = c.on(t)
 	for _, uri := range []string{
@@ -172,7 +174,8 @@ func (c *plainClient) testWrongExchanges(otherID string) {
 	c.wantGone(foreign, "another client's refresh token")
 }
 
-// refusedWith returns the status with which the token endpoint returns an error code.
+// refusedWith returns the HTTP status that the token endpoint must return with an OAuth
+// error code.
 func refusedWith(code string) int {
 	if code == "invalid_client" {
 		return http.StatusUnauthorized
@@ -187,8 +190,8 @@ func (c *plainClient) wantGone(form url.Values, what string) {
 	}
 }
 
-// testWrongTokens checks that a token is valid only for its resource and only
-// unchanged, and that only its user can use a session.
+// testWrongTokens checks that a token is rejected at another resource than its own and
+// if it was altered, and that a session can be used only by the user who began it.
 func (c *plainClient) testWrongTokens(other *plainClient) {
 	mine, theirs := c.signIn(nil).Access, other.signIn(nil).Access
 	rest := c.signIn(url.Values{"resource": {c.base + "/core"}}).Access
@@ -215,8 +218,8 @@ func (c *plainClient) testWrongTokens(other *plainClient) {
 	}
 }
 
-// testRegistrationsAreBounded checks that a client which registers too often has to
-// wait, and that nothing else is affected.
+// testRegistrationsAreBounded checks that after too many registrations further ones are
+// rejected with 429, while other requests still succeed.
 func (a *agentTest) testRegistrationsAreBounded(t *testing.T) {
 	c := a.newPlainClient(t, "alice")
 	refused := 0

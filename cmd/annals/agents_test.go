@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// agentTest is a running server with two users who have a folder each, for tests with
-// official clients and with plain HTTP.
+// agentTest is a running server with the users alice and bob, who have one folder each.
+// The tests use its MCP tools with official client libraries and with plain HTTP.
 type agentTest struct {
 	*serverProcess
 	data  string
@@ -23,8 +23,8 @@ var agentPasswords = map[string]string{"alice": "a lighthouse keeper", "bob": "a
 // longLines is the number of lines of the document that is too long for one reply.
 const longLines = 3000
 
-// TestAgents checks that an agent needs only the URL of the tools and a person who
-// signs in, and that every step of the sign-in is required.
+// TestAgents checks that an agent can use the MCP tools if it has only their URL and a
+// person who signs in, and that it can skip no step of the sign-in.
 func TestAgents(t *testing.T) {
 	a := startAgentTest(t)
 	t.Run("AnHTTPClientGoesTheWholeWay", a.testWholeWay)
@@ -58,7 +58,7 @@ func startAgentTest(t *testing.T) *agentTest {
 	}
 	a.annals(t, "", "import", "--user", "alice", "--tag", "towers", "--state", filepath.Join(dir, "alice"), filepath.Join(dir, "lighthouses"))
 	a.annals(t, "", "import", "--user", "bob", "--tag", "ships", "--state", filepath.Join(dir, "bob"), filepath.Join(dir, "ice breakers"))
-	a.annals(t, "", "share", "--user", "bob", "ice breakers", "user:alice", "read") // without effect for alice before she accepts
+	a.annals(t, "", "share", "--user", "bob", "ice breakers", "user:alice", "read") // has no effect until alice accepts
 	return a
 }
 
@@ -79,7 +79,7 @@ func (a *agentTest) annals(t *testing.T, input string, args ...string) {
 	}
 }
 
-// tools returns the URL that a person passes to an agent.
+// tools returns the URL of the MCP tools.
 func (a *agentTest) tools() string { return a.base + "/mcp" }
 
 func (a *agentTest) browser(name string) *browser { return newBrowser(name, agentPasswords[name]) }

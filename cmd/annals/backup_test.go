@@ -18,8 +18,9 @@ import (
 )
 
 // TestBackupAndRestore makes backups while files are being imported, and kills some of
-// them. A server on a backup made during the imports completes their jobs. A server on
-// the last backup gives the same replies as the source.
+// the backup commands. A server restored from a backup that was made during the imports
+// must complete their jobs. A server restored from the last backup must give the same
+// replies as the original server.
 func TestBackupAndRestore(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
@@ -33,9 +34,9 @@ func TestBackupAndRestore(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond)))) // any time will do
+		time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond)))) // kill the backup at a random time
 		_ = p.Process.Kill()
-		_ = p.Wait() // fails because it was killed
+		_ = p.Wait() // an error is expected, because the process was killed
 	}
 	c.backUp(middle)
 	c.backUp(last)
@@ -61,7 +62,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// notes returns the files of a folder, by name.
+// notes returns 15 files for a folder: their contents by name.
 func notes(folder string) map[string]string {
 	files := map[string]string{}
 	for n := range 15 {
@@ -85,7 +86,8 @@ func backedUp(ctx context.Context, args ...string) (string, error) {
 	return out.String() + errOut.String(), err
 }
 
-// restored restores a backup, serves it, and waits until its jobs have ended.
+// restored restores a backup into a new data folder, starts a server on it, and waits
+// until its jobs have ended.
 func (c *crashTest) restored(from string) *crashTest {
 	c.Helper()
 	r := newCrashTest(c.T)
@@ -99,8 +101,8 @@ func (c *crashTest) restored(from string) *crashTest {
 	return r
 }
 
-// answers returns the replies of a server about all its documents: lists, texts,
-// original files, and a search.
+// answers returns what a server replies about all its documents: lists, texts, original
+// files, and a search.
 func answers(c *crashTest) string {
 	c.Helper()
 	token, err := issueToken(c.data, "admin")
@@ -177,7 +179,8 @@ func TestServeRejectsIncompleteRestore(t *testing.T) {
 	}
 }
 
-// sameEvents returns an error unless all logs have the same events.
+// sameEvents returns an error unless the logs in both data folders have the same
+// events.
 func sameEvents(t *testing.T, data ...string) error {
 	var logs [2]strings.Builder
 	for i := range data {

@@ -19,10 +19,10 @@ import (
 type hostileUser struct {
 	*hostileClient
 	users []*steadyUser
-	files []upload // one of each costly kind
+	files []upload // one costly file of each kind
 
-	replies map[string]map[string]int // by attack and status
-	bytes   int64                     // of uploads that were accepted
+	replies map[string]map[string]int // number of replies by name of the attack and status
+	bytes   int64                     // total size of accepted uploads
 	faults  []string
 }
 
@@ -30,7 +30,6 @@ func newHostileUser(s *benchServer, name string, users []*steadyUser) *hostileUs
 	return &hostileUser{hostileClient: newHostileClient(s, name), users: users, replies: make(map[string]map[string]int)}
 }
 
-// prepare creates the files for uploads.
 func (h *hostileUser) prepare() {
 	h.files = nil
 	random := rand.New(rand.NewPCG(99, 0))
@@ -63,7 +62,7 @@ type replied struct {
 	status int
 	reply  []byte
 	err    error
-	bytes  int // of an upload
+	bytes  int // size of the upload, if it was one
 }
 
 func (h *hostileUser) note(ctx context.Context, attack string, r replied) {
@@ -104,7 +103,8 @@ func (h *hostileUser) answers() string {
 	return strings.Join(lines, "; ")
 }
 
-// wantNoFault fails the benchmark if a request caused an internal error.
+// wantNoFault fails the benchmark if a request of the hostile user caused an internal
+// error.
 func (h *hostileUser) wantNoFault() {
 	for _, f := range h.faults {
 		h.Errorf("he caused %s", f)

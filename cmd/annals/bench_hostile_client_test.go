@@ -14,7 +14,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// hostileClient is a user of the server with its own connections.
+// hostileClient is one user's HTTP client for the server. It does not share connections
+// with other clients.
 type hostileClient struct {
 	*benchServer
 	name   string
@@ -41,7 +42,7 @@ func (c *hostileClient) token() (string, error) {
 	return c.bearer, err
 }
 
-// send sends a request, and returns the status and the reply, up to 16 MiB.
+// send sends a request. It returns the status, and the first 16 MiB of the reply body.
 func (c *hostileClient) send(ctx context.Context, method, path, contentType string, body io.Reader) (status int, reply []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -85,7 +86,7 @@ type upload struct {
 	content []byte
 }
 
-// form returns the body of an upload.
+// form returns the multipart body that uploads files, and its content type.
 func form(files []upload) (contentType string, body []byte, err error) {
 	var buffer bytes.Buffer
 	w := multipart.NewWriter(&buffer)

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// costlyKinds is the number of kinds of small files that are expensive to import.
+// costlyKinds is the number of kinds of files that costlyFile creates.
 const costlyKinds = 18
 
-// costlyFile returns a file of one of these kinds. Each file has different bytes,
-// because the server recognises duplicates.
+// costlyFile returns a small file that is expensive to import. kind is 0 to
+// costlyKinds-1. Each file has unique bytes, because the server does not import the
+// same bytes a second time.
 func costlyFile(kind int, random *rand.Rand) upload {
 	salt := fmt.Sprint(random.Uint64())
 	markdown := func(head, text string) upload {
@@ -86,12 +87,12 @@ func costlyFile(kind int, random *rand.Rand) upload {
 	}
 }
 
-// saltBytes is the length of the random end of a costly file, which makes its bytes
-// unique.
+// saltBytes is the length of the random text at the end of a costly file, which makes
+// the file unique.
 const saltBytes = 22
 
-// resalt returns a copy of a costly file with another random end. Creating each file
-// from scratch would use CPU time that the server needs.
+// resalt returns a copy of a costly file with another random text at its end. To create
+// each file from scratch would take CPU time from the server on the same machine.
 func resalt(f upload, random *rand.Rand) upload {
 	salt := fmt.Sprintf("%% %020d", random.Uint64())
 	kept, kind := f.content, filepath.Ext(f.name)
@@ -101,7 +102,7 @@ func resalt(f upload, random *rand.Rand) upload {
 	return upload{strings.TrimSuffix(f.name, kind) + salt[2:] + kind, append(kept[:len(kept):len(kept)], salt...)}
 }
 
-// wordOf returns a Word document with a body.
+// wordOf returns a Word document with the given XML body.
 func wordOf(body string) []byte {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
@@ -127,7 +128,7 @@ func wordOf(body string) []byte {
 	return out.Bytes()
 }
 
-// pdfLines returns the operators that draw lines of text on a page.
+// pdfLines returns the PDF operators that draw lines of text on a page.
 func pdfLines(lines []string) []byte {
 	var out bytes.Buffer
 	out.WriteString("BT /F1 11 Tf 14 TL 60 780 Td ")
@@ -138,11 +139,11 @@ func pdfLines(lines []string) []byte {
 	return out.Bytes()
 }
 
-// writePDF returns a PDF whose pages all have the same content.
+// writePDF returns a PDF with the given number of pages, all with the same content.
 func writePDF(content []byte, pages int) []byte {
 	var out, packed bytes.Buffer
 	z := zlib.NewWriter(&packed)
-	_, _ = z.Write(content) // a buffer takes all
+	_, _ = z.Write(content) // writing to a buffer cannot fail
 	_ = z.Close()
 	var offsets []int
 	object := func(format string, args ...any) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// diskSize returns the sizes of the parts of the data folder.
+// diskSize measures the parts of the data folder, such as the log and the originals.
 func (s *benchServer) diskSize() diskSize {
 	size := diskSize{}
 	_ = filepath.WalkDir(s.data, func(path string, e fs.DirEntry, err error) error {
@@ -30,7 +30,8 @@ func (s *benchServer) diskSize() diskSize {
 
 type diskSize map[string]int64
 
-// since returns the growth in bytes, and a description of it by part.
+// since returns how much the data folder has grown since before: the total in bytes,
+// and a text with the growth of each part.
 func (d diskSize) since(before diskSize) (all int64, parts string) {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(d)) {
@@ -43,7 +44,7 @@ func (d diskSize) since(before diskSize) (all int64, parts string) {
 }
 
 // watchFamily is like watchMemory, but measures the proportional set size (PSS), which
-// divides shared memory among its processes.
+// counts memory that several processes share only one time.
 func (s *benchServer) watchFamily() (stop func() (all, server float64)) {
 	return peaks(250*time.Millisecond, func() (server, children float64) {
 		for i, pid := range s.family() {

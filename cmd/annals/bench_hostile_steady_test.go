@@ -23,7 +23,8 @@ type steadyUser struct {
 	documents []markedDocument
 }
 
-// markedDocument is an imported document with a word that no other document has.
+// markedDocument is an imported document. Its text contains mark, a word that is in no
+// other document.
 type markedDocument struct{ id, mark string }
 
 func newSteadyUser(s *benchServer, name string) *steadyUser {
@@ -41,7 +42,7 @@ func (u *steadyUser) random() *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(u.next()), uint64(u.name[0])))
 }
 
-// file returns a file of a kind whose text contains a mark.
+// file returns a file whose text contains mark. kind is a file extension.
 func (u *steadyUser) file(kind, mark string) (f upload, err error) {
 	random := u.random()
 	var text strings.Builder
@@ -94,7 +95,7 @@ func (u *steadyUser) fill(ctx context.Context) error {
 
 func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) error {
 	var files []upload
-	marks := map[string]string{} // by file
+	marks := map[string]string{} // by file name
 	for i, kind := range kinds {
 		mark := fmt.Sprintf("%smark%dq%d", u.name, n, i)
 		f, err := u.file(kind, mark)
@@ -126,7 +127,8 @@ func (u *steadyUser) importKinds(ctx context.Context, n int, kinds []string) err
 	if last.Job == "" {
 		return fmt.Errorf("import of %d files: got reply %.1000s", len(files), stream)
 	}
-	// The stream ends after a time without progress, but the import continues.
+	// The reply ends if the job makes no progress for some time, although the import
+	// continues. Therefore poll the job.
 	var job client.Job
 	for {
 		if err := u.sendJSON(ctx, http.MethodGet, "/core/jobs/"+last.Job, nil, &job); err != nil {
@@ -168,7 +170,8 @@ func (u *steadyUser) ask(ctx context.Context, question string) error {
 	return u.sendJSON(ctx, http.MethodPost, "/core/ask", map[string]string{"query": question}, new(map[string]any))
 }
 
-// wantAll checks that each document exists and is found by its mark.
+// wantAll checks that each document of the user exists and that a search for its mark
+// finds it.
 func (u *steadyUser) wantAll(ctx context.Context) error {
 	for _, d := range u.documents {
 		status, text, err := u.send(ctx, http.MethodGet, "/vault/documents/"+d.id+"/markdown", "text/plain", nil)
@@ -181,7 +184,7 @@ func (u *steadyUser) wantAll(ctx context.Context) error {
 				return err
 			}
 			status, text, err := u.send(ctx, http.MethodPost, "/core/search", "application/json", bytes.NewReader(body))
-			if err == nil && status == http.StatusTooManyRequests && time.Since(begun) < 2*time.Minute { // these requests exceed the limit of a normal user
+			if err == nil && status == http.StatusTooManyRequests && time.Since(begun) < 2*time.Minute { // so many requests exceed the rate limit of a normal user: try again
 				select {
 				case <-time.After(time.Second):
 					continue

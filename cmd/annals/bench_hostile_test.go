@@ -20,10 +20,11 @@ const (
 )
 
 // BenchmarkHostileHour measures three users who import, search and ask at a steady
-// rate, first alone, and then during an attack by a fourth user. It reports how long
-// the three users wait, relative to their times without the attack, the memory of the
-// server and its child processes, and the growth of the data folder. At the end every
-// document of the three users must exist and be found, and verify must find no problem.
+// rate, first alone, and then while a fourth user attacks the server. It reports the
+// response times of the three users during the attack divided by those without it, the
+// memory of the server and its child processes, and the growth of the data folder. At
+// the end every document of the three users must exist and be found, and annals verify
+// must find no problem.
 func BenchmarkHostileHour(b *testing.B) {
 	lasts := hostileTime
 	if text := os.Getenv("ANNALS_HOSTILE"); text != "" {
@@ -38,7 +39,7 @@ func BenchmarkHostileHour(b *testing.B) {
 	for b.Loop() {
 		s.together(users, func(ctx context.Context, u *steadyUser) error { return u.fill(ctx) })
 		him.prepare()
-		stop := s.watchFamily() // measuring takes time, too
+		stop := s.watchFamily() // only to have the same load as below: measuring memory takes CPU time, too
 		alone := s.steady(users, lasts/4)
 		stop()
 		before := s.diskSize()
@@ -110,7 +111,8 @@ func (w waits) String() string {
 	return strings.TrimSuffix(text.String(), "; ")
 }
 
-// steady lets all users perform their actions for a time.
+// steady runs the actions of all users for the given duration, and returns their
+// response times.
 func (s *benchServer) steady(users []*steadyUser, lasts time.Duration) waits {
 	s.Helper()
 	all := waits{}
@@ -127,9 +129,9 @@ func (s *benchServer) steady(users []*steadyUser, lasts time.Duration) waits {
 			"ask":    {3 * time.Second, func(ctx context.Context, _ int) error { return u.ask(ctx, zipfQuestion(u.random())) }},
 		} {
 			g.Go(func() error {
-				// An action starts when it is due, or when the previous one has
-				// ended. Its response time is measured from the time when it was
-				// due.
+				// Each action is due at regular times. If the previous one still runs
+				// when the next is due, the next one starts late, and its response time
+				// includes that delay.
 				for due := time.Now().Add(time.Duration(rand.Int64N(int64(act.every)))); due.Before(until); due = due.Add(act.every) {
 					select {
 					case <-time.After(time.Until(due)):

@@ -20,8 +20,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// BenchmarkImportSmallFiles imports small Markdown files, in one request and in
-// requests of a hundred files. The baseline writes and syncs each file to disk.
+// BenchmarkImportSmallFiles imports small Markdown files, first all in one request,
+// then in requests of a hundred files. The baseline writes and syncs each file to disk.
 func BenchmarkImportSmallFiles(b *testing.B) {
 	for _, c := range []struct{ files, perRequest int }{{1000, 1000}, {2000, 100}} {
 		b.Run(fmt.Sprintf("requests=%d", c.files/c.perRequest), func(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkImportSmallFiles(b *testing.B) {
 }
 
 // smallFiles writes files of about 200 words to twenty folders, and returns how long
-// that took.
+// the writing took.
 func smallFiles(b *testing.B, files, round int) (dir string, took time.Duration) {
 	dir = b.TempDir()
 	for i := range files {
@@ -81,8 +81,8 @@ func writeSynced(path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// BenchmarkMemory imports the corpora, and then waits one minute. It reports the peak
-// of the anonymous memory of the server and its child processes, and their memory at
+// BenchmarkMemory imports the corpora, and then waits one minute. It reports the
+// anonymous memory of the server and its child processes: the peak, and the value at
 // the end.
 func BenchmarkMemory(b *testing.B) {
 	dir := unpackCorpora(b, benchCorpora(b))
@@ -171,7 +171,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// unpackAbstracts writes one file for each line.
+// unpackAbstracts writes one file for each line of the corpus of abstracts.
 func unpackAbstracts(path, dir string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -236,7 +236,7 @@ func BenchmarkLargeText(b *testing.B) {
 		b.ReportMetric(time.Since(begun).Seconds(), "search-s")
 		stop = s.watchMemory()
 		document := "/vault/documents/" + job.Results[0].Document
-		b.ReportMetric(s.readAll(token, document, 1<<20).Seconds(), "document-s") // truncated to the maximum size of a reply
+		b.ReportMetric(s.readAll(token, document, 1<<20).Seconds(), "document-s") // the reply is truncated to the maximum size of a reply
 		b.ReportMetric(s.readAll(token, document+"/markdown", largeText*9/10).Seconds(), "markdown-s")
 		all, _ = stop()
 		b.ReportMetric(all, "read-peak-MB")
@@ -261,13 +261,13 @@ func writeLargeText(path string) error {
 			text += " "
 		}
 		size += len(text)
-		_, _ = w.WriteString(text) // Flush tells
+		_, _ = w.WriteString(text) // Flush returns the error of earlier writes
 	}
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// readAll reads the reply for a path, which must have at least the given number of
-// bytes, and returns how long that took.
+// readAll reads the reply to a GET of path and returns how long the reading took. The
+// benchmark fails if the reply has fewer than atLeast bytes.
 func (s *benchServer) readAll(token, path string, atLeast int64) time.Duration {
 	s.Helper()
 	begun := time.Now()

@@ -12,10 +12,11 @@ import (
 	"annals/projections/readmodel"
 )
 
-// BenchmarkLag imports small files as fast as possible, and reads the lag of each read
-// model from /metrics ten times a second: how long the first event that it has not
-// applied has been in the log. Samples without new events in the log do not count.
-// p50-s and p95-s are those of the read model with the largest lag.
+// BenchmarkLag imports small files as fast as possible, and samples the lag of each
+// read model from /metrics ten times a second. This lag is a time: the age of the first
+// event that the read model has not applied. Samples during which the log received no
+// new events do not count. p50-s and p95-s are the percentiles of the read model with
+// the largest lag.
 func BenchmarkLag(b *testing.B) {
 	s := serveBench(b, nil)
 	lags := make(map[string][]time.Duration)
@@ -74,7 +75,7 @@ func (s *benchServer) watchLag(lags map[string][]time.Duration) (stop func()) {
 	}
 }
 
-// gauges returns the values of a metric with one label, by the value of the label.
+// gauges returns the values of a metric that has one label, by label value.
 func gauges(text []byte, name string) map[string]float64 {
 	values := make(map[string]float64)
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	historyJobFiles   = 100 // number of files of a job
-	historyJobEvents  = 820 // approximate number of events of a job
-	historyFolderJobs = 2   // number of folders of a job
+	historyJobFiles   = 100 // files in each job
+	historyJobEvents  = 820 // events of each job, approximately
+	historyFolderJobs = 2   // target folders of each job
 )
 
-// history is a generated log that resembles the logs of real imports. It is made from a
-// seed: concurrent jobs of 100 files, each file accepted, read into five sections on
-// average of 150 words, filed and ended. Of a thousand events 610 are sections, 125
-// accept files, 120 file documents, and 120 end files. The import of one file in ten
-// takes so long that its steps are recorded, and one file in a hundred fails. Later one
-// document in twenty is renamed, tagged, moved or revised.
+// history generates a log that resembles the logs of real imports. The same seed always
+// generates the same log. It has concurrent jobs of 100 files. Each file is accepted,
+// read into five sections of 150 words on average, filed, and finished. Of a thousand
+// events 610 are sections, 125 accept files, 120 file documents, and 120 finish files.
+// One file in ten takes so long that its progress is recorded, and one file in a
+// hundred fails. Later one document in twenty is renamed, tagged, moved or revised.
 type history struct {
 	log     *events.Log
 	jobs    int
 	folders []uuid.UUID
-	words   string // source of all texts
+	words   string // from which all texts are cut
 }
 
-// benchHistory returns a data folder that contains only a log of about n events, and
-// caches it for later runs.
+// benchHistory returns a data folder that contains only a generated log of about n
+// events. The log is cached for later runs.
 func benchHistory(b *testing.B, n int) (dataDir string) {
 	b.Helper()
-	const form = 2 // version of the generator; logs of other versions are not reused
+	const form = 2 // version of the generator; cached logs of other versions are not used
 	dataDir = filepath.Join(os.TempDir(), fmt.Sprintf("annals-bench-%d-%d", form, n))
 	if exists(dataDir) {
 		return dataDir
@@ -162,7 +162,7 @@ func newEvents(all []events.Data) []events.New {
 	return made
 }
 
-// file imports one file.
+// file appends the events of the import of one file.
 func (j *historyJob) file(ctx context.Context, f events.FileAccepted) error {
 	var steps []events.Data
 	if j.random.IntN(10) == 0 {
@@ -189,7 +189,7 @@ func (j *historyJob) file(ctx context.Context, f events.FileAccepted) error {
 	return j.append(ctx, append(steps, events.FileImported{File: f.File, Document: id, Title: content.Title})...)
 }
 
-// text appends the sections of a document.
+// text appends a text stream with the sections of a document.
 func (j *historyJob) text(ctx context.Context, id uuid.UUID, attempt int, f events.FileAccepted) (events.Content, error) {
 	title := j.cut(40)
 	sections := make([]events.Data, 1+j.random.IntN(9))
@@ -205,13 +205,13 @@ func (j *historyJob) text(ctx context.Context, id uuid.UUID, attempt int, f even
 	}, err
 }
 
-// cut returns a random piece of the text.
+// cut returns a random piece of j.words, of the given length.
 func (j *historyJob) cut(length int) string {
 	at := j.random.IntN(len(j.words) - length)
 	return strings.ToValidUTF8(j.words[at:at+length], "")
 }
 
-// change makes version 2 of a document.
+// change appends a random change of a document, which makes its version 2.
 func (j *historyJob) change(ctx context.Context, id uuid.UUID, f events.FileAccepted) (err error) {
 	var made events.Data
 	switch j.random.IntN(4) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkThreeNodes compares imports of small files into one node and into three (see
+// BenchmarkThreeNodes imports small files into one node and into three nodes (see
 // compareNodes).
 func BenchmarkThreeNodes(b *testing.B) {
 	compareNodes(b, func(b *testing.B, s *nodes) func() int {
@@ -26,13 +26,14 @@ func BenchmarkThreeNodes(b *testing.B) {
 	})
 }
 
-// BenchmarkThreeNodesCorpora is BenchmarkThreeNodes with typical files of users: PDF,
-// DOCX, and directories of Markdown and HTML, each imported once.
+// BenchmarkThreeNodesCorpora is like BenchmarkThreeNodes, but imports typical files of
+// users: PDF, DOCX, and directories of Markdown and HTML. Each file is imported one
+// time.
 func BenchmarkThreeNodesCorpora(b *testing.B) {
 	dir := unpackCorpora(b, benchCorpora(b))
 	compareNodes(b, func(_ *testing.B, s *nodes) func() int {
 		s.importEverywhere("warm", 99)
-		s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first PDF makes a node compile its reader
+		s.importTree(filepath.Join(dir, "pdf"), "warm pdf") // the first PDF makes each node compile its PDF reader, which is not to be measured
 		return func() (files int) {
 			for _, from := range []string{"pdf", "docx", "trees"} {
 				files += s.importTree(filepath.Join(dir, from), from)
@@ -42,16 +43,17 @@ func BenchmarkThreeNodesCorpora(b *testing.B) {
 	})
 }
 
-// compareNodes compares the CPU time per file of one node and of three nodes that share
-// a log at a loopback EventStoreDB and read models in PostgreSQL. warm prepares the
-// nodes and returns the measured function, which imports files and returns their
-// number. In one setup the nodes share a search index: at the Meilisearch in
-// ANNALS_TEST_MEILISEARCH, or else at a small server in the process of the benchmark,
-// whose CPU time does not count. In the other setup each node indexes all passages with
-// bleve, so that CPU time is spent three times.
+// compareNodes compares the CPU time that one node and three nodes need for a file. The
+// nodes share a log in EventStoreDB on this machine and read models in PostgreSQL. warm
+// prepares the nodes and returns the function to measure, which imports files and
+// returns their number. The comparison is made twice. With index "shared" the nodes
+// share one search index: Meilisearch at ANNALS_TEST_MEILISEARCH, or else a small
+// server in the process of the benchmark, whose CPU time does not count. With index
+// "bleve" each node indexes all passages itself, so three nodes spend that CPU time
+// three times.
 func compareNodes(b *testing.B, warm func(b *testing.B, s *nodes) (measured func() (files int))) {
 	for _, index := range []string{"shared", "bleve"} {
-		var perFile []float64 // with one node and with three
+		var perFile []float64 // the first with one node, the second with three
 		for _, n := range []int{1, 3} {
 			b.Run(fmt.Sprintf("index=%s/nodes=%d", index, n), func(b *testing.B) {
 				args := []string{"--log-level", "warn"}
@@ -82,8 +84,8 @@ func sharedIndex(b *testing.B) string {
 	return meilisearchtest.New(b).URL("bench")
 }
 
-// importEverywhere imports files, an equal number at each node, and returns their
-// number after all nodes find them.
+// importEverywhere imports files, an equal number at each node. It returns their number
+// once a search at each node finds all of them.
 func (s *nodes) importEverywhere(name string, files int) int {
 	s.Helper()
 	jobs := make([][]string, len(s.all))
@@ -105,8 +107,8 @@ func (s *nodes) importEverywhere(name string, files int) int {
 	return files
 }
 
-// importTree imports the files of a folder, an equal number at each node, and returns
-// their number after all nodes find them.
+// importTree imports the files of a directory, an equal number at each node. It returns
+// their number once a search at each node finds all of them.
 func (s *nodes) importTree(dir, folder string) int {
 	s.Helper()
 	batches, err := uploads(dir, folder, 100)

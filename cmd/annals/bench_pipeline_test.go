@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BenchmarkPipeline imports PDFs until search finds them. The baseline, which
-// alternates with the imports, reads the same files with one process of pdftotext per
-// CPU.
+// BenchmarkPipeline measures the import of PDFs until a search finds them. The baseline
+// reads the same files with pdftotext, one process for each CPU. Both are run in turns.
 func BenchmarkPipeline(b *testing.B) {
 	originals, _ := filepath.Glob(filepath.Join(benchCorpora(b), "pdf", "ordinary", "*.pdf"))
 	if _, err := exec.LookPath("pdftotext"); err != nil {
 		b.Skip("pdftotext is not installed (package poppler-utils)")
 	}
 	s := serveBench(b, nil)
-	s.importFiles(copies(b, originals[:min(len(originals), 2*runtime.NumCPU())], "warm"), "warm", len(originals), 1) // compiles PDFium and starts the readers
+	s.importFiles(copies(b, originals[:min(len(originals), 2*runtime.NumCPU())], "warm"), "warm", len(originals), 1) // makes the server compile PDFium and start its reader processes
 	var ours, theirs struct{ wall, cpu time.Duration }
 	files := 0
 	for round := 0; b.Loop(); round++ {
@@ -40,8 +39,8 @@ func BenchmarkPipeline(b *testing.B) {
 	b.ReportMetric(float64(files)/theirs.wall.Seconds(), "pdftotext-files/s")
 }
 
-// copies copies files and appends mark to each, so that the server does not recognise
-// the copies as duplicates.
+// copies copies files and appends the word mark to each copy as a PDF comment.
+// Otherwise the server would not import the same bytes a second time.
 func copies(b *testing.B, paths []string, mark string) (dir string) {
 	dir = b.TempDir()
 	for _, path := range paths {
@@ -49,7 +48,7 @@ func copies(b *testing.B, paths []string, mark string) (dir string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		bytes = append(bytes, "\n% "+mark+"\n"...) // a comment
+		bytes = append(bytes, "\n% "+mark+"\n"...) // a PDF comment
 		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), bytes, 0o600); err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +65,7 @@ func pdftotext(b *testing.B, dir string) (cpu time.Duration) {
 	for i, path := range paths {
 		g.Go(func() error {
 			c := exec.CommandContext(b.Context(), "pdftotext", "-enc", "UTF-8", path, os.DevNull)
-			_ = c.Run() // files that it cannot read count as well
+			_ = c.Run() // the time for files that pdftotext cannot read counts as well
 			took[i] = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 			return nil
 		})

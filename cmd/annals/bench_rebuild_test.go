@@ -25,13 +25,14 @@ import (
 )
 
 // BenchmarkRebuildTables rebuilds vault, jobs and summaries from a log of a million
-// events (ANNALS_BENCH_EVENTS sets another number). The baseline for each is a raw loop
-// that reads the same events and inserts one row for each, about as many as the read
-// model has. rows-ratio compares with one raw loop that reads the whole log once and
-// inserts as many rows as all three read models have. Both run in turns, and the better
-// of two times counts, because other load on the machine only adds time. peak-MB is the
-// anonymous memory of the program, and peak/tenth its ratio to that for a tenth of the
-// log.
+// events (ANNALS_BENCH_EVENTS sets another number). Each read model has its own
+// baseline, a raw loop that reads the same events and inserts one row for each event,
+// up to the number of rows of the read model. rows-ratio has another baseline: one raw
+// loop that reads the whole log once and inserts as many rows as all three read models
+// have. Rebuilds and baselines alternate, and the shorter of two times counts, because
+// other load on the machine only adds time. peak-MB is the peak of the anonymous memory
+// during the rebuild. peak/tenth is that peak divided by the peak for a log of a tenth
+// of the size.
 func BenchmarkRebuildTables(b *testing.B) {
 	n := 1_000_000
 	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
@@ -67,7 +68,7 @@ type benchRebuild struct {
 	*testing.B
 	dir     string
 	options generation.Options
-	bleve   time.Duration // time of the search index
+	bleve   time.Duration // time spent in the search index
 }
 
 func newBenchRebuild(b *testing.B, history string) *benchRebuild {
@@ -96,7 +97,7 @@ func newBenchRebuild(b *testing.B, history string) *benchRebuild {
 	return r
 }
 
-// run builds a read model and returns how long that took.
+// run rebuilds a read model and returns how long that took.
 func (r *benchRebuild) run(name string) time.Duration {
 	r.Helper()
 	begun := time.Now()
@@ -128,7 +129,8 @@ func (r *benchRebuild) rows(name string) (total int) {
 	return total
 }
 
-// timedEngine measures the total time of its changes.
+// timedEngine is a search engine that adds the time of each change of the index to
+// took.
 type timedEngine struct {
 	searchindex.Engine
 	took *time.Duration
@@ -140,11 +142,12 @@ func (e *timedEngine) Apply(ctx context.Context, batch searchindex.Batch) error 
 	return e.Engine.Apply(ctx, batch)
 }
 
-// rawLoop reads the events of some types, or all, and inserts one row for each into a
-// table, up to a number of rows, in transactions of 1000, with the driver and the
-// settings of read models.
+// rawLoop is a baseline. It reads the events of the given types, or of all types if
+// there are none, and inserts one row for each event into a table, but at most the
+// given number of rows. It uses transactions of 1000 rows, and the same database driver
+// and settings as read models.
 func rawLoop(b *testing.B, history string, types []string, most int) time.Duration {
-	ctx := context.Background() // the driver is slower with a context that can end
+	ctx := context.Background() // with a context that can be canceled the driver is slower
 	from, err := sql.Open("sqlite", "file:"+filepath.Join(history, "log.db")+"?_pragma=query_only(1)")
 	if err != nil {
 		b.Fatal(err)
@@ -211,8 +214,8 @@ func rawLoop(b *testing.B, history string, types []string, most int) time.Durati
 	return time.Since(begun)
 }
 
-// rebuildMemory lets the program build read models and returns the peak of its
-// anonymous memory in MB.
+// rebuildMemory rebuilds read models in a separate process of this program, and returns
+// the peak of its anonymous memory in MB.
 func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) float64 {
 	program, err := os.Executable()
 	if err != nil {
@@ -235,11 +238,11 @@ func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) 
 	return peak
 }
 
-// BenchmarkRebuildPassages builds the passages and their index from a log of 100,000
-// events, including the time to cut texts into passages. The baseline is only the
-// index, with the same fields, terms and settings: it gets the same passages from
-// memory, in the same batches, also one batch at a time. bleve-share is the share of
-// the index in the time of the rebuild.
+// BenchmarkRebuildPassages rebuilds the read model passages and its search index from a
+// log of 100,000 events. The time includes cutting texts into passages. The baseline
+// only indexes: it gets the same passages from memory, in the same batches and one
+// batch at a time, and indexes them with the same fields, terms and settings.
+// bleve-share is the part of the rebuild time that is spent in bleve.
 func BenchmarkRebuildPassages(b *testing.B) {
 	history := benchHistory(b, 100_000)
 	var ours, yardstick, share time.Duration

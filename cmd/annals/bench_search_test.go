@@ -29,19 +29,19 @@ import (
 
 const (
 	benchTops      = 100
-	benchSubs      = 100 // in each top-level folder
+	benchSubs      = 100 // folders in each top-level folder
 	benchDocuments = 25_000
-	benchSections  = 4 // number of passages of a document
+	benchSections  = 4 // passages of each document
 	benchGrants    = 500
 	benchReader    = "reader"
 	benchHits      = 10
 )
 
-// benchLibrary is the generated content that BenchmarkSearchOverHTTP searches, made
-// from a seed. The log and the bare index have the same passages.
+// benchLibrary is the generated content that BenchmarkSearchOverHTTP searches. The
+// server and the baseline, an index of plain bleve, get the same passages.
 type benchLibrary struct {
 	tops, subs []uuid.UUID
-	granted    []uuid.UUID // subs
+	granted    []uuid.UUID // the subs that the user may read
 }
 
 func newBenchLibrary() *benchLibrary {
@@ -58,7 +58,8 @@ func newBenchLibrary() *benchLibrary {
 	return l
 }
 
-// document returns the path and the sections' texts of document i.
+// document returns the id, the folder (an index of subs) and the section texts of
+// document i.
 func (l *benchLibrary) document(i int) (id uuid.UUID, sub int, sections []string) {
 	random := rand.New(rand.NewPCG(1, uint64(i)))
 	sub = random.IntN(len(l.subs))
@@ -91,8 +92,7 @@ func zipfQuestion(random *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// write appends the library to a new log with many concurrent appends, which share
-// syncs of the disk.
+// write appends the library to a new log. Many concurrent appends share each disk sync.
 func (l *benchLibrary) write(ctx context.Context, dataDir string) error {
 	driver, err := engine.OpenLog(ctx, engine.LogFlag, "", dataDir, engine.MayCreate)
 	if err != nil {
@@ -155,8 +155,8 @@ func (l *benchLibrary) writeDocument(ctx context.Context, log *events.Log, i int
 	return err
 }
 
-// bareIndex indexes the same passages with plain bleve, with its English analyzer and
-// BM25.
+// bareIndex indexes the same passages with plain bleve, with the English analyzer of
+// bleve and BM25.
 func (l *benchLibrary) bareIndex(b *testing.B) blevesearch.Index {
 	m := blevesearch.NewIndexMapping()
 	m.ScoringModel = "bm25"
@@ -212,10 +212,10 @@ func (l *benchLibrary) searchBare(ctx context.Context, x blevesearch.Index, ques
 	return err
 }
 
-// BenchmarkSearchOverHTTP searches 100,000 passages in 10,000 folders through the whole
-// service, as a user with grants on 500 of the folders and as an administrator, with
-// one and with four concurrent questions. The baseline, in turns, searches the same
-// passages in plain bleve with the same question and filter.
+// BenchmarkSearchOverHTTP searches 100,000 passages in 10,000 folders through the REST
+// interface: as a user with grants on 500 of the folders and as an administrator, each
+// with one and with four concurrent clients. The baseline searches the same passages in
+// plain bleve with the same question and folder filter. Server and baseline alternate.
 func BenchmarkSearchOverHTTP(b *testing.B) {
 	l := newBenchLibrary()
 	s := serveBench(b, func(dataDir string) {
@@ -255,9 +255,9 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 	}
 }
 
-// besideOther runs the same questions on both sides in turns, twenty at a time, and
-// reports the response times. Because the second side may profit from caches that the
-// first has filled, both are second equally often.
+// besideOther sends the same questions to ours and theirs, alternating after every
+// twenty questions, and reports the response times. Because whichever runs second may
+// profit from caches that the first one filled, each runs second equally often.
 func besideOther(b *testing.B, clients int, other string, ours, theirs func(context.Context, string) error) {
 	const turn = 20
 	random := rand.New(rand.NewPCG(2, 2))
@@ -289,7 +289,7 @@ func besideOther(b *testing.B, clients int, other string, ours, theirs func(cont
 	}
 }
 
-// timed runs questions with concurrent clients and returns the response times.
+// timed sends questions from concurrent clients and returns the response times.
 func timed(ctx context.Context, clients int, questions []string, search func(context.Context, string) error) ([]time.Duration, error) {
 	times := make([]time.Duration, len(questions))
 	g, ctx := errgroup.WithContext(ctx)
@@ -305,7 +305,7 @@ func timed(ctx context.Context, clients int, questions []string, search func(con
 	return times, g.Wait()
 }
 
-// search sends one search and returns the number of passages that it found.
+// search sends one search request and returns the number of passages in the reply.
 func (s *benchServer) search(ctx context.Context, token, question string) (int, error) {
 	var found struct {
 		Sources []struct {

@@ -24,7 +24,8 @@ type benchServer struct {
 	core *client.Core
 }
 
-// serveBench starts a server. If fill is not nil, it writes the log before.
+// serveBench starts a server on a new data folder. If fill is not nil, it is called
+// first, to write a log there.
 func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchServer {
 	b.Helper()
 	s := &benchServer{B: b}
@@ -42,7 +43,7 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 	}
 	b.Cleanup(func() {
 		if s.command.ProcessState != nil {
-			return // it has already ended
+			return // the server has already ended
 		}
 		if err := s.end(os.Interrupt); err != nil {
 			b.Error(err)
@@ -58,8 +59,9 @@ func serveBench(b *testing.B, fill func(dataDir string), args ...string) *benchS
 	return s
 }
 
-// importFiles uploads a folder in requests with up to perRequest files, one after
-// another, and fails if more than mayFail files are not imported.
+// importFiles uploads the files of a directory, in consecutive requests of up to
+// perRequest files. It returns the number of files, and fails if more than mayFail
+// files are not imported.
 func (s *benchServer) importFiles(dir, folder string, perRequest, mayFail int) (files int) {
 	s.Helper()
 	batches, err := uploads(dir, folder, perRequest)
@@ -124,8 +126,8 @@ func (s *benchServer) family() []int {
 	return family
 }
 
-// processStat returns the fields of /proc/PID/stat after the name, or nil if the
-// process does not exist.
+// processStat returns the fields of /proc/PID/stat that follow the name of the process,
+// or nil if the process does not exist.
 func processStat(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -140,7 +142,7 @@ func (s *benchServer) cpu() time.Duration {
 	var ticks time.Duration
 	for _, pid := range s.family() {
 		if fields := processStat(pid); len(fields) > 14 {
-			for _, field := range fields[11:15] { // own time and that of ended children, in user and kernel mode
+			for _, field := range fields[11:15] { // utime, stime, cutime and cstime of proc(5)
 				n, _ := strconv.Atoi(field)
 				ticks += time.Duration(n)
 			}
@@ -149,7 +151,8 @@ func (s *benchServer) cpu() time.Duration {
 	return ticks * tick
 }
 
-// anonymous returns the anonymous memory of the server and its child processes in MB.
+// anonymous returns the anonymous memory of the server and of its child processes, in
+// MB.
 func (s *benchServer) anonymous() (server, children float64) {
 	for i, pid := range s.family() {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -165,14 +168,14 @@ func (s *benchServer) anonymous() (server, children float64) {
 	return server, children
 }
 
-// watchMemory samples the memory until stop is called. stop returns the peaks in MB: of
-// all processes together, and of the server alone.
+// watchMemory samples the memory until stop is called. stop returns two peaks in MB: of
+// the memory of all processes together, and of the memory of the server alone.
 func (s *benchServer) watchMemory() (stop func() (all, server float64)) {
 	return peaks(200*time.Millisecond, s.anonymous)
 }
 
-// peaks calls sample periodically until stop is called. stop returns the peaks of all
-// processes together, and of the server alone.
+// peaks calls sample periodically until stop is called. stop returns two peaks: of the
+// sum of both samples, and of the sample of the server alone.
 func peaks(every time.Duration, sample func() (server, children float64)) (stop func() (all, server float64)) {
 	var all, alone float64
 	done, stopped := make(chan struct{}), make(chan struct{})
@@ -219,8 +222,8 @@ func (s *benchServer) addUser(name string) string {
 	return token
 }
 
-// benchCorpora returns the folder with the corpora next to the project, or skips the
-// benchmark.
+// benchCorpora returns the folder with the corpora, or skips the benchmark if there is
+// none.
 func benchCorpora(b *testing.B) string {
 	b.Helper()
 	dir, err := os.Getwd()

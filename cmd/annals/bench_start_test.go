@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkStart starts the program on a log of a million events with complete read
-// models, until /readyz succeeds. The first run builds the read models, which takes
-// minutes, and caches them for later runs.
+// BenchmarkStart measures how long a server takes to start until /readyz succeeds, with
+// a log of a million events and complete read models. The first run builds the read
+// models, which takes minutes, and caches them for later runs.
 func BenchmarkStart(b *testing.B) {
 	data := benchHistory(b, 1_000_000)
 	if made := filepath.Join(data, "read-models-made"); !exists(made) {

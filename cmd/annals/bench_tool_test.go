@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkSearchTool searches 100,000 passages through the tool for agents and through
-// REST, with the same questions in turns over the same connections, as a user with
-// grants on 500 of 10,000 folders.
+// BenchmarkSearchTool searches 100,000 passages through the MCP tool and through the
+// REST interface, alternating, with the same questions and over the same connections.
+// The user has grants on 500 of 10,000 folders.
 func BenchmarkSearchTool(b *testing.B) {
 	l := newBenchLibrary()
 	s := serveBench(b, func(dataDir string) {
@@ -34,8 +34,8 @@ func BenchmarkSearchTool(b *testing.B) {
 	}
 }
 
-// searchTool sends one search through the tool and returns the number of passages that
-// it found.
+// searchTool sends one search through the MCP tool and returns the number of passages
+// in the reply.
 func (s *benchServer) searchTool(ctx context.Context, token, question string) (int, error) {
 	var found struct {
 		Result struct {

@@ -8,9 +8,9 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// TestBackupBetweenBuckets checks that the program works with S3 instead of folders:
-// other commands find the originals that a server stores there, back them up while it
-// serves, and restore them.
+// TestBackupBetweenBuckets checks a server whose originals are in an S3 bucket: annals
+// backup finds them and copies them to another bucket while the server runs, and annals
+// restore restores them from there.
 func TestBackupBetweenBuckets(t *testing.T) {
 	uploads, kept := s3test.URL(t), s3test.URL(t)
 	t.Setenv("ANNALS_ORIGINALS", uploads)
@@ -34,7 +34,7 @@ func TestBackupBetweenBuckets(t *testing.T) {
 	if out, err := verified(t, c.data); err != nil {
 		t.Errorf("verify of the source: %v\n%s", err, out)
 	}
-	t.Setenv("ANNALS_ORIGINALS", "") // restored originals are in the data folder
+	t.Setenv("ANNALS_ORIGINALS", "") // annals restore writes the originals to the data folder
 	r := c.restored(kept)
 	if got := answers(r); got != want {
 		t.Errorf("replies after the restore: got\n%s\nwant\n%s", got, want)

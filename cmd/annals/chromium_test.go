@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// chromium is a real browser. Tests control it through a pipe with the DevTools
+// chromium is a Chromium browser that a test controls through a pipe with the DevTools
 // protocol.
 type chromium struct {
 	testing.TB
 	in      io.Writer
 	out     *bufio.Reader
 	last    int
-	session string // of its only page
+	session string // DevTools session of its only page
 }
 
-// startChromium starts a browser, or skips the test if there is none.
+// startChromium starts a browser. It skips the test if no browser is installed.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	var path string
@@ -45,7 +45,8 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The path must be short, because it is part of the name of a socket.
+	// The path must be short, because it is part of a Unix socket path, whose length is
+	// limited.
 	dir, err := os.MkdirTemp("", "chromium-")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func startChromium(t *testing.T) *chromium {
 	c := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--disable-background-networking", "--remote-debugging-pipe", "--user-data-dir="+filepath.Join(dir, "profile"), "about:blank")
 	c.Env = append(os.Environ(), "TMPDIR="+dir)
-	c.ExtraFiles = []*os.File{toBrowser, fromBrowser} // descriptors 3 and 4
+	c.ExtraFiles = []*os.File{toBrowser, fromBrowser} // become the file descriptors 3 and 4 of the browser
 	c.WaitDelay = 5 * time.Second
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func startChromium(t *testing.T) *chromium {
 	fromBrowser.Close()
 	b := &chromium{TB: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = b.try("", "Browser.close", nil, nil) // so that it releases its folder
+		_ = b.try("", "Browser.close", nil, nil) // close the browser, so that its folder can be removed
 		in.Close()
 		_ = c.Wait()
 		cancel()
@@ -108,7 +109,7 @@ func (b *chromium) try(session, method string, params, result any) error {
 			Error  *struct{ Message string }
 		}
 		if err = json.Unmarshal(line[:len(line)-1], &reply); err != nil || reply.ID != b.last {
-			continue // an event
+			continue // not a reply but an event
 		}
 		if reply.Error != nil {
 			return fmt.Errorf("%s: %s", method, reply.Error.Message)
@@ -127,7 +128,7 @@ func (b *chromium) open(address string) {
 	b.call("Page.navigate", map[string]any{"url": address}, nil)
 }
 
-// run runs a script in the current page, and returns its value, or "" if it has none.
+// run runs JavaScript in the current page and returns its value, or "" if it has none.
 func (b *chromium) run(script string) string {
 	b.Helper()
 	var out struct{ Result struct{ Value any } }
@@ -137,7 +138,7 @@ func (b *chromium) run(script string) string {
 	return fmt.Sprint(out.Result.Value)
 }
 
-// wait runs a script in a fully loaded page until it returns a value.
+// wait runs JavaScript repeatedly in a fully loaded page until it returns a value.
 func (b *chromium) wait(what, script string) string {
 	b.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

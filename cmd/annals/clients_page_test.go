@@ -18,13 +18,14 @@ import (
 	"time"
 )
 
-// mainJob is the output of each program: the steps of a typical client.
+// mainJob is what each client program of docs/clients.md prints, one line for each
+// step.
 var mainJob = []string{
 	"progress", "job", "search", "ask", "list", "markdown", "download", "revise", "conflict", "invalid", "not found", "share", "delete",
 }
 
-// readClientsPage returns docs/clients.md, and the commands of its sections by heading;
-// "" is the heading of those before the first section.
+// readClientsPage returns the text of docs/clients.md, and the commands in its sections
+// by heading. Commands before the first section have the heading "".
 func readClientsPage(t *testing.T) (text string, commands map[string]string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/clients.md")
@@ -45,8 +46,8 @@ func readClientsPage(t *testing.T) (text string, commands map[string]string) {
 	return string(page), commands
 }
 
-// TestClientsPageNamesTheLockedVersions checks that the page installs all tools in the
-// versions of the lock files that TestClients uses.
+// TestClientsPageNamesTheLockedVersions checks that docs/clients.md installs all tools
+// in the versions of the lock files that TestClients uses.
 func TestClientsPageNamesTheLockedVersions(t *testing.T) {
 	locked := map[string]bool{}
 	var packages struct{ Dependencies map[string]string }
@@ -93,13 +94,13 @@ func TestClientsPageCommandsHaveNoComments(t *testing.T) {
 	}
 }
 
-// clientsPage runs the commands of docs/clients.md, with another address of the server,
-// and with the packages already installed.
+// clientsPage runs the commands of docs/clients.md, with the address of a test server
+// in place of the address on the page. The packages are already installed.
 type clientsPage struct {
 	server   *clientTest
 	commands map[string]string
 	clone    string // copy of the files of the repository that the page uses
-	folder   string // folder that the first block creates
+	folder   string // folder that the first commands create
 	token    string
 }
 
@@ -127,7 +128,7 @@ ANNALS_TEST_PROGRAM=1 exec '`+program+`' "$@"`)
 	if p.token == "" {
 		t.Fatalf("the page's first block prints %s", out)
 	}
-	// The first block must not change line ends.
+	// The first commands must not change line ends.
 	note, err := os.ReadFile(filepath.Join(p.folder, "eddystone.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +137,8 @@ ANNALS_TEST_PROGRAM=1 exec '`+program+`' "$@"`)
 	return p
 }
 
-// shim writes a script that replaces a program which the page calls.
+// shim writes a shell script with the given name to dir, to be run in place of the
+// program of that name.
 func shim(t *testing.T, dir, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -144,10 +146,10 @@ func shim(t *testing.T, dir, name, script string) {
 	}
 }
 
-// localAddress matches the address of the server in commands that readers type.
+// localAddress matches the server address in the commands of the page.
 var localAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// run runs commands in a folder, with the folder tools first in PATH.
+// run runs commands of the page in the folder dir, with the folder tools first in PATH.
 func (p *clientsPage) run(t *testing.T, dir, commands, tools string, environment ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -166,8 +168,8 @@ func (p *clientsPage) run(t *testing.T, dir, commands, tools string, environment
 	return printed.String()
 }
 
-// does runs the commands of a section in the folder of the first block, and compares
-// the output of the last command with mainJob.
+// does runs the commands of a section in the folder that the first commands created,
+// and compares the output of the last command with mainJob.
 func (p *clientsPage) does(t *testing.T, section, tools string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.Base(p.folder))

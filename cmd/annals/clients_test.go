@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// clientSources contains a program for each generated client, and the lock files of the
-// generators and checkers that scripts/test-deps installs.
+// clientSources contains one program for each generated client, and the lock files from
+// which scripts/test-deps installs client generators and checkers of OpenAPI documents.
 const clientSources = "testdata/clients"
 
-// TestClients checks the OpenAPI documents of a server: checkers find no problem in
-// them, and the commands of docs/clients.md generate three clients that compile and
-// work.
+// TestClients checks the OpenAPI documents that a server serves: checkers find no
+// problem in them, and the commands of docs/clients.md generate three clients that
+// compile and work.
 func TestClients(t *testing.T) {
 	s := startClientTest(t)
 	page := s.startPage(t)
@@ -94,8 +94,8 @@ func (s *clientTest) request(t *testing.T, method, path, media string, body io.R
 	return text
 }
 
-// clientTools returns the folder of tools that scripts/test-deps installs from a lock
-// file.
+// clientTools returns the folder of tools that scripts/test-deps installed from the
+// given lock file.
 func clientTools(t *testing.T, name, lock string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -113,8 +113,8 @@ func clientTools(t *testing.T, name, lock string) string {
 	return dir
 }
 
-// workshop creates a folder with copies of some sources, and returns a function that
-// runs commands in it.
+// workshop creates a folder with copies of the given files of clientSources. It returns
+// a function that runs a command in the folder and returns the output.
 func workshop(t *testing.T, sources ...string) func(name string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,7 +140,7 @@ func workshop(t *testing.T, sources ...string) func(name string, args ...string)
 	}
 }
 
-// nodeTool returns a function that runs tools of npm in a workshop.
+// nodeTool is like workshop, but the function runs a tool that npm has installed.
 func nodeTool(t *testing.T, sources ...string) func(tool string, args ...string) string {
 	t.Helper()
 	modules := filepath.Join(clientTools(t, "clients_npm", "package-lock.json"), "node_modules")
@@ -182,7 +182,8 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 			case line == "", line == "Warnings:", strings.HasPrefix(line, "Validating spec"), line == "No validation issues detected.":
 			case strings.HasPrefix(line, "[info] Spec has "):
 			case line == "- Unused model: ProgressEvent", line == "- Unused model: FileMetadata":
-				// The generator ignores contentSchema.
+				// openapi-generator prints this because it does not support
+				// contentSchema.
 			default:
 				t.Errorf("openapi-generator printed %q", line)
 			}
@@ -190,19 +191,19 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 	}
 }
 
-// testSchemathesis lets Schemathesis send valid and invalid requests, and check the
-// replies against the documents. ANNALS_TEST_SCHEMATHESIS sets the number of requests
-// for each operation; the default is small.
+// testSchemathesis runs Schemathesis, which sends valid and invalid requests and checks
+// the replies against the OpenAPI documents. ANNALS_TEST_SCHEMATHESIS sets the number
+// of requests for each operation; the default is small.
 func (s *clientTest) testSchemathesis(t *testing.T) {
 	program := filepath.Join(clientTools(t, "clients_python", "requirements.txt"), "bin", "schemathesis")
-	own := startClientTest(t) // because Schemathesis changes and deletes everything
+	own := startClientTest(t) // a separate server, because Schemathesis changes and deletes everything
 	examples := os.Getenv("ANNALS_TEST_SCHEMATHESIS")
 	examples = cmp.Or(examples, "5")
 	rules, err := os.ReadFile("../../schemathesis.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Most paths should have ids of existing things.
+	// Let Schemathesis use ids of existing documents and folders in most paths.
 	ids, err := json.Marshal(own.fill(t))
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// leaveText appends a text with the given number of sections to the log at path, for a
-// job that has ended. No document refers to the text.
+// leaveText appends a text stream with the given number of sections to the log at path,
+// as a failed import leaves it: its job has ended, and no document refers to the text.
 func leaveText(ctx context.Context, path string, sections int) error {
 	driver, err := sqlite.Open(ctx, path)
 	if err != nil {
@@ -81,9 +81,9 @@ func compacted(t *testing.T, data string, args ...string) string {
 	return out
 }
 
-// TestCompact checks that compact removes texts of failed imports and changes nothing
-// else, and that backups and copies made before, which still have the texts, can be
-// continued.
+// TestCompact checks that annals compact removes the texts of failed imports and
+// changes nothing else. Backups and copies that were made before, and still have the
+// texts, can be continued afterwards.
 func TestCompact(t *testing.T) {
 	c := newCrashTest(t)
 	c.server = filed(t, c.dir, notes("first"))
@@ -94,7 +94,8 @@ func TestCompact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// parts returns the events of texts without a document, and all other events.
+	// parts divides the events of the log into those of texts that no document refers
+	// to, and all others.
 	parts := func() (texts, others []events.Record) {
 		t.Helper()
 		all := recordsOf(t, path)
@@ -117,7 +118,7 @@ func TestCompact(t *testing.T) {
 		leave()
 	}
 
-	// While a server runs and imports, only --dry-run works.
+	// While a server is importing, only compact --dry-run works.
 	imported := make(chan error, 1)
 	go func() { imported <- importFiles(t, c.dir, "second", notes("second")) }()
 	if out, err := backedUp(t.Context(), "compact", "--data", c.data); err == nil || !strings.Contains(out, "stop it first") {
@@ -140,10 +141,10 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// If it is killed, the log is either unchanged or compacted.
+	// If compact is killed, the log is either unchanged or completely compacted.
 	for _, kill := range []struct {
 		point failpoint.Point
-		left  int // number of events of texts afterwards
+		left  int // number of text events in the log afterwards
 	}{{failpoint.StreamsRemoved, 120}, {failpoint.RemovalCommitted, 0}, {failpoint.LogShrunk, 0}} {
 		if !failpoint.Enabled {
 			break
@@ -184,7 +185,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("compact once more prints\n%s", out)
 	}
 
-	// All read models still match the log.
+	// All read models still match the compacted log.
 	if out, err := verified(t, c.data); err != nil || strings.Contains(out, "not compared") {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
@@ -219,7 +220,8 @@ func sameRecord(a, b events.Record) bool {
 		bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Metadata, b.Metadata)
 }
 
-// spoiled is a log that loses an event of another stream when a stream is truncated.
+// spoiled is a faulty log: if a stream is truncated, it also loses an event of another
+// stream.
 type spoiled struct {
 	events.Driver
 	truncated atomic.Bool
@@ -240,8 +242,8 @@ func (s *spoiled) ReadAll(ctx context.Context, after events.Position, limit int,
 	return records, through, err
 }
 
-// eventStoreDBWithText starts an EventStoreDB on the driver kept. It returns a log
-// there, which contains texts of failed imports, and the log's URL.
+// eventStoreDBWithText starts a fake EventStoreDB that stores its events in kept. It
+// returns a log there, which contains texts of failed imports, and the URL of the log.
 func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *events.Log) {
 	t.Helper()
 	url = esdbtest.Start(t, kept).URL() + "&prefix=annals-"
@@ -257,7 +259,8 @@ func eventStoreDBWithText(t *testing.T, kept events.Driver) (url string, log *ev
 	return url, log
 }
 
-// The log is read again after the truncation.
+// After a truncation compact reads the log again. It must report an event that is
+// missing.
 func TestCompactReportsLossAtEventStoreDB(t *testing.T) {
 	url, _ := eventStoreDBWithText(t, &spoiled{Driver: memory.New()})
 	out, err := backedUp(t.Context(), "compact", "--data", t.TempDir(), "--grace", "0s", "--log", url)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// connection holds the flags that name a server and a credential for it.
+// connection has the flags that select a server and the credential for it.
 type connection struct{ server, vaultURL, token, user string }
 
 func (c *connection) bind(flags *pflag.FlagSet) {
@@ -24,17 +24,17 @@ func (c *connection) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.user, "user", "admin", "user of the built-in sign-in to act as; works only on a machine that has the data folder")
 }
 
-// bindServer binds the flag that names a server.
+// bindServer binds --server.
 func bindServer(flags *pflag.FlagSet, server *string) {
 	flags.StringVar(server, "server", "", "URL of the core of the server, such as https://annals.example.com/core (default: the server that uses the data folder)")
 }
 
-// readURLs returns the URLs of the server on a data folder.
+// readURLs returns the URLs of the server that uses the given data folder.
 func readURLs(dataDir string) (signin.URLs, error) {
 	return signin.ReadURLs(dataDir, signin.DefaultURLs(defaultListen))
 }
 
-// target returns the server that the flags name.
+// target returns the server that the flags select.
 func (c *connection) target(dataDir string) client.Target {
 	return client.Target{Core: c.server, Vault: c.vaultURL, Local: func() (core, vault string, err error) {
 		urls, err := readURLs(dataDir)
@@ -42,9 +42,11 @@ func (c *connection) target(dataDir string) client.Target {
 	}}
 }
 
-// credential returns the first credential that exists: the token of --token; the sign-in
-// that annals login stored, unless --user is set; tokens for --user, issued from the data
-// folder. server is the URL of the core, or "" if it is unknown.
+// credential returns the credential for a server. It uses --token if it is set.
+// Otherwise, unless --user is set, it uses the sign-in that the command annals login
+// stored for the server. If there is none, it issues tokens for the user in --user from
+// the accounts in the data folder. server is the URL of the service at /core, or "" if
+// it is unknown.
 func (c *connection) credential(cmd *cobra.Command, at *engine.URLs, server string) (client.Credential, error) {
 	if c.token != "" {
 		return client.Credential{

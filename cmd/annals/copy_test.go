@@ -23,16 +23,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// copyTest copies a log with the program in a separate process.
+// copyTest copies a log with annals copy in a separate process.
 type copyTest struct {
 	*testing.T
 	dir            string
 	source, target events.Driver
-	from, to       string // URLs
+	from, to       string // URLs of the source and target log
 	appended       int
 }
 
-// newCopyTest prepares a copy to another file, or to EventStoreDB.
+// newCopyTest prepares a copy of a log file to another file or, if toCluster is set, to
+// EventStoreDB.
 func newCopyTest(t *testing.T, toCluster bool) *copyTest {
 	c := &copyTest{T: t, dir: t.TempDir()}
 	c.from, c.to = c.file("source.db"), c.file("target.db")
@@ -61,7 +62,7 @@ func (c *copyTest) open(url string) events.Driver {
 	return d
 }
 
-// add appends events to the source, in runs of three events of one stream.
+// add appends n events to the source, three consecutive events to each stream.
 func (c *copyTest) add(n int) {
 	c.Helper()
 	for range n / 3 {
@@ -90,7 +91,7 @@ func (c *copyTest) program(args ...string) *exec.Cmd {
 	return p
 }
 
-// wantCopied checks that the output of a copy says that both logs are equal and
+// wantCopied checks that the output of annals copy reports both logs as equal and
 // complete.
 func (c *copyTest) wantCopied(out string) {
 	c.Helper()
@@ -102,9 +103,10 @@ func (c *copyTest) wantCopied(out string) {
 	}
 }
 
-// TestCopyToOtherEngineAndBack checks, for each engine, that a server on a copy gives
-// the same replies, that verify finds no problem, and that a backup of the copy is
-// equal.
+// TestCopyToOtherEngineAndBack copies a log from a file to EventStoreDB, and from there
+// to another file. With each copy a server must return the same search results, and
+// annals verify must find no problem. A backup of the copy at EventStoreDB must restore
+// an equal log.
 func TestCopyToOtherEngineAndBack(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")
@@ -163,8 +165,8 @@ func searched(t *testing.T, server *serverProcess, data string) string {
 	return string(reply)
 }
 
-// TestCrashWhileCopying checks that a killed copy can be continued: no event is lost,
-// duplicated or reordered.
+// TestCrashWhileCopying checks that annals copy can be continued after it was killed:
+// no event is lost, duplicated or reordered.
 func TestCrashWhileCopying(t *testing.T) {
 	for name, toCluster := range map[string]bool{"to a file": false, "to EventStoreDB": true} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +184,7 @@ func TestCrashWhileCopying(t *testing.T) {
 	}
 }
 
-// crash kills a copy after some events, unless it has ended.
+// crash starts a copy and kills it after some events, unless it has ended before.
 func (c *copyTest) crash() {
 	c.Helper()
 	moment, err := c.target.Head(c.Context())
@@ -197,7 +199,7 @@ func (c *copyTest) crash() {
 	running, end := context.WithCancel(c.Context())
 	go func() {
 		defer end()
-		_ = p.Wait() // fails because it was killed
+		_ = p.Wait() // an error is expected, because the process was killed
 	}()
 	_ = c.target.Wait(running, moment) // fails if the copy has ended
 	_ = p.Process.Kill()

@@ -18,27 +18,28 @@ import (
 	"annals/projections"
 )
 
-// boundaryTest kills the program at each boundary between two durable steps, one after
-// another on the same data folder.
+// boundaryTest kills the program at each failpoint, one after another on the same data
+// folder.
 type boundaryTest struct {
 	*crashTest
 	*rand.Rand
-	load    *crashLoad // nil before the clients are started
-	renewed int        // number of read models that were rebuilt, to choose them in turns
+	load    *crashLoad // nil until the clients are started
+	renewed int        // number of calls of model, which returns each read model in turn
 }
 
-// boundary is a failpoint, and how a process reaches it.
+// boundary is a failpoint, and how to make a process reach it.
 type boundary struct {
 	point failpoint.Point
-	// reach makes a process reach the failpoint, with the given setting, and returns
-	// after it was killed there.
+	// reach makes a process reach the failpoint, and returns after the process was
+	// killed there. setting is the environment variable VARIABLE=POINT:N, which kills a
+	// process when it passes the failpoint for the Nth time.
 	reach func(b *boundaryTest, setting string)
-	most  int  // number of times the point is passed before the process is killed; 0 means 1
-	slow  bool // takes more than ten seconds
+	most  int  // maximum N of setting, chosen at random; 0 means 1
+	slow  bool // true if reach takes more than ten seconds
 }
 
-// boundaries is ordered so that each can be reached: steps that happen only once come
-// after the steps that they need.
+// boundaries are tried in this order. Steps that a data folder passes only one time
+// come after the steps that they need.
 var boundaries = []boundary{
 	{point: failpoint.LogPrepared, reach: (*boundaryTest).starting},
 	{point: failpoint.LogCreated, reach: (*boundaryTest).starting},
@@ -102,7 +103,7 @@ var boundaries = []boundary{
 	{point: failpoint.LogShrunk, reach: (*boundaryTest).compacting},
 	{point: failpoint.LeaseRenewed, reach: (*boundaryTest).serving, slow: true},
 	{point: failpoint.OriginalRemoved, reach: (*boundaryTest).sweepingOriginals, slow: true},
-	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // last, because a file is given up after its reading was interrupted three times
+	{point: failpoint.FileStarted, reach: (*boundaryTest).importingLong}, // must be last, because the server gives up a file after reading it was interrupted three times
 }
 
 // sampledBoundaries is the number of boundaries that are tried unless
@@ -110,7 +111,8 @@ var boundaries = []boundary{
 const sampledBoundaries = 20
 
 // TestCrashAtEveryBoundary checks the same as TestCrashWhileImporting, but kills the
-// program at every boundary between two durable steps. ANNALS_CRASH_SEED repeats the
+// program at failpoints, the boundaries between two durable steps: at all of them if
+// ANNALS_CRASH_ROUNDS is set, else at a random sample. ANNALS_CRASH_SEED repeats the
 // choices of an earlier run.
 func TestCrashAtEveryBoundary(t *testing.T) {
 	if !failpoint.Enabled {
@@ -125,7 +127,7 @@ func TestCrashAtEveryBoundary(t *testing.T) {
 	}
 	t.Logf("ANNALS_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const killsEach = 10 // number of rounds of TestCrashWhileImporting for one pass through all boundaries
+	const killsEach = 10 // all boundaries are tried one time for this many rounds of TestCrashWhileImporting
 	for range max(1, crashRounds(t)/killsEach) {
 		b := &boundaryTest{crashTest: newCrashTest(t), Rand: random}
 		b.through(b.choose(crashRounds(t) > 0))
@@ -140,7 +142,8 @@ func TestEveryFailpointIsABoundary(t *testing.T) {
 	}
 }
 
-// choose returns the boundaries to try, in their order.
+// choose returns all boundaries, or a random sample of those that are not slow, in the
+// order of boundaries.
 func (b *boundaryTest) choose(all bool) (chosen []boundary) {
 	if all {
 		return boundaries
@@ -158,7 +161,7 @@ func (b *boundaryTest) choose(all bool) (chosen []boundary) {
 // lost.
 func (b *boundaryTest) through(chosen []boundary) {
 	b.Helper()
-	b.down.Lock() // no server runs between two boundaries
+	b.down.Lock() // between two boundaries no server runs, and clients wait for this lock
 	b.Cleanup(b.abandon)
 	for _, at := range chosen {
 		setting := fmt.Sprintf("%s:%d", at.point, 1+b.IntN(max(1, at.most)))
@@ -169,7 +172,7 @@ func (b *boundaryTest) through(chosen []boundary) {
 	b.loaded()
 	b.serve("")
 	b.load.end()
-	if len(chosen) == len(boundaries) { // this takes long
+	if len(chosen) == len(boundaries) { // not for a sample, because this takes long
 		if out, err := b.program("rebuild", "--all").CombinedOutput(); err != nil {
 			b.Errorf("rebuild after an interruption: %v\n%s", err, out)
 		}
@@ -191,8 +194,9 @@ func (b *boundaryTest) through(chosen []boundary) {
 	b.wantNothingLeft()
 }
 
-// wantNothingLeft checks that no crash has left a generation that the control store
-// does not list, because no process would delete it.
+// wantNothingLeft checks that the crashes left no generation files that the control
+// store does not list, because no process would ever delete them, and no temporary
+// files.
 func (b *boundaryTest) wantNothingLeft() {
 	b.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(b.data, "control.db"))
@@ -220,7 +224,7 @@ func (b *boundaryTest) wantNothingLeft() {
 	}
 }
 
-// abandon stops the server and the clients of a failed test.
+// abandon kills the server and stops the clients. It cleans up after a failed test.
 func (b *boundaryTest) abandon() {
 	if b.server != nil {
 		_ = b.server.end(os.Kill)
@@ -242,8 +246,9 @@ func (b *boundaryTest) wantKilled(err error, setting string) {
 	}
 }
 
-// serve starts the server and lets the clients call it. With a setting the server may
-// be killed before it serves.
+// serve starts the server and lets the waiting clients call it. If setting is not "",
+// it is the environment variable that makes the server kill itself at a failpoint (see
+// boundary.reach). serve returns false if that happened before the server was ready.
 func (b *boundaryTest) serve(setting string) (serves bool) {
 	b.Helper()
 	var env []string
@@ -258,13 +263,14 @@ func (b *boundaryTest) serve(setting string) (serves bool) {
 	return true
 }
 
-// dead waits until the server was killed at the setting.
+// dead waits until the server has been killed at the failpoint in setting.
 func (b *boundaryTest) dead(setting string) {
 	b.Helper()
 	b.wantKilled(b.ends(setting), setting)
 }
 
-// ends waits until the server ends and returns the error of its exit status.
+// ends waits until the server process has ended, and returns the error of its exit
+// status.
 func (b *boundaryTest) ends(setting string) error {
 	b.Helper()
 	var failed <-chan struct{}
@@ -275,7 +281,7 @@ func (b *boundaryTest) ends(setting string) error {
 	case <-b.server.drained:
 	case <-failed:
 		b.Fatalf("a client failed while waiting for %s: %v", setting, b.load.clients.Wait())
-	case <-time.After(3 * time.Minute): // originals are swept after one minute; only make crash waits for that
+	case <-time.After(3 * time.Minute): // unused originals are swept only after a minute, which only make crash waits for
 		b.Fatalf("the server did not come to %s", setting)
 	}
 	b.down.Lock()

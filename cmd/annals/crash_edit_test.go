@@ -16,16 +16,16 @@ import (
 )
 
 // editor changes one document and two folders repeatedly, while the server is killed
-// from time to time, and records their expected state.
+// from time to time. It records the state that they must have.
 type editor struct {
 	*crashTest
 	vault   *client.Vault
 	token   string
-	folders [2]string // ids of a top-level folder and of a folder in it
+	folders [2]string // ids of a top-level folder and of a folder in that
 
-	edits    int // number of edits that were begun
+	edits    int // number of calls of all
 	document editedDocument
-	reader   events.Principal // principal who was last granted the lower folder
+	reader   events.Principal // last principal to whom the lower folder was shared
 }
 
 // editedDocument is a document as the vault returns it.
@@ -34,7 +34,7 @@ type editedDocument struct {
 	Name    string `json:"name"`
 	Folder  string `json:"folderId"`
 	Version int    `json:"version"`
-	Content string `json:"content"` // Markdown without markup
+	Content string `json:"content"` // text without Markdown markup
 }
 
 // editedFolder is the path of the top-level folder before it is renamed.
@@ -82,8 +82,8 @@ func (e *editor) read(ctx context.Context, id string) (d editedDocument, err err
 	return d, err
 }
 
-// edit makes changes until the server was killed and is running again, and then each
-// kind of change once more.
+// edit makes changes until the server was killed and is running again. Then it makes
+// one more change of each kind.
 func (e *editor) edit(ctx context.Context, back <-chan struct{}) error {
 	for last := false; !last; {
 		select {
@@ -129,8 +129,8 @@ func editedName(n int) string { return fmt.Sprintf("%s %d", editedFolder, n) }
 func editedText(n int) string { return fmt.Sprintf("This note tells of %s.", editedWord(n)) }
 func editedWord(n int) string { return fmt.Sprintf("zanzibar%dquay", n) }
 
-// change makes the next version of the document. If the reply is lost, the version
-// shows whether the change was made.
+// change makes one change of the document. If the reply is lost, the version of the
+// document shows whether the change was made.
 func (e *editor) change(ctx context.Context, method, path string, body any) error {
 	for {
 		err := e.write(ctx, method, "/documents/"+e.document.ID+path, fmt.Sprintf(`"%d"`, e.document.Version), body)
@@ -150,7 +150,7 @@ func (e *editor) change(ctx context.Context, method, path string, body any) erro
 	}
 }
 
-// write sends a request with a text or JSON as its body.
+// write sends a request. A string is sent as the body itself, any other body as JSON.
 func (e *editor) write(ctx context.Context, method, path, version string, body any) error {
 	text, isText := body.(string)
 	if !isText {
@@ -170,7 +170,8 @@ func (e *editor) write(ctx context.Context, method, path, version string, body a
 	return err
 }
 
-// wantEdits checks that everything is in the state after the last change of each kind.
+// wantEdits checks that the document and the folders are in the state after the last
+// changes.
 func (e *editor) wantEdits() {
 	e.Helper()
 	ctx := e.Context()
@@ -197,8 +198,8 @@ func (e *editor) wantEdits() {
 	e.wantFound()
 }
 
-// wantFound checks that a search in the current folder finds the last content, after
-// the index has caught up, and no earlier content.
+// wantFound checks that a search in the folder, after the search index has caught up,
+// finds the last content of the document and no earlier content.
 func (e *editor) wantFound() {
 	e.Helper()
 	scope := editedName(e.edits)

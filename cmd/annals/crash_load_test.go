@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crashLoad is a group of clients that import, change, move and delete while the server
-// is killed and restarted.
+// crashLoad runs several clients that import files and change, move and delete
+// documents, while the server is killed and restarted.
 type crashLoad struct {
 	*crashTest
 	editor *editor
-	rooms  [2]client.Folder // folders between which the folder shelf is moved
+	rooms  [2]client.Folder // move moves the folder shelf from one of these to the other
 	shelf  client.Folder
 
 	clients *errgroup.Group
@@ -32,22 +32,24 @@ type crashLoad struct {
 	cancel  context.CancelFunc
 	stop    chan struct{}
 
-	rounds  int             // of imports
-	awaited map[string]bool // jobs for which a client has waited
-	moves   int             // of shelf
+	rounds  int             // number of calls of importRound
+	awaited map[string]bool // ids of the jobs for which a client has waited
+	moves   int             // number of times that shelf was moved
 	removed []string        // ids of deleted documents
 
-	replacements int // number of times that the replaced file was uploaded
+	replacements int // number of calls of replace
 }
 
-// loadPause is the pause of a client between two rounds. The clients must be active at
-// every boundary, but must not fill the log.
+// loadPause is the pause of a client between two rounds. Without a pause the log would
+// become very large; with a long one some failpoints would be passed without any client
+// active.
 const loadPause = 100 * time.Millisecond
 
-// removedFolder is the first part of the paths of documents that are deleted.
+// removedFolder is the top-level folder, without the number at its end, of documents
+// that the test deletes.
 const removedFolder = "removed"
 
-// newLoad imports the documents to change and starts the clients.
+// newLoad imports the documents that the clients will change, and starts the clients.
 func (c *crashTest) newLoad() *crashLoad {
 	c.Helper()
 	l := &crashLoad{crashTest: c, editor: c.newEditor(), stop: make(chan struct{}), awaited: map[string]bool{}}
@@ -86,7 +88,8 @@ func (c *crashTest) newLoad() *crashLoad {
 	return l
 }
 
-// end lets the clients finish their current round, which needs a running server.
+// end stops the clients. It waits until they have finished their current rounds, for
+// which a server must be running.
 func (l *crashLoad) end() {
 	l.Helper()
 	close(l.stop)
@@ -95,8 +98,8 @@ func (l *crashLoad) end() {
 	}
 }
 
-// importRound lets all clients upload the files of one round, and waits until they are
-// imported; otherwise the queue would grow without limit.
+// importRound uploads the files of one round from all clients, and waits until they are
+// imported. Without waiting the import queue would grow without limit.
 func (l *crashLoad) importRound() error {
 	all, ctx := errgroup.WithContext(l.ctx)
 	round := l.rounds
@@ -123,13 +126,13 @@ func (l *crashLoad) importRound() error {
 	return nil
 }
 
-// file uploads files and waits for their job.
+// file uploads files and waits until their job has ended.
 func (l *crashLoad) file(ctx context.Context, folder string, contents map[string][]byte) error {
 	_, err := l.upload(ctx, folder, nil, contents)
 	return err
 }
 
-// upload is like file, and returns the job, which has ended.
+// upload is like file, but also adds tags and returns the job.
 func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, contents map[string][]byte) (job client.Job, err error) {
 	dir := filepath.Join(l.dir, "files", folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -157,12 +160,13 @@ func (l *crashLoad) upload(ctx context.Context, folder string, tags []string, co
 	return l.ended(ctx, core, job.ID)
 }
 
-// replacedFolder is the folder of a file that is replaced repeatedly.
+// replacedFolder is the folder of the file that replace uploads repeatedly.
 const replacedFolder = "replaced"
 
 func replacedText(n int) string { return fmt.Sprintf("This file holds xylograph%dplate.", n) }
 
-// replace uploads new content of the replaced file.
+// replace uploads the file in replacedFolder with new content, which replaces its
+// document.
 func (l *crashLoad) replace() error {
 	dir := filepath.Join(l.dir, "files", replacedFolder)
 	err := os.MkdirAll(dir, 0o700)
@@ -187,8 +191,8 @@ func (l *crashLoad) replace() error {
 	return err
 }
 
-// wantReplaced checks that all replacements are one document, with the last content,
-// and that searches find only that content.
+// wantReplaced checks that replacedFolder has one document, with the last content, and
+// that searches find only that content.
 func (l *crashLoad) wantReplaced() {
 	l.Helper()
 	folder, _, err := l.editor.vault.FolderAt(l.Context(), replacedFolder)
@@ -207,8 +211,8 @@ func (l *crashLoad) wantReplaced() {
 	}
 }
 
-// wide uploads so many files, with so much metadata, that accepting them takes several
-// appends.
+// wide uploads many files with much metadata, so that the server needs several appends
+// to the log to accept them.
 func (l *crashLoad) wide() error {
 	tags := make([]string, 60)
 	for i := range tags {
@@ -222,14 +226,14 @@ func (l *crashLoad) wide() error {
 	return err
 }
 
-// long uploads a file whose reading takes so long that its start is recorded in the
-// log.
+// long uploads a file that takes long to read, so that the log records when its import
+// starts.
 func (l *crashLoad) long() error {
 	return l.file(l.ctx, "long", map[string][]byte{"long.pdf": longPDF(500, 40)})
 }
 
-// remove imports documents, some of which cannot be read, and deletes them, with their
-// folder or one by one.
+// remove imports documents, and some files that cannot be read. It then deletes the
+// documents, either with their folder or one by one.
 func (l *crashLoad) remove() error {
 	n := len(l.removed)
 	folder := fmt.Sprintf("%s %d", removedFolder, n)
@@ -262,7 +266,7 @@ func (l *crashLoad) remove() error {
 	}
 	for _, path := range paths {
 		err := l.editor.write(l.ctx, http.MethodDelete, path, "", "")
-		if err != nil && !client.IsRefusal(err, http.StatusNoContent, http.StatusNotFound) { // 404 means that the first reply was lost
+		if err != nil && !client.IsRefusal(err, http.StatusNoContent, http.StatusNotFound) { // 404 means that an earlier attempt succeeded but its reply was lost
 			return err
 		}
 	}
@@ -279,7 +283,7 @@ func (l *crashLoad) folderAt(path string) (client.Folder, error) {
 	return folder, err
 }
 
-// Texts of the documents that are moved and deleted.
+// movedText is in the moved document, removedWord in all deleted ones.
 const (
 	movedText   = "This one went through the quagmire."
 	removedWord = "ephemeral"
@@ -307,13 +311,14 @@ func docx(text string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// move moves a folder that contains a document.
+// move moves the folder shelf, which contains a document.
 func (l *crashLoad) move() error {
 	l.moves++
 	return l.editor.write(l.ctx, http.MethodPatch, "/folders/"+l.shelf.ID, "", map[string]any{"parentFolderId": l.rooms[l.moves%2].ID})
 }
 
-// want checks that everything is as the clients left it.
+// want checks that the vault and searches show the result of all changes that the
+// clients made.
 func (l *crashLoad) want() {
 	l.Helper()
 	l.editor.wantEdits()
@@ -342,7 +347,8 @@ type foundPassage struct {
 	Text     string `json:"text"`
 }
 
-// found returns the passages that a search finds, after the read models have caught up.
+// found waits until the read models have caught up, and returns the passages that a
+// search in a folder finds.
 func (l *crashLoad) found(folder, query string) []foundPassage {
 	l.Helper()
 	body := fmt.Sprintf(`{"query": %q}`, query)

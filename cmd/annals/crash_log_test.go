@@ -11,21 +11,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// soundLog is the state that follows from a log that was read from its beginning and
-// has no errors.
+// soundLog is the state that results from all events of a log.
 type soundLog struct {
 	jobs    map[string]int  // number of JobFinished events by job
 	files   map[string]int  // number of files by job
-	revises map[string]bool // jobs with new content for a document
-	removed map[string]bool // jobs whose documents may have been deleted
+	revises map[string]bool // jobs that replace the content of a document
+	removed map[string]bool // jobs whose documents the test may have deleted
 
 	ids      map[uuid.UUID]bool
 	next     map[string]int64 // next revision by stream
-	versions map[string]int   // version by stream of a document
-	last     int64            // position
+	versions map[string]int   // last version of each document, by stream
+	last     int64            // last position
 }
 
-// wantSoundLog checks every event of the log.
+// wantSoundLog reads the whole log and checks that event ids are unique, that positions
+// rise, that revisions and document versions have no gaps, and that every accepted job
+// is in the log.
 func (c *crashTest) wantSoundLog() *soundLog {
 	c.Helper()
 	var out bytes.Buffer
@@ -62,8 +63,8 @@ func (c *crashTest) wantSoundLog() *soundLog {
 	return l
 }
 
-// fold applies an event of a job or a document. In this test no request makes two
-// changes of one document.
+// fold applies an event of a job or of a document to l. In this test no request changes
+// a document twice.
 func (c *crashTest) fold(l *soundLog, e events.Record) {
 	c.Helper()
 	var data struct {

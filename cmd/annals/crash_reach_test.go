@@ -18,7 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// starting kills a server while it starts, or shortly after.
+// starting starts a server, which is killed at the failpoint while it starts or soon
+// after. Here and below, setting is that of boundary.reach.
 func (b *boundaryTest) starting(setting string) {
 	b.Helper()
 	if b.serve(setting) {
@@ -26,7 +27,8 @@ func (b *boundaryTest) starting(setting string) {
 	}
 }
 
-// loaded starts the clients if they are not running.
+// loaded starts the clients if they are not running. It needs a server for that, which
+// it kills afterwards.
 func (b *boundaryTest) loaded() {
 	b.Helper()
 	if b.load == nil {
@@ -36,21 +38,22 @@ func (b *boundaryTest) loaded() {
 	}
 }
 
-// kill kills the server at no particular boundary.
+// kill kills the server at a random moment, not at a failpoint.
 func (b *boundaryTest) kill() {
 	b.Helper()
-	_ = b.server.end(os.Kill) // fails because it was killed
+	_ = b.server.end(os.Kill) // an error is expected, because the process was killed
 	b.down.Lock()
 }
 
-// serving kills a server while clients use it.
+// serving starts a server, which is killed at the failpoint while clients use it.
 func (b *boundaryTest) serving(setting string) {
 	b.Helper()
 	b.loaded()
 	b.starting(setting)
 }
 
-// importingMany is serving while a client imports very many files in one upload.
+// importingMany is like serving, but one client also uploads very many files in one
+// request.
 func (b *boundaryTest) importingMany(setting string) {
 	b.Helper()
 	b.loaded()
@@ -58,7 +61,8 @@ func (b *boundaryTest) importingMany(setting string) {
 	b.starting(setting)
 }
 
-// importingLong is serving while a client imports a file that takes long to read.
+// importingLong is like serving, but one client also imports a file that takes long to
+// read.
 func (b *boundaryTest) importingLong(setting string) {
 	b.Helper()
 	b.loaded()
@@ -66,7 +70,8 @@ func (b *boundaryTest) importingLong(setting string) {
 	b.starting(setting)
 }
 
-// ending kills a server while it shuts down with waiting files.
+// ending shuts servers down while files wait to be imported, until one is killed at the
+// failpoint.
 func (b *boundaryTest) ending(setting string) {
 	b.Helper()
 	b.loaded()
@@ -86,15 +91,16 @@ func (b *boundaryTest) ending(setting string) {
 	b.Fatalf("no server came to %s at its end", setting)
 }
 
-// signingIn kills a process that issues the first token.
+// signingIn runs annals token, which is killed at the failpoint while it issues the
+// first token.
 func (b *boundaryTest) signingIn(setting string) {
 	b.Helper()
-	b.serve("") // creates the first user
+	b.serve("") // the server creates the first user when it starts
 	b.kill()
 	b.dying(setting, "token", "admin")
 }
 
-// dying runs the program until it is killed.
+// dying runs a command, which must be killed at the failpoint.
 func (b *boundaryTest) dying(setting string, args ...string) {
 	b.Helper()
 	p := b.program(args...)
@@ -102,7 +108,8 @@ func (b *boundaryTest) dying(setting string, args ...string) {
 	b.wantKilled(p.Run(), setting)
 }
 
-// plant creates a file that is older than all age limits.
+// plant creates a file in the folder of originals that is older than all age limits, so
+// that a server deletes it.
 func (b *boundaryTest) plant(path ...string) {
 	b.Helper()
 	name := filepath.Join(append([]string{b.data, "originals"}, path...)...)
@@ -113,29 +120,31 @@ func (b *boundaryTest) plant(path ...string) {
 	}
 }
 
-// sweepingStaged is starting with an upload that was abandoned.
+// sweepingStaged is like starting, with an abandoned upload in the data folder.
 func (b *boundaryTest) sweepingStaged(setting string) {
 	b.Helper()
 	b.plant("staging", "left")
 	b.starting(setting)
 }
 
-// sweepingOriginals is serving with an original that nothing refers to.
+// sweepingOriginals is like serving, with an original that no event refers to.
 func (b *boundaryTest) sweepingOriginals(setting string) {
 	b.Helper()
 	b.plant("ab", "cd", "abcd"+strings.Repeat("0", 60))
 	b.serving(setting)
 }
 
-// model returns another read model each time, because the lease of a process that was
-// killed while rebuilding one delays its next rebuild.
+// model returns the next read model to rebuild. Each call returns another one, because
+// a killed rebuild leaves a lease, which delays the next rebuild of the same read
+// model.
 func (b *boundaryTest) model() string {
 	names := readmodel.Names()
 	b.renewed++
 	return names[b.renewed%len(names)]
 }
 
-// rebuilding kills a process that rebuilds a read model while a server runs.
+// rebuilding runs annals rebuild, which is killed at the failpoint, while a server
+// runs.
 func (b *boundaryTest) rebuilding(setting string) {
 	b.Helper()
 	b.loaded()
@@ -144,14 +153,15 @@ func (b *boundaryTest) rebuilding(setting string) {
 	b.kill()
 }
 
-// rebuildingAlone is rebuilding without a server.
+// rebuildingAlone is like rebuilding, but without a server.
 func (b *boundaryTest) rebuildingAlone(setting string) {
 	b.Helper()
 	b.loaded()
 	b.dying(setting, "rebuild", b.model())
 }
 
-// compacting kills a process that removes the text of a failed import.
+// compacting runs annals compact, which is killed at the failpoint while it removes the
+// text of a failed import.
 func (b *boundaryTest) compacting(setting string) {
 	b.Helper()
 	b.loaded()
@@ -161,8 +171,8 @@ func (b *boundaryTest) compacting(setting string) {
 	b.dying(setting, "compact")
 }
 
-// leaveText appends a text that no document refers to, for a job that has ended, and
-// another event, so that the text is not the end of the log.
+// leaveText appends a text that no document refers to, as a failed import leaves it,
+// and one more event, so that the text is not at the end of the log.
 func (b *boundaryTest) leaveText() error {
 	driver, err := sqlite.Open(b.Context(), filepath.Join(b.data, "log.db"))
 	if err != nil {
@@ -192,14 +202,16 @@ func (b *boundaryTest) leaveText() error {
 	}
 }
 
-// discarding kills a process that deletes the active generation.
+// discarding runs annals rebuild --discard, which is killed at the failpoint while it
+// deletes the active generation.
 func (b *boundaryTest) discarding(setting string) {
 	b.Helper()
 	b.loaded()
 	b.dying(setting, "rebuild", "--discard", b.model())
 }
 
-// goingBack kills a process that rolls back to the previous generation.
+// goingBack runs annals rebuild --back, which is killed at the failpoint while it rolls
+// back to the previous generation.
 func (b *boundaryTest) goingBack(setting string) {
 	b.Helper()
 	b.loaded()
@@ -210,8 +222,8 @@ func (b *boundaryTest) goingBack(setting string) {
 	b.dying(setting, "rebuild", "--back", name)
 }
 
-// takingOver kills a server while it activates a generation that another process has
-// rebuilt.
+// takingOver starts a server, which is killed at the failpoint while it activates a
+// generation that annals rebuild has filled.
 func (b *boundaryTest) takingOver(setting string) {
 	b.Helper()
 	b.loaded()
@@ -219,7 +231,7 @@ func (b *boundaryTest) takingOver(setting string) {
 		return
 	}
 	name := b.model()
-	for range 3 { // an active generation is kept after the next cut-over, and deleted after the one after that
+	for range 3 { // a generation is deleted at the second cut-over after the one that replaced it
 		select {
 		case <-b.server.drained:
 		default:
@@ -231,7 +243,7 @@ func (b *boundaryTest) takingOver(setting string) {
 	b.dead(setting)
 }
 
-// damage destroys the files of the newest generation of a read model.
+// damage overwrites the database of the newest generation of a read model.
 func (b *boundaryTest) damage(name string) {
 	b.Helper()
 	number := func(path string) int {
@@ -252,20 +264,21 @@ func (b *boundaryTest) damage(name string) {
 	}
 }
 
-// replacingDamaged kills a server that rebuilds a damaged read model when it starts.
+// replacingDamaged starts a server, which finds a damaged read model and is killed at
+// the failpoint while it rebuilds that.
 func (b *boundaryTest) replacingDamaged(setting string) {
 	b.Helper()
 	b.loaded()
 	name := b.model()
-	if out, err := b.program("rebuild", name).CombinedOutput(); err != nil { // so that the newest generation is active
+	if out, err := b.program("rebuild", name).CombinedOutput(); err != nil { // makes the newest generation the active one
 		b.Fatalf("rebuild %s: %v\n%s", name, err, out)
 	}
 	b.damage(name)
 	b.starting(setting)
 }
 
-// refusingDamaged kills a server that cannot activate a generation which another
-// process has rebuilt.
+// refusingDamaged damages a generation that annals rebuild has filled. It then starts a
+// server, which cannot activate that generation and is killed at the failpoint.
 func (b *boundaryTest) refusingDamaged(setting string) {
 	b.Helper()
 	b.loaded()

@@ -21,24 +21,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crashTest imports with several clients into a server that is killed at random times,
-// while an editor makes changes.
+// crashTest imports files with several clients into a server that is killed at random
+// times, while an editor changes documents and folders.
 type crashTest struct {
 	*testing.T
 	dir, data string
-	base      string // URL of the server, which does not change
+	base      string // URL of the server, which is the same after each restart
 	server    *serverProcess
-	transport http.RoundTripper // of all clients
+	transport http.RoundTripper // used by all clients
 
 	mu   sync.Mutex
-	jobs map[string]bool // accepted jobs of which a client got the reply
+	jobs map[string]bool // ids of jobs that the server accepted in a reply that reached the client
 
-	// down is locked for writing while no server is running. Clients then wait for the
-	// lock; otherwise their pauses between retries would grow.
+	// down is locked for writing while no server is running, and for reading during
+	// each request. Clients wait for it; otherwise they would retry with growing
+	// pauses.
 	down sync.RWMutex
 }
 
-// RoundTrip sends a request of a client when a server is running.
+// RoundTrip waits until a server is running and sends the request of a client.
 func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.down.RLock()
 	defer c.down.RUnlock()
@@ -47,7 +48,7 @@ func (c *crashTest) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	crashClients = 4
-	crashFiles   = 25 // files per client and round
+	crashFiles   = 25 // files that each client uploads in each round
 	crashBatch   = 5
 )
 
@@ -59,10 +60,10 @@ func newCrashTest(t *testing.T) *crashTest {
 	}
 }
 
-// TestCrashWhileImporting checks that accepted work survives crashes: every job ends,
-// every file becomes one document, every change is made exactly once, no event is lost
-// or duplicated, and the read models match the log. ANNALS_CRASH_ROUNDS sets how often
-// the server is killed.
+// TestCrashWhileImporting checks that accepted imports and changes survive crashes of
+// the server: every job ends, every file becomes one document, every change is made
+// exactly once, no event is lost or duplicated, and the read models match the log.
+// ANNALS_CRASH_ROUNDS sets how often the server is killed.
 func TestCrashWhileImporting(t *testing.T) {
 	rounds := cmp.Or(crashRounds(t), 3)
 	c := newCrashTest(t)
@@ -94,7 +95,7 @@ func TestCrashWhileImporting(t *testing.T) {
 	editor.wantEdits()
 }
 
-// crashRounds returns how often to kill the server, or 0 if that is not set.
+// crashRounds returns ANNALS_CRASH_ROUNDS, or 0 if it is not set.
 func crashRounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ANNALS_CRASH_ROUNDS")
@@ -108,7 +109,8 @@ func crashRounds(t *testing.T) int {
 	return rounds
 }
 
-// start starts the server, always at the address of the first start.
+// start starts the server, always at the address of the first start. It fails the test
+// if the server does not start.
 func (c *crashTest) start() {
 	c.Helper()
 	if err := c.tryStart(); err != nil {
@@ -116,8 +118,8 @@ func (c *crashTest) start() {
 	}
 }
 
-// tryStart is like start, with environment variables that may keep the server from
-// serving.
+// tryStart is like start, but returns an error if the server does not start. env may
+// contain a variable that makes the server kill itself.
 func (c *crashTest) tryStart(env ...string) error {
 	var args []string
 	if c.base != "" {
@@ -133,8 +135,8 @@ func (c *crashTest) tryStart(env ...string) error {
 	return nil
 }
 
-// round lets every client upload its files and the editor make changes, and kills the
-// server meanwhile.
+// round lets every client upload its files and the editor make changes, and kills and
+// restarts the server meanwhile.
 func (c *crashTest) round(round int, editor *editor) {
 	c.Helper()
 	g, ctx := errgroup.WithContext(c.Context())
@@ -149,7 +151,7 @@ func (c *crashTest) round(round int, editor *editor) {
 	case <-ctx.Done():
 	}
 	c.Logf("round %d: killed after %s", round, moment)
-	_ = c.server.end(os.Kill) // its error is that it was killed
+	_ = c.server.end(os.Kill) // an error is expected, because the process was killed
 	c.start()
 	close(back)
 	if err := g.Wait(); err != nil {
@@ -157,8 +159,8 @@ func (c *crashTest) round(round int, editor *editor) {
 	}
 }
 
-// send uploads the files of a client for one round. The first two clients upload the
-// same files to the same folder at the same time.
+// send uploads the files of one client for one round. Clients 0 and 1 upload the same
+// files to the same folder at the same time.
 func (c *crashTest) send(ctx context.Context, round, number int) error {
 	folder := fmt.Sprintf("client %d", max(number, 1))
 	dir := filepath.Join(c.dir, "files", strconv.Itoa(number), strconv.Itoa(round))
@@ -199,8 +201,8 @@ func (c *crashTest) client() *client.Core {
 	}}
 }
 
-// wantJobsEnded waits for every job, even if no client got the reply that accepted it,
-// and checks that all files were imported.
+// wantJobsEnded waits until every job in the log has ended, even a job whose id no
+// client received, and checks that all its files were imported.
 func (c *crashTest) wantJobsEnded(l *soundLog) {
 	c.Helper()
 	core := c.client()
@@ -210,7 +212,7 @@ func (c *crashTest) wantJobsEnded(l *soundLog) {
 			c.Fatalf("job %s: %v; %s", id, err, job.Message)
 		}
 		if l.revises[id] || l.removed[id] {
-			continue // a later change may have replaced its content, which the editor checks
+			continue // the result may already be replaced by a later change; the editor checks those
 		}
 		if n := l.files[id]; job.Status != "complete" || job.Successful != n || len(job.Results) != n {
 			c.Errorf("job %s ends as %+v, want %d files imported", id, job, n)
@@ -233,7 +235,7 @@ func (c *crashTest) ended(ctx context.Context, core *client.Core, id string) (cl
 	}
 }
 
-// wantDocuments checks that the vault lists every file exactly once.
+// wantDocuments checks that the vault lists each uploaded file exactly once.
 func (c *crashTest) wantDocuments(rounds int) {
 	c.Helper()
 	token, err := issueToken(c.data, "admin")

@@ -19,16 +19,15 @@ import (
 type Accounts struct {
 	engine.URLs
 	Listen string    // address of the server if it has not stored its URLs in the data folder
-	Warn   io.Writer // for a warning if the audit trail cannot record a change
+	Warn   io.Writer // where to print a warning if the change cannot be recorded in the access log
 }
 
-// serverURLs returns the URLs of the server on the data folder.
 func (s Accounts) serverURLs() (signin.URLs, error) {
 	return signin.ReadURLs(s.Data, signin.DefaultURLs(s.Listen))
 }
 
-// Do opens the accounts for f, and records what f changes in the audit trail. It returns
-// an error if no server has created the accounts yet.
+// Do opens the accounts, calls f with them, and records in the access log what f
+// changed. If no server has created the accounts yet, it returns an error.
 func (s Accounts) Do(ctx context.Context, f func(context.Context, *accounts.Store) error) (err error) {
 	if err := s.check(); err != nil {
 		return err
@@ -71,8 +70,8 @@ func (s Accounts) check() error {
 	return fault.Errorf(fault.NotFound, "there is no data folder at %s: run serve first, or pass --data", s.Data)
 }
 
-// Issue is like Do, but calls f with the issuer of the built-in sign-in, which creates
-// tokens and links.
+// Issue opens the accounts like Do, but calls f with the issuer of the built-in
+// sign-in, which creates tokens and sign-in links.
 func (s Accounts) Issue(ctx context.Context, f func(context.Context, *signin.Issuer) error) error {
 	return s.Do(ctx, func(ctx context.Context, store *accounts.Store) error {
 		urls, err := s.serverURLs()

@@ -12,9 +12,9 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// CreateToken creates an API token for the account name. It prints the token to out and
-// a description to messages. If service is set, the account must be a service account,
-// and is created if it does not exist.
+// CreateToken creates an API token for the account with the given name. It prints the
+// token to out and a description of it to messages. If service is set, the account must
+// be a service account; if it does not exist, it is created.
 func CreateToken(ctx context.Context, store *accounts.Store, name string, service bool, token accounts.NewAPIToken, out, messages io.Writer) error {
 	account, err := tokenOwner(ctx, store, name, service, messages)
 	if err != nil {
@@ -32,7 +32,8 @@ func CreateToken(ctx context.Context, store *accounts.Store, name string, servic
 	return err
 }
 
-// tokenOwner returns the account of a new token.
+// tokenOwner returns the account that a new token is for. If service is set and the
+// account does not exist, it creates a service account.
 func tokenOwner(ctx context.Context, store *accounts.Store, name string, service bool, messages io.Writer) (accounts.Account, error) {
 	account, err := store.Get(ctx, name)
 	switch {

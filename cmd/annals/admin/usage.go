@@ -18,8 +18,9 @@ import (
 	"annals/queries"
 )
 
-// ChangeLimits changes the limits of a user and prints the result: it sets the limits in
-// set, keyed by kind, and resets the kinds in reset to the general limits.
+// ChangeLimits changes limits of a user and prints the new ones. set maps kinds of
+// limits to new values. For the kinds in reset the user gets the general limits, which
+// apply to all users, again.
 func ChangeLimits(ctx context.Context, store *accounts.Store, name string, set map[string]int64, reset []string, out io.Writer) error {
 	account, err := store.Get(ctx, name)
 	if err != nil {
@@ -53,7 +54,7 @@ func printOverride(w io.Writer, name string, o quota.Override) error {
 	return table.Flush()
 }
 
-// User is a user with the usage of each limit.
+// User is a user of the service, with the usage and the limit of each kind.
 type User struct {
 	Name      string                `json:"name,omitempty"` // empty for users of other issuers
 	Principal events.Principal      `json:"principal"`
@@ -64,8 +65,9 @@ type User struct {
 	Created   *time.Time            `json:"created,omitempty"`
 	Factors   *shownFactors         `json:"second_factor,omitempty"`
 	Usage     map[string]shownUsage `json:"usage"`
-	// Started is the start time of the server that stored the general limits. It is nil if
-	// no server has; then the general limits are those of the command's own flags.
+	// Started is the start time of the server that stored the general limits for
+	// commands to read. It is nil if no server has stored any; then Limits come from
+	// the flags of this command.
 	Started *time.Time `json:"limits_of_serve_started,omitempty"`
 
 	hasAccount bool // false for users of other issuers
@@ -81,8 +83,8 @@ type shownUsage struct {
 	Limit   *float64 `json:"limit"`             // null means no limit
 }
 
-// FindUser returns the user with a name. For a user of another issuer, whose name is
-// user:ALIAS/NAME, it returns only the principal.
+// FindUser returns the user with the given name. A user of another issuer has the name
+// user:ALIAS/NAME; for that FindUser sets only Principal.
 func FindUser(ctx context.Context, store *accounts.Store, name string) (u User, err error) {
 	p := events.Principal(name)
 	if p.IsUser() && strings.Contains(p.Name(), "/") {
@@ -110,8 +112,8 @@ func FindUser(ctx context.Context, store *accounts.Store, name string) (u User, 
 // the newest events.
 const catchUpTimeout = 2 * time.Second
 
-// AddUsage sets the usage of each limit in u. If no server has stored its general limits,
-// those in general are used.
+// AddUsage adds the usage and limit of each kind to u. If no server has stored the
+// general limits, it uses those in general, which come from the flags of this command.
 func (u *User) AddUsage(ctx context.Context, b *engine.Beside, general *usage.Settings, store *accounts.Store, messages io.Writer) (err error) {
 	closeAll, err := b.Open(ctx)
 	if err != nil {
@@ -170,7 +172,7 @@ func usageOf(u queries.Usage, limits quota.Limits) map[string]shownUsage {
 		case quota.Documents, quota.Folders:
 			s.InWork = some(one.inWork)
 		case quota.Search, quota.Changed:
-			s.Used = nil // each node counts only in memory
+			s.Used = nil // each node counts this only in memory, which a command cannot read
 		}
 		if limit := limits[one.kind]; limit > 0 {
 			s.Limit = some(limit)

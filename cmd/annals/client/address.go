@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Target is the server to call: the one at the URLs, or else the one on the data folder.
+// Target is the server to call. If Core and Vault are not set, it is the server that
+// uses the local data folder.
 type Target struct {
-	Core, Vault string // URLs from --server and --vault-url; "" if not set
-	// Local returns the URLs of the server on the data folder.
+	Core, Vault string // URLs of the two services, from --server and --vault-url; "" if not set
+	// Local returns the URLs of the server that uses the local data folder.
 	Local func() (core, vault string, err error)
 }
 
-// CoreURL returns the URL of the core, without a trailing slash.
+// CoreURL returns the URL of the core, the service at /core, without a trailing slash.
 func (t Target) CoreURL() (string, error) {
 	core := t.Core
 	if core == "" {
@@ -25,8 +26,9 @@ func (t Target) CoreURL() (string, error) {
 	return serviceURL("server", core, "core")
 }
 
-// VaultURL returns the URL of the vault, without a trailing slash. If only Core is set,
-// it replaces /core at the end of that URL by /vault.
+// VaultURL returns the URL of the vault, the service at /vault, without a trailing
+// slash. If only Core is set, it is the URL in Core with /vault instead of /core at its
+// end.
 func (t Target) VaultURL() (string, error) {
 	vault := t.Vault
 	switch {
@@ -50,9 +52,9 @@ func (t Target) VaultURL() (string, error) {
 	return serviceURL("vault-url", vault, "vault")
 }
 
-// CoreOfVault returns the URL of the core on the same server as VaultURL, or "" if it is
-// unknown. A sign-in is stored by the URL of the core; with the wrong core a token could
-// be sent to another server.
+// CoreOfVault returns the URL of the core on the same server as the vault, or "" if it
+// is unknown. Stored sign-ins are found by the URL of the core; with a wrong one, a
+// token could be sent to another server.
 func (t Target) CoreOfVault() (string, error) {
 	core, err := t.CoreURL()
 	if err != nil || t.Core != "" {

@@ -8,7 +8,7 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// local returns the URLs of a server on a data folder.
+// local returns the URLs that Target.Local returns in these tests.
 func local() (core, vault string, err error) { return "http://core.test", "http://vault.test", nil }
 
 func TestVaultURL(t *testing.T) {

@@ -1,8 +1,8 @@
 // Package client calls a running server for the commands import, share and login. It
-// finds the server and its credential, sends requests to the core and the vault with
-// retries, uploads files, and signs people in and out. It may import the packages login
-// and terminal, the rules for names in commands, and events, but no package that opens a
-// store.
+// finds the URLs and the credential, uploads files, signs people in and out, and sends
+// requests, with retries, to the two services of a server: the core (at /core) and the
+// vault (at /vault). It may import the packages login and terminal, commands/naming,
+// and events, but no package that opens a store.
 package client
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Client sends requests to one service of a server, with a token and with retries. All
-// fields are required.
+// Client sends requests to one service of a server, the core or the vault, with a token
+// and with retries. All fields are required.
 type Client struct {
 	URL        string // of the service, without a trailing slash
 	HTTP       *http.Client
 	Credential Credential
 	Tries      uint          // maximum attempts for one request
-	Pause      time.Duration // before the first retry; the backoff grows from it
-	Notify     func(string)  // reports why a request is retried
+	Pause      time.Duration // before the first retry; later pauses grow (backoff)
+	Notify     func(string)  // called before each retry, with the reason
 }
 
 // NewHTTPClient returns a client without a timeout for the whole request, because an
@@ -48,9 +48,9 @@ func NewHTTPClient(connections int) *http.Client {
 	}}
 }
 
-// Do sends a request, and retries it with backoff while the server is overloaded,
-// starting or unreachable. Requests must be safe to repeat. If the status of the reply is
-// not a success, the error is a *Refusal.
+// Do sends a request. While the server is overloaded, starting or unreachable, it
+// retries with backoff. The request must be safe to repeat. If the status of the reply
+// is not 2xx, the error is a *Refusal.
 func (c *Client) Do(ctx context.Context, request func() (*http.Request, error)) (*Reply, error) {
 	return c.retry(ctx, true, request)
 }
@@ -60,9 +60,9 @@ func (c *Client) Probe(ctx context.Context, request func() (*http.Request, error
 	return c.retry(ctx, false, request)
 }
 
-// Call sends a request with Do: with body as JSON unless it is nil, and with version as
-// If-Match unless it is "". It decodes the reply into the last argument unless that is
-// nil.
+// Call sends a request like Do and decodes the JSON reply into the argument into. If
+// body is not nil, it is sent as JSON. If version is not "", it is sent as If-Match. If
+// into is nil, the reply is not decoded.
 func (c *Client) Call(ctx context.Context, method, path, version string, body, into any) (*Reply, error) {
 	reply, err := c.Do(ctx, c.Request(ctx, method, path, version, body))
 	if err != nil || into == nil {
@@ -71,13 +71,13 @@ func (c *Client) Call(ctx context.Context, method, path, version string, body, i
 	return reply, reply.Decode(into)
 }
 
-// Get decodes the reply to a GET.
+// Get sends a GET request like Do and decodes the JSON reply.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	_, err := c.Call(ctx, http.MethodGet, path, "", nil, into)
 	return err
 }
 
-// Request returns a function that builds the request of Call.
+// Request returns a function that builds the request described at Call.
 func (c *Client) Request(ctx context.Context, method, path, version string, body any) func() (*http.Request, error) {
 	return func() (*http.Request, error) {
 		var text []byte
@@ -113,13 +113,14 @@ func (c *Client) retry(ctx context.Context, unreachable bool, request func() (*h
 	}, backoff.WithBackOff(intervals), backoff.WithMaxTries(c.Tries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, wait time.Duration) {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // without method and URL, which only distract users
+			err = u.Err // leave out method and URL, which only distract users
 		}
 		c.Notify(fmt.Sprintf("waiting for the server: %v; retrying in %s", err, wait.Round(100*time.Millisecond)))
 	}))
 }
 
-// isRetryable reports whether the same request may succeed later.
+// isRetryable reports whether the same request may succeed later. unreachable says
+// whether to retry if the server is unreachable.
 func isRetryable(ctx context.Context, err error, unreachable bool) bool {
 	var local *FileError
 	var u *url.Error
@@ -134,8 +135,8 @@ func isRetryable(ctx context.Context, err error, unreachable bool) bool {
 	return unreachable && errors.As(err, &u)
 }
 
-// authorized sends a request with a token. If the server rejects the token, it tries a
-// second time with another one.
+// authorized sends a request with a token. If the server rejects the token, authorized
+// gets another token and sends the request a second time.
 func (c *Client) authorized(ctx context.Context, request func() (*http.Request, error)) (reply *Reply, err error) {
 	var token string
 	var r *http.Request

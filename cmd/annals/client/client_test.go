@@ -18,7 +18,7 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// serve returns a client of a server that handles requests.
+// serve starts a server with the handler handle and returns a client for it.
 func serve(t *testing.T, tokens client.TokenSource, handle http.HandlerFunc) client.Client {
 	t.Helper()
 	server := httptest.NewServer(handle)

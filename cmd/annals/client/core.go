@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Core is a client of the core, with the requests that an import needs.
+// Core is a client of the core, the service at /core, which imports files.
 type Core struct{ Client }
 
 // Job is the status of an import job.
@@ -33,7 +33,7 @@ type FileResult struct {
 	Outcome   string `json:"outcome"`
 }
 
-// Finished reports whether the job has ended, and search finds its documents.
+// Finished reports whether the job has ended and search finds its documents.
 func (j Job) Finished() bool { return j.Done || j.Status == "complete" }
 
 // Job returns the status of a job.
@@ -41,9 +41,9 @@ func (c *Core) Job(ctx context.Context, id string) (Job, error) {
 	return readJob(c.Do(ctx, c.jobRequest(ctx, id)))
 }
 
-// Knows reports whether a job exists on the server; the job "" never does. It returns an
-// error if the server is unreachable or rejects the credential. It waits for a server
-// that is starting.
+// Knows reports whether a job with the given id exists on the server. If the server is
+// starting, Knows waits. If the server is unreachable or rejects the credential, Knows
+// returns an error. The id "" never exists; it can be used to check the server.
 func (c *Core) Knows(ctx context.Context, id string) (bool, error) {
 	if id == "" {
 		id = uuid.Nil.String()

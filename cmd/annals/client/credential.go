@@ -10,16 +10,16 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// Credential authorizes requests.
+// Credential is a source of tokens, with texts for errors about them.
 type Credential struct {
 	Token TokenSource
-	Name  string // for errors, such as "the token given by --token"
-	Help  string // what to do if a server rejects it
+	Name  string // name of the credential in errors, such as "the token given by --token"
+	Help  string // what to do if a server rejects the token
 }
 
-// TokenSource returns a token. If refused is not "", it is a token that the server has
-// rejected, and the source returns another one if it can. It may be called from several
-// goroutines.
+// TokenSource returns a token. If the server has rejected a token, refused is that
+// token, and the source returns another one if it can; otherwise refused is "". A
+// TokenSource may be called from several goroutines.
 type TokenSource func(ctx context.Context, refused string) (string, error)
 
 // FixedToken returns a source that always returns the same token.
@@ -27,8 +27,9 @@ func FixedToken(token string) TokenSource {
 	return func(context.Context, string) (string, error) { return token, nil }
 }
 
-// IssuedTokens returns a source that caches a token from issue. It issues the next one
-// ten minutes before the token expires, so that a slow upload does not outlive its token.
+// IssuedTokens returns a source that gets tokens from issue and caches them. It calls
+// issue again ten minutes before the cached token expires, so that a token does not
+// expire during a slow upload.
 func IssuedTokens(issue func(context.Context) (token string, expires time.Time, err error)) TokenSource {
 	const ahead = 10 * time.Minute
 	var mu sync.Mutex
@@ -47,15 +48,15 @@ func IssuedTokens(issue func(context.Context) (token string, expires time.Time, 
 	}
 }
 
-// SignedIn returns the credential that annals login stored for a server on this machine,
-// if there is one. server is the URL of the core.
+// SignedIn returns the credential that the command annals login stored on this machine
+// for the server. server is the URL of the core. found is false if none is stored.
 func SignedIn(server string) (_ Credential, found bool, err error) {
 	if server, err = login.ServerURL(server); err != nil {
 		return Credential{}, false, err
 	}
 	store, err := login.UserStore()
 	if err != nil {
-		return Credential{}, false, nil // a user without a home directory has not signed in
+		return Credential{}, false, nil // without a home directory there can be no stored sign-in
 	}
 	kept, found, err := store.Get(server)
 	if err != nil || !found {

@@ -27,8 +27,9 @@ func (c *Vault) Documents(ctx context.Context, folder string) ([]Document, error
 	return list[Document](ctx, c, "/documents", url.Values{"folderId": {folder}})
 }
 
-// MoveDocument changes the name and folder of a document if it still has the given
-// version. It also succeeds if an earlier attempt did so, and only the reply was lost.
+// MoveDocument changes the name and folder of a document if the document still has the
+// given version. It also succeeds if an earlier attempt made this change and only the
+// reply was lost.
 func (c *Vault) MoveDocument(ctx context.Context, id string, version int, name, folder string) error {
 	path := documentPath(id)
 	_, err := c.Call(ctx, http.MethodPatch, path, quoted(version), map[string]string{"name": name, "folderId": folder}, nil)
@@ -42,8 +43,8 @@ func (c *Vault) MoveDocument(ctx context.Context, id string, version int, name, 
 	return err
 }
 
-// DeleteDocument deletes a document if it still has the given version. It also succeeds
-// if the document is already deleted.
+// DeleteDocument deletes a document if the document still has the given version. It
+// also succeeds if the document is already deleted.
 func (c *Vault) DeleteDocument(ctx context.Context, id string, version int) error {
 	_, err := c.Call(ctx, http.MethodDelete, documentPath(id), quoted(version), nil, nil)
 	if IsRefusal(err, http.StatusNotFound) {
@@ -52,10 +53,11 @@ func (c *Vault) DeleteDocument(ctx context.Context, id string, version int) erro
 	return err
 }
 
-// ReplaceContent replaces the content of a document with that of a local file if it still
-// has the given version. If a job continues the import, it returns the id of that job.
-// sum is the SHA-256 of the file: a document with another version but this content was
-// changed by an earlier attempt whose reply was lost.
+// ReplaceContent uploads a local file as the new content of a document if the document
+// still has the given version. sum is the SHA-256 of the file. If the document has
+// another version but its content has this sum, an earlier attempt succeeded and only
+// its reply was lost: this is no error. If the server still imports the content when it
+// replies, job is the id of the import job; otherwise job is "".
 func (c *Vault) ReplaceContent(ctx context.Context, id string, version int, file, sum string) (job string, err error) {
 	path := documentPath(id)
 	reply, err := c.Do(ctx, func() (*http.Request, error) {
@@ -67,7 +69,7 @@ func (c *Vault) ReplaceContent(ctx context.Context, id string, version int, file
 		if err != nil {
 			return nil, errors.Join(&FileError{file, err}, in.Close())
 		}
-		r, err := http.NewRequestWithContext(ctx, http.MethodPut, c.URL+path+"/content", in) // the request closes in
+		r, err := http.NewRequestWithContext(ctx, http.MethodPut, c.URL+path+"/content", in) // sending the request closes the file
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
 		}
@@ -98,9 +100,10 @@ func (c *Vault) LacksTags(ctx context.Context, id string, tags []string) (bool, 
 	return missing, err
 }
 
-// AddTags adds tags to a document, and reports whether the document lacked any of them.
+// AddTags adds tags to a document. added is false if the document already had all of
+// them.
 func (c *Vault) AddTags(ctx context.Context, id string, tags []string) (added bool, err error) {
-	for range 5 { // concurrent changes of the document cause conflicts
+	for range 5 { // a concurrent change of the document causes a conflict: try again
 		all, version, missing, errGet := c.missingTags(ctx, id, tags)
 		if errGet != nil || !missing {
 			return false, errGet
@@ -113,8 +116,9 @@ func (c *Vault) AddTags(ctx context.Context, id string, tags []string) (added bo
 	return false, err
 }
 
-// missingTags returns the union of a document's tags and the given tags, and whether the
-// document lacks some of them.
+// missingTags returns all tags: those of the document and the given ones. missing is
+// true if the document lacks some of the given tags. version is the ETag of the
+// document.
 func (c *Vault) missingTags(ctx context.Context, id string, tags []string) (all []string, version string, missing bool, err error) {
 	var now struct{ Tags []string }
 	reply, err := c.Call(ctx, http.MethodGet, documentPath(id)+"/tags", "", nil, &now)

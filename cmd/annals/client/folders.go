@@ -14,20 +14,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Vault is a client of the vault, with the requests that import and share need.
+// Vault is a client of the vault, the service at /vault, which manages documents and
+// folders.
 type Vault struct{ Client }
 
 // Folder is a folder of the vault.
 type Folder struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Parent string `json:"parentFolderId"` // "" if the caller may not read the parent, or there is none
+	Parent string `json:"parentFolderId"` // "" if there is no parent or the caller may not read it
 }
 
-// FindFolder returns the folder with an id or a path, and sets its Name to that id or
-// path. The path is either a full path, as in search results, or begins at a folder that
-// the vault lists at the top level, such as a shared folder whose parent the caller may
-// not read.
+// FindFolder returns the folder with the given id or path. Name of the returned folder
+// is that id or the normalized path. A path is either a full path, as in search
+// results, or begins at a folder that the vault lists at the top level. The latter may
+// be a shared folder, if the caller may not read its parent.
 func (c *Vault) FindFolder(ctx context.Context, path string) (folder Folder, err error) {
 	if id, err := uuid.Parse(path); err == nil && len(path) == len(id.String()) {
 		folder, err = c.folder(ctx, id)
@@ -53,7 +54,8 @@ func (c *Vault) FindFolder(ctx context.Context, path string) (folder Folder, err
 	return folder, nil
 }
 
-// descend finds a folder by listing one level after another from the top.
+// descend finds a folder by listing the folders of each level, beginning at the top
+// level.
 func (c *Vault) descend(ctx context.Context, path string) (folder Folder, err error) {
 	names := strings.Split(path, "/")
 	for i, name := range names {
@@ -75,8 +77,8 @@ func (c *Vault) descend(ctx context.Context, path string) (folder Folder, err er
 	return folder, nil
 }
 
-// pick returns the folder with a name. If there is none, the error suggests a folder with
-// a similar name.
+// pick returns the folder with the given name. If folders has none with that name, the
+// error suggests a folder with a similar name.
 func pick(folders []Folder, name string) (Folder, error) {
 	var same, similar []Folder
 	for _, f := range folders {
@@ -97,8 +99,8 @@ func pick(folders []Folder, name string) (Folder, error) {
 	return Folder{}, fmt.Errorf("there is no folder %q that you may read", name)
 }
 
-// folders lists the folders that a query selects: at a path, directly below a folder, or
-// at the top level.
+// folders lists the folders that match the parameters in query: at a path, directly
+// below a folder, or at the top level.
 func (c *Vault) folders(ctx context.Context, query url.Values) (list []Folder, err error) {
 	reply, err := c.Probe(ctx, c.Request(ctx, http.MethodGet, "/folders?"+query.Encode(), "", nil))
 	if IsRefusal(err, http.StatusNotFound) && !query.Has("parentFolderId") {
@@ -138,8 +140,8 @@ func (c *Vault) Subfolders(ctx context.Context, folder string) ([]Folder, error)
 	return list[Folder](ctx, c, "/folders", url.Values{"parentFolderId": {folder}})
 }
 
-// CreateFolder creates a folder and returns its id. If another client was faster, it
-// returns the id of the folder at path.
+// CreateFolder creates a folder and returns its id. If another client created the
+// folder first, it returns the id of that folder, which it finds by path.
 func (c *Vault) CreateFolder(ctx context.Context, parent, name, path string) (id string, err error) {
 	var created Folder
 	reply, err := c.Call(ctx, http.MethodPost, "/folders", "", map[string]string{"name": name, "parentFolderId": parent}, &created)
@@ -177,8 +179,9 @@ func list[T any](ctx context.Context, c *Vault, path string, query url.Values) (
 	}
 }
 
-// nextCursor returns the cursor in the Link header of a page, or "" on the last page. The
-// rest of the URL is ignored, because this client may reach the server at another URL.
+// nextCursor returns the cursor in the Link header of a page, or "" on the last page.
+// It ignores the rest of the linked URL, because this client may use another address
+// for the server than the server does.
 func nextCursor(link string) string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
 	u, err := url.Parse(address)

@@ -9,7 +9,8 @@ import (
 	"annals/events"
 )
 
-// Invitation is an unanswered offer of another user to share a folder.
+// Invitation is an offer by another user to share a folder, which the caller has
+// neither accepted nor declined.
 type Invitation struct {
 	Folder string    `json:"folderId"`
 	Name   string    `json:"folderName"`
@@ -18,7 +19,7 @@ type Invitation struct {
 	At     time.Time `json:"invitedAt"`
 }
 
-// Invitations lists the invitations that the caller has not answered.
+// Invitations lists the invitations that the caller has neither accepted nor declined.
 func (c *Vault) Invitations(ctx context.Context) (all []Invitation, err error) {
 	err = c.Get(ctx, "/invitations", &all)
 	return all, err
@@ -40,7 +41,8 @@ func (c *Vault) answer(ctx context.Context, folder, answer string) error {
 	return err
 }
 
-// Blocked lists the users whose invitations the caller does not see.
+// Blocked lists the users whom the caller has blocked. Their invitations are not shown
+// to the caller.
 func (c *Vault) Blocked(ctx context.Context) (all []events.Principal, err error) {
 	var list []struct{ Principal events.Principal }
 	err = c.Get(ctx, "/invitations/blocked", &list)
@@ -50,7 +52,7 @@ func (c *Vault) Blocked(ctx context.Context) (all []events.Principal, err error)
 	return all, err
 }
 
-// Unblock shows the invitations of a blocked user again.
+// Unblock unblocks a user, whose invitations are then shown to the caller again.
 func (c *Vault) Unblock(ctx context.Context, user events.Principal) error {
 	_, err := c.Call(ctx, http.MethodDelete, "/invitations/blocked?"+url.Values{"principal": {string(user)}}.Encode(), "", nil, nil)
 	return err

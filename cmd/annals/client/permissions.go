@@ -14,8 +14,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Permissions are the grants of a folder, without inherited ones. Owners need no entry in
-// the list.
+// Permissions are the grants of a folder, without those inherited from parent folders.
+// Owners do not need to be in List.
 type Permissions struct {
 	Owners []events.Principal `json:"owners"`
 	List   []PermissionEntry  `json:"permissions"`
@@ -23,14 +23,15 @@ type Permissions struct {
 	version string // ETag of the folder, for If-Match
 }
 
-// PermissionEntry is one grant of a folder. A pending one is an invitation that the user
-// has not accepted yet.
+// PermissionEntry is one grant of a folder. If Pending is true, it is an invitation
+// that the user has not accepted yet.
 type PermissionEntry struct {
 	events.Permission
 	Pending bool `json:"pending,omitempty"`
 }
 
-// Grant is a change to the grants of a folder. The access NoAccess withdraws a grant.
+// Grant is a change of a folder's grants: the principal To gets Access. If Access is
+// NoAccess, the grant of To is withdrawn.
 type Grant struct {
 	To     events.Principal
 	Access events.Access
@@ -45,10 +46,10 @@ func (c *Vault) Permissions(ctx context.Context, folder string) (p Permissions, 
 	return p, err
 }
 
-// Share changes the grant of a folder to one principal. pending is true if the grant is
-// an invitation that the user has to accept first. If others change the folder at the
-// same time, Share retries with the new version. A user who does not exist is an error
-// unless force is set.
+// Share changes the grant of one principal on a folder. pending is true if the grant is
+// an invitation that the user has to accept first. If the folder was changed
+// concurrently, Share retries with the new version of the folder. If the user does not
+// exist, Share returns an error unless force is set.
 func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force bool) (pending bool, err error) {
 	query := url.Values{}
 	if !force && grant.Access != events.NoAccess {
@@ -76,7 +77,7 @@ func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force boo
 	if err != nil {
 		return false, err
 	}
-	if p.List == nil { // the change succeeded, but the reply does not contain the list
+	if p.List == nil { // the change succeeded, but the reply does not contain the permissions
 		if p, err = c.Permissions(ctx, folder); err != nil {
 			return false, nil
 		}
@@ -85,7 +86,7 @@ func (c *Vault) Share(ctx context.Context, folder string, grant Grant, force boo
 	return i >= 0 && p.List[i].Pending, nil
 }
 
-// Apply changes the list, without a request. changed is false if the list already had the
+// Apply applies a grant to p, without a request. changed is false if p already has the
 // grant.
 func (p *Permissions) Apply(g Grant) (changed bool, err error) {
 	if slices.Contains(p.Owners, g.To) {
@@ -113,8 +114,8 @@ func (p *Permissions) find(principal events.Principal) int {
 	return slices.IndexFunc(p.List, func(e PermissionEntry) bool { return e.Principal == principal })
 }
 
-// setPermissions writes the list if the folder still has the version of p, and returns
-// the permissions in the reply.
+// setPermissions replaces the permissions of a folder if the folder still has the
+// version in p. It returns the permissions in the reply.
 func (c *Vault) setPermissions(ctx context.Context, folder string, p Permissions, query url.Values) (after Permissions, err error) {
 	list := append([]PermissionEntry{}, p.List...) // an empty list must not be null
 	_, err = c.Call(ctx, http.MethodPut, permissionsPath(folder)+"?"+query.Encode(), p.version, map[string]any{"permissions": list}, &after)

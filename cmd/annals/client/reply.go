@@ -16,7 +16,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Reply is a successful reply.
+// Reply is a reply with a 2xx status.
 type Reply struct {
 	Header http.Header
 	url    *url.URL
@@ -31,7 +31,7 @@ func (r *Reply) Decode(into any) error {
 	return nil
 }
 
-// Refusal is the error for a reply whose status is not a success.
+// Refusal is the error for a reply whose status is not 2xx.
 type Refusal struct {
 	Status int
 	detail string
@@ -45,8 +45,8 @@ func (e *Refusal) Error() string {
 	return fmt.Sprintf("the server responds %d: %s", e.Status, e.detail)
 }
 
-// Unwrap returns a backoff.RetryAfterError if the reply had a Retry-After header, so that
-// backoff.Retry waits for that time.
+// Unwrap returns a backoff.RetryAfterError if the reply has a Retry-After header, and
+// nil otherwise. backoff.Retry then waits for the time in that header.
 func (e *Refusal) Unwrap() error {
 	if e.after <= 0 {
 		return nil
@@ -60,14 +60,14 @@ func IsRefusal(err error, statuses ...int) bool {
 	return errors.As(err, &r) && slices.Contains(statuses, r.Status)
 }
 
-// BlamesRequest reports whether err is a Refusal because of the content of the request,
-// and not because of the state of the server or the credential.
+// BlamesRequest reports whether err is a Refusal whose cause is the content of the
+// request, rather than the state of the server or the credential.
 func BlamesRequest(err error) bool {
 	return IsRefusal(err, http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
-// newRefusal returns the Refusal for a reply. The core sends the reason in the field
-// detail, the vault in the field message.
+// newRefusal returns the Refusal for a reply. The core sends the reason in the JSON
+// member detail, the vault in message.
 func newRefusal(response *http.Response, body []byte) *Refusal {
 	e := &Refusal{Status: response.StatusCode}
 	if s, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && s > 0 {
@@ -80,11 +80,11 @@ func newRefusal(response *http.Response, body []byte) *Refusal {
 	return e
 }
 
-// sentences is decoded from a string, a list of strings, or a list of objects with a
-// member msg.
+// sentences is the reason in a reply. Its JSON is a string, a list of strings, or a
+// list of objects with a string member msg.
 type sentences []string
 
-// UnmarshalJSON leaves s empty if the JSON has another form.
+// UnmarshalJSON leaves s empty, without an error, if the JSON has another form.
 func (s *sentences) UnmarshalJSON(text []byte) error {
 	var (
 		one    string

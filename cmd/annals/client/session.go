@@ -10,8 +10,9 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// SignIn lets a person sign in. If the server accepts the sign-in, it is stored, and an
-// earlier sign-in is replaced and revoked. Otherwise the new sign-in is revoked.
+// SignIn lets a person sign in. If the server accepts the new sign-in, SignIn stores
+// it, and replaces and revokes an earlier sign-in to the same server. Otherwise SignIn
+// revokes the new sign-in.
 func SignIn(ctx context.Context, flow login.Flow, store login.Store) (login.Login, error) {
 	if _, _, err := store.Get(flow.Server); err != nil {
 		return login.Login{}, err // check the store before the person signs in
@@ -36,9 +37,9 @@ func SignIn(ctx context.Context, flow login.Flow, store login.Store) (login.Logi
 	return l, nil
 }
 
-// SignOut deletes the stored sign-in to a server and revokes it. If the issuer cannot
-// revoke it, it is deleted anyway, and an error is returned. found is false if there was
-// no sign-in.
+// SignOut deletes the stored sign-in to a server and revokes it at its issuer. If the
+// revocation fails, the sign-in is deleted anyway and SignOut returns an error. found
+// is false if no sign-in was stored.
 func SignOut(ctx context.Context, store login.Store, server string) (found bool, err error) {
 	l, found, err := store.Remove(ctx, server)
 	if err != nil || !found {
@@ -52,7 +53,8 @@ func SignOut(ctx context.Context, store login.Store, server string) (found bool,
 	return true, nil
 }
 
-// WhoAmI returns the sign-in to a server, and checks that the server still accepts it.
+// WhoAmI returns the stored sign-in to a server, after checking that the server still
+// accepts it.
 func WhoAmI(ctx context.Context, store login.Store, server string, print func(...string)) (l login.Login, err error) {
 	credential, found, err := SignedIn(server)
 	if err != nil {
@@ -68,9 +70,10 @@ func WhoAmI(ctx context.Context, store login.Store, server string, print func(..
 	return l, err
 }
 
-// checkAccepted checks that the server accepts the access token of a sign-in, or else its
-// ID token, which l uses from then on. Some issuers issue access tokens only for other
-// audiences. An unreachable server is not an error.
+// checkAccepted checks that the server accepts the access token of l. If the server
+// rejects it, checkAccepted tries the ID token, and if that is accepted, l uses the ID
+// token from then on: some issuers cannot issue access tokens for this server. An
+// unreachable server is not an error.
 func checkAccepted(ctx context.Context, server string, l *login.Login, print func(...string)) error {
 	err := checkCredential(ctx, server, Credential{
 		Token: FixedToken(l.Bearer()),
@@ -87,7 +90,8 @@ func checkAccepted(ctx context.Context, server string, l *login.Login, print fun
 	return nil
 }
 
-// checkCredential sends a request that is allowed to every user.
+// checkCredential checks that the server accepts a credential, with a request that
+// every user is allowed to send.
 func checkCredential(ctx context.Context, server string, credential Credential, print func(...string)) error {
 	core := &Core{Client{
 		URL: server, HTTP: NewHTTPClient(1), Tries: 3, Pause: 200 * time.Millisecond, Credential: credential,

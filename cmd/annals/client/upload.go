@@ -40,8 +40,8 @@ func (e *FileError) Error() string { return fmt.Sprintf("read %s: %v", e.Path, e
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Upload uploads files in one request. It returns the job that imports them, and the
-// SHA-256 of each file as it was sent. All retries have the same idempotency key, so that
-// a request whose reply was lost does not create a second job.
+// SHA-256 of the bytes sent for each file. All retries have the same idempotency key,
+// so that no second job is created if a reply was lost.
 func (c *Core) Upload(ctx context.Context, files []File) (job Job, sums []string, err error) {
 	key := uuid.NewString()
 	var sent *uploadBody
@@ -55,7 +55,7 @@ func (c *Core) Upload(ctx context.Context, files []File) (job Job, sums []string
 		if err == nil {
 			r.Header.Set("Content-Type", contentType)
 			r.Header.Set("Idempotency-Key", key)
-			r.Header.Set("Expect", "100-continue") // the server rejects an invalid token before the upload
+			r.Header.Set("Expect", "100-continue") // lets the server reject an invalid token before the body is sent
 		}
 		return r, err
 	}))
@@ -70,8 +70,8 @@ type uploadBody struct {
 	io.Reader
 	open *os.File
 
-	mu   sync.Mutex // guards sums: the transport may still read the body after the reply
-	sums []string   // SHA-256 of each file; "" if it was not read to its end
+	mu   sync.Mutex // guards sums, because the transport may still read the body after the reply arrived
+	sums []string   // SHA-256 of each file; "" if the file was not read to its end
 }
 
 func (b *uploadBody) hashes() []string {
@@ -90,8 +90,9 @@ func (b *uploadBody) Close() error {
 	return err
 }
 
-// newUploadBody returns a body with files, and its content type. The metadata comes
-// first, so that the server can reject the request before it stores a file.
+// newUploadBody returns a multipart body for files, and its content type. The metadata
+// of all files comes first, so that the server can reject the request before it stores
+// a file.
 func newUploadBody(files []File) (*uploadBody, string, error) {
 	metadata, err := json.Marshal(files)
 	if err != nil {
@@ -158,6 +159,6 @@ func (p *filePart) openFile() error {
 	if err != nil {
 		return err
 	}
-	p.content = io.LimitReader(f, info.Size()) // the upload of a growing file would never end
+	p.content = io.LimitReader(f, info.Size()) // if the file grows, its upload would otherwise never end
 	return nil
 }
