@@ -21,8 +21,8 @@ func (r *Runner) fullError(cause error) error {
 	return fault.Hide(fault.Unavailable, "the read model "+r.Name()+" cannot be brought up to date: the disk is full", cause)
 }
 
-// Revokes reports whether the log has an event, not applied yet, that may revoke
-// somebody's access. It reads each part of the log only once.
+// Revokes reports whether an event that was not applied yet may revoke somebody's access.
+// It reads each part of the log only once.
 func (r *Runner) Revokes(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	after := max(r.applied, r.searched)

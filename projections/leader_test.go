@@ -21,8 +21,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Readers that wait until the node may serve again are woken by the confirmation, even if
-// no event is appended.
+// Readers may wait because the active generation was not confirmed in time. A
+// confirmation must wake them, even if no event is appended.
 func TestConfirmWakesReaders(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
@@ -83,8 +83,8 @@ func TestReplaceFailsAfterLostLock(t *testing.T) {
 	}
 }
 
-// If a newer program has activated a generation that this node cannot read, only the stop
-// mark of its own generation counts.
+// A newer program has activated a generation that this node cannot read. For this node,
+// only the stop mark of its own generation may count.
 func TestOlderNodeConfirmsOwnGeneration(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "F"})
@@ -108,8 +108,8 @@ func TestOlderNodeConfirmsOwnGeneration(t *testing.T) {
 	}
 }
 
-// cutLog is a log that one node may be disconnected from. Even then Wait returns no error,
-// like Wait of a real log.
+// cutLog is a log from which one node may be disconnected. Like a real log, its Wait
+// returns no error even then.
 type cutLog struct {
 	events.Driver
 	cut atomic.Bool

@@ -20,13 +20,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// restorable is a log that can be replaced while it is used, as by restoring a backup.
-// Its Wait still waits on the first log, because a real log remembers its last head,
-// too.
+// restorable is a log that can be replaced while it is used, as if a backup was restored.
+// Its Wait still waits on the first log, because a real log also remembers the last head.
 type restorable struct {
 	atomic.Pointer[memory.Driver]
 	first *memory.Driver
-	waits atomic.Int64 // calls of Wait
+	waits atomic.Int64 // number of calls of Wait
 }
 
 func newRestorable() *restorable {
@@ -60,7 +59,8 @@ func (s *restorable) Wait(ctx context.Context, after events.Position) error {
 
 func (s *restorable) Close() error { return errors.Join(s.first.Close(), s.Load().Close()) }
 
-// restore replaces the log by one with its first events and some others.
+// restore replaces the log. count is how many of the first events the new log keeps, and
+// others is how many different events follow them.
 func (s *restorable) restore(t *testing.T, count, others int) {
 	t.Helper()
 	before, _, err := s.first.ReadAll(t.Context(), 0, count, nil)
@@ -79,14 +79,15 @@ func (s *restorable) restore(t *testing.T, count, others int) {
 	}
 }
 
-// untilStopped waits until a read model has stopped or, if stopped is false, continues.
+// untilStopped waits until a read model has stopped. If stopped is false, it waits until
+// the read model continues.
 func untilStopped(t *testing.T, r *projections.Runner, stopped bool) {
 	t.Helper()
 	projectionstest.Until(t, r, func() bool { return r.HasStopped() == stopped })
 }
 
-// If the log is restored while a server runs, and the backup lacks the last events, the
-// read models stop until the right log is back.
+// The log is restored while a server runs, from a backup that lacks the last events. The
+// read models must stop until the right log is back.
 func TestRestoredLogStopsServer(t *testing.T) {
 	t.Parallel()
 	for name, backup := range map[string]struct{ count, others int }{"shorter": {5, 0}, "with other events": {5, 30}} {
@@ -99,10 +100,10 @@ func TestRestoredLogStopsServer(t *testing.T) {
 			head := projectionstest.Head(t, log)
 			projectionstest.Wait(t, r, head)
 			documents := projectionstest.Number(t, r.DB(), `SELECT count(*) FROM documents`)
-			time.Sleep(1100 * time.Millisecond) // restoring a log takes longer
+			time.Sleep(1100 * time.Millisecond) // restoring a real log takes longer
 			driver.restore(t, backup.count, backup.others)
-			// Wait returns because of this event, and the loop finds no event in the restored
-			// log.
+			// This event makes Wait of the first log return, and then the loop finds no
+			// event in the restored log.
 			projectionstest.Append(t, events.NewLog(driver.first), events.Folders, events.FolderCreated{Folder: uuid.New(), Name: "later"})
 			before := driver.waits.Load()
 			if err := r.Wait(t.Context(), head+100); !fault.Is(err, fault.Unavailable) {
@@ -121,7 +122,8 @@ func TestRestoredLogStopsServer(t *testing.T) {
 	}
 }
 
-// A log without new events does not wake the loop, which checks it from time to time.
+// A log without new events does not wake the loop. The loop must notice the restored log
+// by checking from time to time.
 func TestRestoredQuietLogStopsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		driver := newRestorable()
@@ -154,7 +156,8 @@ func TestRestoredQuietLogStopsServer(t *testing.T) {
 	})
 }
 
-// No other node continues a read model that the leader had to stop.
+// If the leader has to stop because the log was restored, no other node may continue the
+// read model.
 func TestRestoredLogStopsEveryNode(t *testing.T) {
 	t.Parallel()
 	driver := newRestorable()
@@ -165,7 +168,7 @@ func TestRestoredLogStopsEveryNode(t *testing.T) {
 		projectionstest.Wait(t, s.Runner("vault"), last)
 	}
 	driver.restore(t, 5, 0)
-	for _, s := range nodes { // nodes check a quiet log from time to time
+	for _, s := range nodes { // nodes check a log without new events from time to time
 		untilStopped(t, s.Runner("vault"), true)
 	}
 	driver.Store(driver.first)

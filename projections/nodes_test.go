@@ -30,7 +30,7 @@ func twoNodes(t *testing.T, log *events.Log) (sets [2]*projections.Set, stop [2]
 	var failed [2]error
 	for i := range sets {
 		o := projectionstest.NodeOptions(t, log, url)
-		opening.Go(func() { sets[i], failed[i] = projections.Open(t.Context(), o) }) // at the same time: both may have to create the tables
+		opening.Go(func() { sets[i], failed[i] = projections.Open(t.Context(), o) }) // concurrently: both nodes may have to create the tables
 	}
 	opening.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
@@ -42,7 +42,8 @@ func twoNodes(t *testing.T, log *events.Log) (sets [2]*projections.Set, stop [2]
 	return sets, stop, url
 }
 
-// awaitLeader waits until one of two nodes leads a read model, and returns which.
+// awaitLeader waits until one of two nodes leads a read model, and returns the index of
+// that node.
 func awaitLeader(t *testing.T, one, other *projections.Runner) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -63,8 +64,8 @@ func awaitLeader(t *testing.T, one, other *projections.Runner) int {
 	}
 }
 
-// poll is the pause between two checks of a state, if tests get no notification of its
-// changes.
+// poll is the pause between two checks of a state whose changes tests are not notified
+// of.
 const poll = 100 * time.Millisecond
 
 func TestOneNodeLeadsOthersFollow(t *testing.T) {
@@ -84,7 +85,7 @@ func TestOneNodeLeadsOthersFollow(t *testing.T) {
 	if nodes[1-leads].Runner("vault").Leads() {
 		t.Error("both nodes lead the vault")
 	}
-	for range 50 { // a change is visible on the follower after its reply
+	for range 50 { // a change must be visible on the follower after the reply to the write
 		last = projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: uuid.New(), Name: uuid.NewString(), Owner: "user:alice"})
 		projectionstest.Wait(t, nodes[1-leads].Runner("vault"), last)
 	}
@@ -100,7 +101,7 @@ func TestOneNodeLeadsOthersFollow(t *testing.T) {
 	}
 }
 
-// State reports the leader, and whether its announcement has expired.
+// State must report the leader, and whether the leader's announcement has expired.
 func TestStateNamesLeader(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)
@@ -138,7 +139,7 @@ func TestStateNamesLeader(t *testing.T) {
 	want(home.Node, true)
 }
 
-// endSessions ends all sessions in a database.
+// endSessions ends all sessions of the database at a URL.
 func endSessions(t *testing.T, url string) {
 	t.Helper()
 	_, err := projectionstest.Database(t, url).Pool().ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
@@ -147,8 +148,8 @@ func endSessions(t *testing.T, url string) {
 	}
 }
 
-// If the leader cannot apply an event of the folder tree, no node serves reads, even after
-// the leader has ended.
+// If the leader cannot apply an event of the folder tree, no node may serve reads, even
+// after the leader has ended.
 func TestStopIsSharedByNodes(t *testing.T) {
 	t.Parallel()
 	driver := memory.New()
@@ -177,14 +178,14 @@ func TestStopIsSharedByNodes(t *testing.T) {
 	})
 }
 
-// While nodes switch to another generation, a change is visible on both nodes as soon
-// as one of them has replied to it.
+// While nodes switch to another generation, a change must be visible on both nodes after
+// one of them has replied to the write.
 func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)
 	nodes, _, url := twoNodes(t, log)
 	_, last := projectionstest.ImportDocuments(t, log, 20)
-	var reported atomic.Int64 // folders for which the reply to the creation has been received
+	var reported atomic.Int64 // number of folders for which the reply to their creation was received
 	reported.Store(1)
 	for _, s := range nodes {
 		projectionstest.Wait(t, s.Runner("vault"), last)
@@ -192,7 +193,7 @@ func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for i, s := range nodes {
-		clients.Go(func() { // a reader on each node, and a writer on the first
+		clients.Go(func() { // a reader on each node, and a writer on the first node
 			for ctx.Err() == nil {
 				least := reported.Load()
 				var n int64
@@ -228,7 +229,8 @@ func TestSwitchAcrossNodesHasNoStaleRead(t *testing.T) {
 	clients.Wait()
 }
 
-// A node of an older program keeps its generation when a newer one becomes active.
+// A node of an older program must keep its generation when a newer program activates a
+// generation that the node cannot read.
 func TestOlderNodeKeepsReadableGeneration(t *testing.T) {
 	t.Parallel()
 	log := projectionstest.NewLog(t)

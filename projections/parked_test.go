@@ -20,7 +20,7 @@ import (
 )
 
 // retry rebuilds a read model with parked events while a server runs, and waits until the
-// server has activated it.
+// server has activated the rebuilt generation.
 func retry(t *testing.T, o generation.Options, r *projections.Runner) {
 	t.Helper()
 	can, err := o.CanRetry(t.Context(), r.Name(), "")
@@ -69,7 +69,7 @@ func TestRetryRebuildsBesideServer(t *testing.T) {
 
 	old.Upgrade()
 	for _, r := range s.All() {
-		// Other read models have no parked events.
+		// Read models that do not read these events have no parked events.
 		if reads := func(typ string) bool { return slices.Contains(r.Types(), typ) }; slices.ContainsFunc([]string{"DocumentImported", "DocumentRenamed", "DocumentTagged", "FileImported", "JobFinished"}, reads) {
 			retry(t, other, r)
 		}

@@ -33,7 +33,7 @@ func TestRecoversFromCutConnections(t *testing.T) {
 	}
 }
 
-// proxy forwards connections to a server while it runs.
+// proxy forwards connections to a database server until the proxy is stopped.
 type proxy struct {
 	t      *testing.T
 	to, at string

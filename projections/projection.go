@@ -1,8 +1,8 @@
-// Package projections keeps the registered read models in step with the log, and serves
-// reads of them. A Set has one Runner for each read model, which applies events in a
-// loop, lets readers wait for a position, and switches to new generations.
+// Package projections keeps the registered read models up to date with the log, and
+// serves reads of them. A Set has one Runner for each read model, which applies events in
+// a loop, lets readers wait for a position, and switches to new generations.
 //
-// It imports its own packages below and events, but not commands.
+// The package imports the packages below it and events, but not commands.
 package projections
 
 import (
@@ -18,7 +18,7 @@ func List[T any](ctx context.Context, from readmodel.Queryer, fields func(*T) []
 	db, served := from.(*DB)
 	var serving int
 	if served {
-		serving = db.r.Generation() // before the query: a later generation must not be reported as corrupt
+		serving = db.r.Generation() // read before the query, so that corruption of an old generation is not attributed to a later one
 	}
 	all, err := sqldb.List(ctx, from, fields, query, args...)
 	if served {

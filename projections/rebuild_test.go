@@ -24,7 +24,7 @@ func TestSwitchHasNoGap(t *testing.T) {
 	s, end := projectionstest.Serve(t, o)
 	projectionstest.Wait(t, s.Runner("vault"), last)
 	projectionstest.Wait(t, s.Runner("passages"), last)
-	var want atomic.Int64 // documents that every read has to find
+	var want atomic.Int64 // number of documents that every read has to find
 	want.Store(30)
 	ctx, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
@@ -76,7 +76,7 @@ func TestSwitchHasNoGap(t *testing.T) {
 	stop()
 	readers.Wait()
 	end()
-	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // the server may have ended before it removed them
+	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // if the server ended before it removed them
 	if left := projectionstest.Generations(t, o.Tables, readmodel.Vault{}); len(left) != 2 {
 		t.Errorf("generations %v of the vault have tables, want only the active one and the one before", left)
 	}
@@ -98,7 +98,7 @@ func TestBackReactivatesKeptGeneration(t *testing.T) {
 				}
 				for _, move := range []func() (int, error){
 					func() (int, error) { return o.Rebuild(t.Context(), name, nil) },
-					func() (int, error) { return o.Back(t.Context(), name) }, // to a generation that lacks the last document
+					func() (int, error) { return o.Back(t.Context(), name) }, // roll back to a generation that lacks the last document
 					func() (int, error) { return o.Back(t.Context(), name) },
 				} {
 					generation, err := move()
@@ -146,7 +146,7 @@ func TestFailedRebuildKeepsActiveGeneration(t *testing.T) {
 		t.Errorf("after a failed rebuild generation %d is active with %d documents, want 1 with 5", s.Runner("vault").Generation(), got)
 	}
 
-	// A corrupt generation is given up when it should become active.
+	// A corrupt generation must be given up instead of becoming active.
 	made, err := o.Control.NextNumber(t.Context(), "vault")
 	if err != nil {
 		t.Fatal(err)

@@ -17,23 +17,24 @@ import (
 )
 
 const (
-	// batchDelay is how long the loop waits for more events if no reader waits: a
-	// transaction for each append would cost most of a core during an import.
+	// batchDelay is how long the loop waits for more events if no reader waits. Without
+	// it, a transaction for each append would use most of a core during an import.
 	batchDelay = 40 * time.Millisecond
 	// indexBatchDelay is the batchDelay of a projection with a search index, where each
 	// batch adds a segment that has to be merged later.
 	indexBatchDelay = 400 * time.Millisecond
-	// indexPause is the longest pause between two tries of an unreachable index.
+	// indexPause is the longest pause between two attempts to reach the index.
 	indexPause = 10 * time.Second
-	// logPause is the longest pause between two tries of an unreachable log.
+	// logPause is the longest pause between two attempts to reach the log.
 	logPause = 2 * time.Second
-	// fullPause is the longest pause between two tries while the disk is full.
+	// fullPause is the longest pause between two attempts to write while the disk is
+	// full.
 	fullPause = 5 * time.Second
 	// shrinkAfter is how long the loop must have no new events before caches are freed.
 	shrinkAfter = 20 * time.Second
 )
 
-// Runner keeps one read model in step with the log. Readers hold a Runner; its
+// Runner keeps one read model up to date with the log. Readers use a Runner, because the
 // active generation may change at any time.
 type Runner struct {
 	readmodel.Projection // without its index, which belongs to a generation
@@ -41,11 +42,12 @@ type Runner struct {
 	logger               *slog.Logger
 	notAwaited           string // see readmodel.Model
 
-	// corrupt receives corruption that reads find. The Set handles it.
+	// corrupt receives the corruption that reads find. The Set rebuilds the read model
+	// then.
 	corrupt chan corruption
 
-	// switching is locked while another generation is activated, and stepping while the
-	// active one is written or replaced.
+	// switching is locked while another generation is being activated. stepping is locked
+	// while the active generation is written or replaced.
 	switching sync.Mutex
 	stepping  sync.Mutex
 
@@ -53,21 +55,22 @@ type Runner struct {
 	serving     *generation.Generation // the active one; changed under stepping and mu
 	position    events.Position
 	wanted      events.Position // the furthest position that a reader waits for
-	applied     events.Position // of the tables, which the index follows
+	applied     events.Position // position of the tables; position is that of tables and index together
 	moved       chan struct{}   // closed and replaced when readers should check again
 	hurry       chan struct{}   // has one token after wanted has risen
 	failure     error           // why the loop stopped, if it did
-	full        error           // the disk is full
+	full        error           // set while the disk is full
 	searched    events.Position // how far Revokes has read the log
-	unreachable error           // the index does not respond
+	unreachable error           // set while the index does not respond
 
-	// Used by the loop: when to try the index again, and the pause before that, which is 0
-	// while the index responds.
+	// Used by the loop: when to try the index again, and the pause before that attempt.
+	// The pause is 0 while the index responds.
 	retryAt time.Time
 	pause   time.Duration
 	// The position after which the log last signaled more events.
 	signaled events.Position
-	// Whether the loop stopped because the log is not the one that was applied.
+	// Whether the loop stopped because the log is not the one that the read model was
+	// built from.
 	mismatch bool
 
 	member   cluster.Member // this node in the cluster that shares the tables
@@ -82,14 +85,14 @@ func newRunner(g *generation.Generation) *Runner {
 	}
 }
 
-// run follows the log until ctx ends. If the store fails, Err reports it and run
-// retries. An event that cannot be applied is parked.
+// run applies the events of the log until ctx ends. If the store fails, Err returns an
+// error and run retries. An event that cannot be applied is parked.
 func (r *Runner) run(ctx context.Context) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		begun := time.Now()
 		err := r.loop(ctx)
 		if time.Since(begun) > time.Minute {
-			pause = time.Second // it ran without an error for a while
+			pause = time.Second // the loop ran without an error for a while
 		}
 		if generation.IsOfLog(err) {
 			pause = min(pause, logPause)
@@ -104,7 +107,7 @@ func (r *Runner) run(ctx context.Context) error {
 			replaced = r.update(func() { r.full = r.fullError(err) })
 		} else if !r.member.Shared() || !generation.IsTransient(err) || generation.IsOfLog(err) {
 			replaced = r.update(func() { r.failure = r.stoppedError() })
-		} else { // another node may continue, or this one after the pause
+		} else { // reads continue: another node may apply the events, or this node after the pause
 			pause = time.Second
 		}
 		r.logger.Error("projection stopped", "error", err, "retry_in", pause)
@@ -153,7 +156,7 @@ func (r *Runner) loop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// step applies one batch and reports whether the log may hold more.
+// step applies one batch and reports whether the log may have more events.
 func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
@@ -175,14 +178,14 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// flush updates the index to the position of the tables, unless the index was
-// unreachable a moment ago.
+// flush updates the index to the position of the tables. It does nothing while it has to
+// pause because the index did not respond.
 func (r *Runner) flush(ctx context.Context) error {
 	g := r.serving
 	if g.Applied() == g.Position() && r.pause == 0 || time.Now().Before(r.retryAt) {
 		return nil
 	}
-	err := g.Unreachable() // trying to reach it would delay the tables
+	err := g.Unreachable() // do not try to reach an unreachable index, because that would delay the tables
 	if p, ok := g.Projection.(readmodel.Indexed); ok && err == nil {
 		err = p.Postpone(ctx, g.Store())
 	}
@@ -197,8 +200,8 @@ func (r *Runner) flush(ctx context.Context) error {
 	return r.tolerateIndex(ctx, err)
 }
 
-// tolerateIndex lets the tables continue while their index is unreachable, which is
-// retried with backoff. It returns any other error.
+// tolerateIndex returns nil for an error of an unreachable index, so that the tables
+// continue without it, and sets when to try the index again. It returns any other error.
 func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 	var unavailable *fault.Error
 	if _, follower := r.Projection.(readmodel.Follower); !follower || ctx.Err() != nil || generation.IsOfLog(err) || sqldb.IsReply(err) {
@@ -219,10 +222,10 @@ func (r *Runner) doDeferred(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	if r.pause > 0 {
-		return false, nil // the next step tries the index first
+		return false, nil // the next step tries to reach the index
 	}
 	if more, err = r.serving.DoDeferred(ctx); more {
-		r.update(func() {}) // wakes readers that wait for it to finish
+		r.update(func() {}) // wakes readers that wait until the deferred work is done
 	}
 	return more && err == nil, r.tolerateIndex(ctx, err)
 }
@@ -237,7 +240,7 @@ func (r *Runner) shrink(ctx context.Context) error {
 // await waits for the next event.
 func (r *Runner) await(ctx context.Context) error {
 	applied, quiet := r.Applied(), shrinkAfter
-	if r.signaled == applied { // the log signaled an event, and the last step found none
+	if r.signaled == applied { // after the log signaled an event, the last step found none
 		if err := r.checkLog(ctx); err != nil {
 			return err
 		}
@@ -254,7 +257,7 @@ func (r *Runner) await(ctx context.Context) error {
 	cancel()
 	if err != nil && timedOut {
 		if r.pause > 0 {
-			return nil // the index is tried again
+			return nil // the next step tries to reach the index
 		}
 		if r.member.Shared() {
 			return r.pollLog(ctx)
@@ -271,9 +274,10 @@ func (r *Runner) await(ctx context.Context) error {
 	return nil
 }
 
-// awaitAtRest waits for the next event without a limit. Waiting does not show that
-// the log was restored from a backup, so it checks the log from time to time. If the
-// log is unreachable it keeps waiting, because the event may still arrive.
+// awaitAtRest waits for the next event without a time limit. A call that waits does not
+// notice that the log was restored from a backup, so awaitAtRest checks the log from time
+// to time. If the log is unreachable, it keeps waiting, because the event may still
+// arrive.
 func (r *Runner) awaitAtRest(ctx context.Context, applied events.Position) error {
 	for {
 		if err := r.checkLog(ctx); generation.IsLogMismatch(err) || err != nil && !generation.IsOfLog(err) {
@@ -293,14 +297,14 @@ func (r *Runner) awaitAtRest(ctx context.Context, applied events.Position) error
 	}
 }
 
-// checkLog returns an error if the log is not the one that was applied.
+// checkLog returns an error if the log is not the one that the read model was built from.
 func (r *Runner) checkLog(ctx context.Context) error {
 	g := r.acquire()
 	defer g.Release()
 	return g.CheckLog(ctx)
 }
 
-// linger pauses briefly if the log has signaled an event that cannot be read yet.
+// linger pauses briefly, because the log has signaled an event that cannot be read yet.
 func (r *Runner) linger(ctx context.Context) {
 	select {
 	case <-time.After(batchDelay):

@@ -11,7 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// next waits for tasks and claims at least one. It returns none if ctx ended.
+// next waits until files can be claimed, and claims at least one. It returns nil if ctx
+// has ended.
 func (d *dispatch) next(ctx context.Context) []owned {
 	look := time.NewTimer(0)
 	defer look.Stop()
@@ -41,7 +42,7 @@ func (d *dispatch) next(ctx context.Context) []owned {
 	}
 }
 
-// gather waits for more slots to be freed before the next poll.
+// gather waits for more slots to be freed, up to gatherSlots.
 func (d *dispatch) gather(ctx context.Context) {
 	timeout := time.NewTimer(gatherSlots)
 	defer timeout.Stop()
@@ -62,15 +63,16 @@ func (d *dispatch) gather(ctx context.Context) {
 	}
 }
 
-// seeAll makes the next poll claim even for users with only a few free slots.
+// seeAll makes the next poll claim files of every user with a free slot. Otherwise a poll
+// skips users that have only a few free slots while they have files in progress.
 func (d *dispatch) seeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.answered = d.Workers
 }
 
-// waiting reports whether any claim is acknowledged or returned, and so waits to be dropped
-// or retried.
+// waiting reports whether any claim has to be dropped or retried, because its message was
+// acknowledged or returned.
 func (d *dispatch) waiting() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,16 +84,16 @@ func (d *dispatch) waiting() bool {
 	return false
 }
 
-// eachOwner lists the users that have work, by one index lookup each, starting after
-// $1.
+// eachOwner lists the users that have files to import, beginning after user $1. It takes
+// one index lookup for each user.
 const eachOwner = `WITH RECURSIVE owners (owner) AS (
 		SELECT min(owner) FROM files WHERE owner > ''
 		UNION ALL SELECT (SELECT min(owner) FROM files f WHERE f.owner > owners.owner) FROM owners WHERE owners.owner IS NOT NULL)
 	SELECT owner FROM owners WHERE owner IS NOT NULL ORDER BY owner <= $1, owner`
 
-// claim claims the oldest free files of users with free slots. If there are more
-// files than slots in total, each user gets an equal share, and a user without any
-// gets one.
+// claim claims the oldest free files of users with free slots. If there are more files
+// than slots, the users share the slots equally, but each user without a claimed file
+// gets at least one.
 func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
 	d.forget(ctx)
 	owners, err := projections.Column(ctx, d.Work.DB(), eachOwner, d.last)
@@ -114,8 +116,8 @@ func (d *dispatch) claim(ctx context.Context) (won []owned, err error) {
 	return won, err
 }
 
-// rooms returns how many more files may be claimed for each user, and for all users
-// together.
+// rooms returns how many more files may be claimed for each user, and how many for all
+// users together.
 func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +129,7 @@ func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
 		held := d.held[owner]
 		room := d.Workers - held
 		if held > 0 && room < d.Workers/4 && !all {
-			continue // until more slots are free
+			continue // skip this user until more slots are free
 		}
 		if left == 0 && (held > 0 || others <= 0) {
 			continue
@@ -149,14 +151,14 @@ func share(all, among int) int { return (all + among - 1) / among }
 // claimOf claims the oldest free files of a user.
 func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task, error) {
 	for limit := d.takenOf(owner) + 16; ; limit *= 2 {
-		// These include files that this node or other processes have claimed.
+		// found includes files that this node or other processes have claimed.
 		found, err := d.oldest(ctx, owner, limit)
 		if err != nil {
 			return nil, err
 		}
 		last := len(found) < limit
 		if i := slices.IndexFunc(found, d.cameBack); i >= 0 {
-			found, last = found[:i], true // the returned file has to come first
+			found, last = found[:i], true // the returned file has to be claimed before later files
 		}
 		won, err := d.claimFirst(ctx, found, most)
 		if len(won) > 0 || err != nil || last {
@@ -165,7 +167,8 @@ func (d *dispatch) claimOf(ctx context.Context, owner string, most int) ([]Task,
 	}
 }
 
-// takenOf returns an upper bound of how many files of a user are claimed already.
+// takenOf returns an upper bound of the number of a user's files that this node may not
+// claim now.
 func (d *dispatch) takenOf(owner string) (taken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +197,7 @@ func (d *dispatch) oldest(ctx context.Context, owner string, limit int) ([]Task,
 	return tasks, err
 }
 
-// claimFirst claims the first free ones of the given files.
+// claimFirst claims up to most of the given files: the first ones that are free.
 func (d *dispatch) claimFirst(ctx context.Context, found []Task, most int) (won []Task, err error) {
 	free := slices.DeleteFunc(found, d.isTaken)
 	held, err := d.Control.Leased(ctx, leases(free)...)
@@ -223,7 +226,8 @@ func leases(tasks []Task) []string {
 	return names
 }
 
-// without returns the tasks that no other node holds. The others are retried later.
+// without returns the tasks for which held is false. The other tasks, which another node
+// has claimed, are retried later.
 func (d *dispatch) without(tasks []Task, held func(Task) bool) []Task {
 	return slices.DeleteFunc(tasks, func(t Task) bool {
 		if held(t) {
@@ -276,8 +280,8 @@ func (d *dispatch) forget(ctx context.Context) {
 	}
 }
 
-// settle sets for finished tasks the position that the read model has to pass before
-// they are dropped.
+// settle sets passed for claims whose import has ended: the position that the read model
+// has to pass before the claim is dropped.
 func (d *dispatch) settle(ctx context.Context) {
 	var done []*claim
 	d.mu.Lock()
@@ -292,7 +296,7 @@ func (d *dispatch) settle(ctx context.Context) {
 	}
 	head, err := d.Work.Head(ctx)
 	if err != nil {
-		return // the next poll tries again; claims whose time is up are dropped anyway
+		return // the next poll tries again; at the time until, claims are dropped in any case
 	}
 	for _, c := range done {
 		c.passed = head

@@ -1,8 +1,8 @@
-// Package importqueue hands out the files that wait to be imported, each to one node
-// at a time. It claims them by leases in the control store, in the order of the work
-// read model.
+// Package importqueue hands out the files that wait to be imported, each to one node at a
+// time. It claims them by leases in the control store, in the order of the work read
+// model.
 //
-// It imports projections for the waiting files, and their control store.
+// The package imports projections, which has the work read model, and the control store.
 package importqueue
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Queue hands out the files that wait to be imported, as messages whose payload is
-// the JSON of a Task. It is a message.Subscriber over the work read model. Users
-// take turns, the files of a user come in the order in which they were accepted, and
-// each file is leased to one node at a time.
+// Queue hands out the files that wait to be imported, as messages whose payload is the
+// JSON of a Task. It is a message.Subscriber over the work read model. Users take turns,
+// the files of a user come in the order in which they were accepted, and each file is
+// leased to one node at a time.
 //
-// Ack ends a claim, Nack returns the file for another try. The context of a
-// message ends when its lease is lost.
+// Ack means that the import of the file has ended, Nack returns the file so that it is
+// handed out again. The context of a message ends when the lease of its file is lost.
 type Queue struct {
 	Work    *projections.Runner
 	Control *control.Store
-	Holder  string // names this process among others
+	Holder  string // identifies this process in leases
 	Workers int    // maximum number of unacknowledged messages of one user
-	// Room, if set, returns how many more messages of owner can be used now. held is the
-	// number of the owner's unacknowledged messages, and limit its maximum. It is called
-	// often.
+	// Room, if set, returns how many more files of owner should be claimed now. held is
+	// the number of the owner's unacknowledged messages, and limit is the maximum of
+	// held. Room is called often.
 	Room   func(owner string, held, limit int) int
 	Logger *slog.Logger
 
@@ -55,27 +55,28 @@ type Task struct {
 
 func (t Task) lease() string { return fmt.Sprintf("import/%s/%d", t.Job, t.File) }
 
-// Another process claims the files of a killed process after at most leaseTime + lookEvery.
-// With polling and waiting for other users' files this is at most 30 s.
+// If a process is killed, another process claims its files after at most leaseTime +
+// lookEvery. Including polling and waiting for files of other users, that is at most 30
+// s.
 const (
 	leaseTime  = 20 * time.Second
 	renewEvery = 5 * time.Second
-	// retryAfter is the pause before another try to claim a file that was returned, or that
-	// another node has claimed.
+	// retryAfter is the pause before this node tries again to claim a file that was
+	// returned, or that another node had claimed.
 	retryAfter = time.Second
-	lookEvery  = 2500 * time.Millisecond // how often to look for leases of killed processes
-	// gatherSlots is how long to wait for more slots to be freed before the next poll. A
-	// poll for each slot would cost four round trips per file.
+	lookEvery  = 2500 * time.Millisecond // how often to look for files whose lease has expired
+	// gatherSlots is how long to wait for more slots to be freed before the next poll.
+	// Polling for each slot would cost four round trips per file.
 	gatherSlots = 20 * time.Millisecond
-	// manyUsers is how many users may use all their slots. Others have one message
-	// each, up to mostUsers.
+	// manyUsers is how many users may use all their slots at the same time. Further users
+	// have one message each, up to mostUsers users in total.
 	manyUsers = 8
 	mostUsers = 32
 )
 
-// Subscribe starts to hand out files. The topic is ignored. Once ctx has ended or
-// the Queue is closed, the channel is closed after every message has been
-// acknowledged.
+// Subscribe starts to hand out files. The topic is ignored. After ctx has ended or the
+// Queue was closed, the channel is closed as soon as every message has been acknowledged
+// or returned.
 func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	q.mu.Lock()
@@ -89,7 +90,8 @@ func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Messag
 	return out, nil
 }
 
-// Close stops handing out files and waits until every message has been acknowledged.
+// Close stops handing out files and waits until every message has been acknowledged or
+// returned.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	for _, cancel := range q.cancels {
@@ -100,16 +102,17 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-// claim is a task that is handed out, done, or to be retried later.
+// claim is a task that was handed out, has ended, or is to be retried later.
 type claim struct {
-	cancel context.CancelFunc // of the message's context; nil once the message was acknowledged
+	cancel context.CancelFunc // ends the message's context; nil after the message was acknowledged or returned
 	owner  string
-	// back means that the message was returned. Later messages of its user wait for it, so
-	// that files keep their order.
+	// back means that the file was returned. Later files of the user wait for it, so that
+	// files keep their order.
 	back bool
-	// An acknowledged claim is dropped at the time until. If done is set, the import has
-	// ended: the claim is dropped earlier if the read model passes the event of that end.
-	// passed is a position of the log at or after that event, or 0 if it is not known yet.
+	// A claim without a message is dropped at the time until. If done is set, the import
+	// has ended: the claim is dropped earlier if the read model passes the event of that
+	// end. passed is a position of the log at or after that event, or 0 if it is not
+	// known yet.
 	until  time.Time
 	done   bool
 	passed events.Position
@@ -119,15 +122,15 @@ type claim struct {
 type dispatch struct {
 	*Queue
 	out   chan<- *message.Message
-	freed chan struct{} // receives when a message was acknowledged
-	last  string        // the user who had the last turn
+	freed chan struct{} // receives when a slot was freed
+	last  string        // the user whose files were claimed last
 	swept time.Time     // when expired leases were last removed
 
 	mu       sync.Mutex
 	taken    map[Task]*claim
 	held     map[string]int // unacknowledged messages, by user
-	total    int            // of held
-	answered int            // messages acknowledged since the last poll, see seeAll
+	total    int            // sum of held
+	answered int            // slots freed since the last poll, see seeAll
 	answers  sync.WaitGroup
 }
 
@@ -163,7 +166,7 @@ func (d *dispatch) run(ctx context.Context) {
 type outgoing struct {
 	*message.Message
 	owned
-	cancel context.CancelFunc // of the message's context
+	cancel context.CancelFunc // ends the message's context
 }
 
 // owned is a task and the user it belongs to.
@@ -172,7 +175,8 @@ type owned struct {
 	owner string
 }
 
-// outgoing returns the messages of claimed tasks, whose leases are renewed from then on.
+// outgoing returns a message for each claimed task. From then on the leases of the tasks
+// are renewed.
 func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
 	all := make([]outgoing, len(tasks))
 	for i, t := range tasks {
@@ -180,8 +184,8 @@ func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
 		if err != nil {
 			panic("importqueue: a task cannot be encoded: " + err.Error())
 		}
-		// The import continues while the queue is being closed, until the worker
-		// stops it.
+		// The context does not end with ctx: an import continues while the queue is being
+		// closed, until the worker stops it.
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		all[i] = outgoing{message.NewMessage(uuid.NewString(), payload), t, cancel}
 		all[i].SetContext(work)
@@ -208,9 +212,9 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 		defer d.free(o.owner)
 		select {
 		case <-o.Acked():
-			// The read model removes its row once it has passed the event. Until
-			// then the claim, and for other processes the lease, keep it from being
-			// claimed again.
+			// The work read model removes the file after it has applied the event that
+			// ends the import. Until then, this claim keeps this process from claiming
+			// the file again, and the lease keeps other processes from it.
 			d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(leaseTime), done: true})
 			o.cancel()
 		case <-o.Nacked():
@@ -223,13 +227,13 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
 	o.cancel()
 	if err := d.Control.Release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {
-		d.Logger.Warn("cannot release a lease", "lease", o.lease(), "error", err) // it expires
+		d.Logger.Warn("cannot release a lease", "lease", o.lease(), "error", err) // the lease expires
 	}
 	failpoint.Here(failpoint.FileReleased)
 	d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(retryAfter), back: true})
 }
 
-// free frees the slot of an acknowledged message.
+// free frees the slot of a message that was acknowledged or returned.
 func (d *dispatch) free(owner string) {
 	d.mu.Lock()
 	d.total--

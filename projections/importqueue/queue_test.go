@@ -19,8 +19,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// work runs the read models of a log until the test ends, and returns the work read
-// model.
+// work runs the read models of a log until the test ends, and returns the runner of the
+// work read model.
 func work(t *testing.T, log *events.Log) *projections.Runner {
 	t.Helper()
 	s, _ := projectionstest.Serve(t, projectionstest.Options(t, log, t.TempDir()))
@@ -33,7 +33,7 @@ func newControl(t *testing.T) *control.Store {
 	return projectionstest.Control(t, t.TempDir())
 }
 
-// request appends the events of a job with a number of files.
+// request appends the events of a job with the given number of files.
 func request(t *testing.T, log *events.Log, user events.Principal, files int) (job uuid.UUID) {
 	t.Helper()
 	job = uuid.New()
@@ -94,8 +94,8 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 }
 
-// A user without files in progress gets the first one immediately, even if other users
-// have all their slots in use. Each user's oldest files come first.
+// A user without files in progress gets a first file immediately, even if other users
+// have all their slots in use. The oldest files of each user come first.
 func TestIdleUserIsServedImmediately(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	const users = importqueue.ManyUsers + 3
@@ -143,7 +143,7 @@ func TestIdleUserIsServedImmediately(t *testing.T) {
 	}
 }
 
-// A returned file comes before the later files of its user.
+// A returned file is handed out again before the later files of its user.
 func TestReturnedFileComesNext(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	request(t, log, "user:alice", 6)
@@ -258,7 +258,7 @@ func TestNackReturnsFile(t *testing.T) {
 	msg, first := receive(t, out)
 	ctx := msg.Context()
 	msg.Nack()
-	<-ctx.Done() // a worker that still imports it is canceled
+	<-ctx.Done() // the message of a worker that still imports the file is canceled
 	msg, second := receive(t, out)
 	if first != second {
 		t.Errorf("received %v after Nack, want %v again", second, first)
@@ -280,7 +280,7 @@ func TestLostLeaseCancelsImport(t *testing.T) {
 		t.Fatal("the import was canceled while its lease was renewed")
 	case <-time.After(importqueue.RenewEvery + time.Second):
 	}
-	if err := leases.ReleaseAll(t.Context(), "here"); err != nil { // as if it had expired
+	if err := leases.ReleaseAll(t.Context(), "here"); err != nil { // as if the lease had expired
 		t.Fatal(err)
 	}
 	lease := fmt.Sprintf("import/%s/%d", task.Job, task.File)

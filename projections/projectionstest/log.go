@@ -53,8 +53,8 @@ func AppendAs(t testing.TB, log *events.Log, actor events.Principal, stream stri
 	return at.Position
 }
 
-// AppendText appends the text of a document's version: sections that each hold a word.
-// It returns the Content for the event that imports or revises the document.
+// AppendText appends the text of a version of a document: sections that each contain
+// word. It returns the Content for the event that imports or revises the document.
 func AppendText(t testing.TB, log *events.Log, document uuid.UUID, version int, word string, sections int) events.Content {
 	t.Helper()
 	stream := events.TextStream(document, version-1)
@@ -68,15 +68,15 @@ func AppendText(t testing.TB, log *events.Log, document uuid.UUID, version int, 
 	return events.Content{SHA256: strings.Repeat("0", 64), MediaType: "text/markdown", Title: word, TextStream: stream, Sections: sections}
 }
 
-// TextWith returns the text of the sections that AppendText appends.
+// TextWith returns the text of each section that AppendText appends.
 func TextWith(word string) string { return "It describes a " + word + "." }
 
-// Imported returns the event of a document without text.
+// Imported returns the event that imports a document without text.
 func Imported(folder uuid.UUID, name string) events.DocumentImported {
 	return events.DocumentImported{Version: 1, Folder: folder, Name: name, Content: events.Content{Title: name, MediaType: "text/markdown", SHA256: strings.Repeat("ab", 32)}}
 }
 
-// ImportDocument imports a document of one section that holds a word.
+// ImportDocument imports a document of one section that contains word.
 func ImportDocument(t testing.TB, log *events.Log, folder uuid.UUID, word string) (document uuid.UUID, at events.Position) {
 	t.Helper()
 	document = uuid.New()
@@ -84,7 +84,7 @@ func ImportDocument(t testing.TB, log *events.Log, folder uuid.UUID, word string
 		events.DocumentImported{Version: 1, Folder: folder, Name: "a.md", Content: AppendText(t, log, document, 1, word, 1)})
 }
 
-// ImportDocuments creates a folder and imports n documents into it. Each holds the
+// ImportDocuments creates a folder and imports n documents into it. Each contains the
 // word lighthouse.
 func ImportDocuments(t testing.TB, log *events.Log, n int) (folder uuid.UUID, last events.Position) {
 	t.Helper()
@@ -117,7 +117,7 @@ func ReviseDocument(t testing.TB, log *events.Log) (document uuid.UUID) {
 	return document
 }
 
-// UnknownEvent returns an event that a later version of the program has written.
+// UnknownEvent returns an event of a kind and schema that this program need not know.
 func UnknownEvent(kind string, schema int) events.Record {
 	return events.Record{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Metadata: fmt.Appendf(nil, `{"time":"2026-01-02T03:04:05Z","schema":%d}`, schema)}
 }
@@ -141,7 +141,7 @@ type OldReader struct {
 	unknown map[string]int64 // the first unknown revision, by stream
 }
 
-// NewOldReader returns an empty log, of which all events are known at first.
+// NewOldReader returns an empty log. All events in it are known until Hide is called.
 func NewOldReader() *OldReader {
 	return &OldReader{Driver: memory.New(), unknown: make(map[string]int64)}
 }
@@ -173,7 +173,7 @@ func (o *OldReader) ReadAll(ctx context.Context, after events.Position, limit in
 	return slices.DeleteFunc(records, func(r events.Record) bool { return slices.Contains(skip, r.Type) }), through, err
 }
 
-// Hooked is a log with functions that run when it is read, if they are set.
+// Hooked is a log that calls functions when it is read, if they are set.
 type Hooked struct {
 	events.Driver
 	AfterHead  func()                            // after the head was read

@@ -51,7 +51,7 @@ func (m *Model) Close() { m.close() }
 // DB returns the tables for reading.
 func (m *Model) DB() generation.Reader { return m.Store().Reads() }
 
-// ApplyAll applies all events of the log and does all deferred work.
+// ApplyAll applies all events of the log and does all deferred work, as a rebuild does.
 func (m *Model) ApplyAll() {
 	m.t.Helper()
 	if err := m.CatchUp(m.t.Context(), Head(m.t, m.Log()), nil); err != nil {
@@ -69,7 +69,7 @@ func (m *Model) DoAllDeferred() {
 }
 
 // StepOnce applies one batch as a running server does, and reports whether the log may
-// hold more.
+// have more events.
 func (m *Model) StepOnce() (more bool) {
 	m.t.Helper()
 	more, err := m.Step(m.t.Context())
@@ -101,8 +101,8 @@ func (m *Model) StepAll() {
 	}
 }
 
-// EventsAfter returns the events after a position that the read model applies, and the
-// end of the log.
+// EventsAfter returns the events after a position that the read model reads, and the last
+// position of the log.
 func (m *Model) EventsAfter(after events.Position) (batch []events.Event, through events.Position) {
 	m.t.Helper()
 	batch, through, err := m.Log().Read(m.t.Context(), after, 100_000, m.Types()...)
@@ -120,7 +120,7 @@ func (m *Model) ApplyEvents(batch []events.Event, through events.Position) {
 	}
 }
 
-// Number returns the one number that a query finds.
+// Number returns the number that a query finds in its only row.
 func Number(t testing.TB, db generation.Reader, query string, args ...any) (n int) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
@@ -129,7 +129,7 @@ func Number(t testing.TB, db generation.Reader, query string, args ...any) (n in
 	return n
 }
 
-// Rows returns the rows of a query for one text column, a line for each.
+// Rows returns the rows of a query for one text column, one row per line.
 func Rows(t testing.TB, db generation.Reader, query string, args ...any) string {
 	t.Helper()
 	all, err := sqldb.Column[string](t.Context(), db, query, args...)
@@ -157,7 +157,7 @@ func Dump(t testing.TB, db generation.Reader) string {
 	return b.String()
 }
 
-// TextOf returns SQL for the text of a column that holds it as bytes.
+// TextOf returns SQL for the text of a column that stores the text as bytes.
 func TextOf(column string) string {
 	if postgrestest.Chosen() {
 		return "convert_from(" + column + ", 'UTF8')"

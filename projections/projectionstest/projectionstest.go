@@ -1,5 +1,5 @@
-// Package projectionstest has what tests of read models share: homes for their
-// tables, logs with documents, and read models that a test folds or runs.
+// Package projectionstest has what tests of read models share: homes for the tables, logs
+// with documents, and read models that a test folds or runs.
 package projectionstest
 
 import (
@@ -114,7 +114,7 @@ func Generations(t testing.TB, home tables.Home, p readmodel.Projection) (number
 	return numbers
 }
 
-// OfFiles skips a test about SQLite if read models are in a database.
+// OfFiles skips a test of SQLite files if read models are in a PostgreSQL database.
 func OfFiles(t testing.TB) {
 	t.Helper()
 	if postgrestest.Chosen() {
@@ -122,8 +122,8 @@ func OfFiles(t testing.TB) {
 	}
 }
 
-// SkipIfRepeated skips a test with many statements in the short run on PostgreSQL,
-// because the run on SQLite covers it.
+// SkipIfRepeated skips a slow test in a short run on PostgreSQL, because the run on
+// SQLite covers it.
 func SkipIfRepeated(t testing.TB) {
 	t.Helper()
 	if postgrestest.Chosen() && testing.Short() {
@@ -131,8 +131,8 @@ func SkipIfRepeated(t testing.TB) {
 	}
 }
 
-// Block keeps a read model from applying events until release is called. Its
-// tables can be read.
+// Block keeps a read model from applying events until release is called. The tables can
+// still be read.
 func Block(t testing.TB, home tables.Home, generation string) (release func()) {
 	t.Helper()
 	db := Open(t, home, generation)

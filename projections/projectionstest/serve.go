@@ -21,8 +21,8 @@ import (
 // Quiet is a logger that discards everything.
 var Quiet = slog.New(slog.DiscardHandler)
 
-// Options returns the options of one process for the read models in a folder. Each
-// call for the same folder stands for another process.
+// Options returns the options of a process with the read models in dir. Each call
+// simulates another process.
 func Options(t testing.TB, log *events.Log, dir string) generation.Options {
 	t.Helper()
 	return generation.Options{Log: log, Control: Control(t, dir), Tables: Home(t, dir), Search: bleve.Folder(dir), Logger: Quiet}
@@ -49,8 +49,8 @@ func closedAtEnd(t testing.TB) func(*control.Store, error) *control.Store {
 	}
 }
 
-// NodeOptions returns the options of another node that shares a database at a URL with
-// others and has its own search index.
+// NodeOptions returns the options of a node that shares the database at url with other
+// nodes and has its own search index.
 func NodeOptions(t testing.TB, log *events.Log, url string) generation.Options {
 	t.Helper()
 	database, err := sqldb.ParsePostgres(url)
@@ -122,8 +122,8 @@ func UntilServes(t testing.TB, r *projections.Runner, generation int) {
 	Until(t, r, func() bool { return r.Generation() == generation })
 }
 
-// FoldAll applies the log up to a position to the active generation of every read
-// model, does all deferred work, and closes them.
+// FoldAll applies the log up to a position to the active generation of every read model,
+// does all deferred work, and closes the generations.
 func FoldAll(t testing.TB, o generation.Options, through events.Position) {
 	t.Helper()
 	through = min(through, Head(t, o.Log))

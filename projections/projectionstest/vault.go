@@ -21,14 +21,15 @@ func (NewerVault) Version() int { return readmodel.Vault{}.Version() + 1 }
 // Oldest returns OldestReadable.
 func (v NewerVault) Oldest() int { return v.OldestReadable }
 
-// FailingVault is a vault that cannot apply an event which imports a document, or
-// renames a folder, with the name in Fails.
+// FailingVault is a vault that cannot apply two events: the import of a document named
+// Fails, and the renaming of a folder to Fails.
 type FailingVault struct {
 	readmodel.Vault
 	Fails string
 }
 
-// Apply fails after it has changed a table, or applies the event.
+// Apply applies the event or fails. If it fails for a document, it has already changed a
+// table.
 func (v FailingVault) Apply(ctx context.Context, tx readmodel.Tx, e events.Event) error {
 	if d, ok := e.Data.(events.DocumentImported); ok && d.Name == v.Fails {
 		if err := tx.Exec(ctx, `INSERT INTO tags (tag, document) VALUES ('half', 'done')`); err != nil {

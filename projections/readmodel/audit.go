@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Audit is the read model of who did what and when. It keeps entries about deleted
-// folders and documents.
+// Audit is the read model of who did what and when. It keeps entries of deleted folders
+// and documents.
 type Audit struct{}
 
 func init() {
@@ -28,8 +28,8 @@ func (Audit) Version() int { return 1 }
 // Oldest returns Version: this program cannot read older tables.
 func (a Audit) Oldest() int { return a.Version() }
 
-// Types returns the events of the audit trail: every change of folders and
-// documents, and the events of jobs that leave no document.
+// Types returns the events of the audit trail: all changes of folders and documents, and
+// the events of jobs except those of progress and of imported files.
 func (Audit) Types() []string {
 	return []string{
 		"FolderCreated", "FolderRenamed", "FolderMoved", "FolderShared", "FolderDeleted",
@@ -39,8 +39,8 @@ func (Audit) Types() []string {
 	}
 }
 
-// NotAudited holds the types of events that the audit trail leaves out, each with
-// the reason.
+// NotAudited contains the types of events that are not in the audit trail, each with the
+// reason.
 var NotAudited = map[string]string{
 	"SectionExtracted": "the text of a document, which its import or revision names",
 	"FileStarted":      "progress of a job",
@@ -57,8 +57,8 @@ type record struct {
 	detail       string
 }
 
-// Apply adds one row. A move also changes the earlier rows of a document, because
-// its current folder decides who may read them.
+// Apply adds one row. The event of a moved document also changes the document's earlier
+// rows, because its current folder decides who may read them.
 func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	r, ok := recordOf(e)
 	if !ok {
@@ -124,8 +124,8 @@ func ofFolder(data events.Data) (r record, ok bool) {
 	return r, true
 }
 
-// ofInvited returns the entry that invited users see and the owners of the folder do
-// not.
+// ofInvited returns the entry of an event that invited users see and the owners of the
+// folder do not.
 func ofInvited(data events.Data) (r record, ok bool) {
 	r.file = -1
 	switch d := data.(type) {
@@ -139,7 +139,8 @@ func ofInvited(data events.Data) (r record, ok bool) {
 	return r, true
 }
 
-// sharedWith lists the principals that a folder is shared with or that are invited.
+// sharedWith lists the principals that a folder is shared with, and those that are
+// invited.
 func sharedWith(d events.FolderShared) (words []string) {
 	for _, p := range d.Permissions {
 		words = append(words, fmt.Sprintf("%s (%s)", p.Principal, p.Access))
@@ -170,8 +171,8 @@ func ofDocument(data events.Data) (r record, ok bool) {
 	return r, true
 }
 
-// ofJob returns the entry of an event of a job. Accepted files are left out until
-// their import has ended.
+// ofJob returns the entry of an event of a job. An accepted file gets an entry only if it
+// was refused.
 func ofJob(e events.Event) (r record, ok bool) {
 	r = record{thing: e.Stream, place: string(e.Metadata.Actor), name: new(string), file: -1}
 	switch d := e.Data.(type) {
@@ -188,7 +189,7 @@ func ofJob(e events.Event) (r record, ok bool) {
 	return r, true
 }
 
-// inWords joins the first items of a list, and adds the number of the others.
+// inWords joins the first items of a list, and adds the number of the remaining items.
 func inWords[T any](list []T, word func(T) string) string {
 	const most = 64
 	words := make([]string, 0, min(len(list), most+1))

@@ -18,7 +18,8 @@ func (Vault) listed(ctx context.Context, tx Tx, folder uuid.UUID, e events.Event
 	return n > 0, err
 }
 
-// invite replaces a folder's invitations. Those that remain keep their time.
+// invite replaces a folder's invitations. Unchanged invitations keep the time of their
+// creation.
 func (Vault) invite(ctx context.Context, tx Tx, d events.FolderShared, at string) error {
 	type invited struct{ principal, inviter, through string }
 	was := make(map[invited]int)
@@ -69,8 +70,8 @@ func (Vault) accept(ctx context.Context, tx Tx, d events.FolderInvitationAccepte
 		ON CONFLICT (principal, folder, owner) DO UPDATE SET access = excluded.access`, string(d.Principal), d.Folder.String(), int(access)))
 }
 
-// decline hides the inviter's invitations from a user. The folder does not change,
-// because its owners would notice.
+// decline hides all invitations of the inviter from the user who declined. The folder
+// does not change, because its owners would notice that.
 func (Vault) decline(ctx context.Context, tx Tx, d events.FolderInvitationDeclined, at string) error {
 	return tx.Exec(ctx, `INSERT INTO blocked (principal, inviter, since) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, string(d.Principal), string(d.By), at)
 }

@@ -63,8 +63,8 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// count increments a column of a job when the import of a file ends, unless the file was
-// counted before. Call it before changing the row of the file, which records that.
+// count increments a column of a job when the import of a file ends, unless this event
+// was counted before. The file's row records that, so call count before changing the row.
 func count(ctx context.Context, tx Tx, column, job string, file int, at int64) error {
 	return tx.Exec(ctx, `UPDATE jobs SET `+column+` = `+column+` + 1 WHERE id = $1 AND EXISTS (SELECT 1 FROM files WHERE job = $1 AND file = $2 AND changed < $3)`, job, file, at)
 }

@@ -1,9 +1,9 @@
 // Package readmodel folds events into read models. Each read model is in a file that
-// registers it; the one for searched texts is in package passages. Read models can be
-// deleted and rebuilt from the log.
+// registers it, except the one for texts, which is in package passages. Read models can
+// be deleted and rebuilt from the log.
 //
-// It imports events, events/sqldb and the port of the search index. Loops,
-// generations and replies get the properties of a read model from the registry.
+// The package imports events, events/sqldb and searchindex. Other packages get the
+// properties of a read model from the registry, and do not name it.
 package readmodel
 
 import (
@@ -19,18 +19,19 @@ type Projection interface {
 	// Name returns the name of the read model. Its SQL in package schema and its files
 	// have the same name.
 	Name() string
-	// Version has to be raised whenever the same events may lead to different tables. The
-	// read model is then rebuilt.
+	// Version has to be raised whenever a program change may lead to other tables for the
+	// same events. The read model is then rebuilt.
 	Version() int
-	// Oldest is the oldest version whose tables can still be read and written. They
-	// serve while the read model is rebuilt.
+	// Oldest is the oldest version whose tables can still be read and written. Such
+	// tables serve reads while the read model is rebuilt.
 	Oldest() int
-	// Types lists the event types that it reads. Every projection receives events of
-	// unknown types, which it cannot apply.
+	// Types lists the event types that the projection reads. Events of types that the
+	// program does not know are passed to every projection, and cannot be applied.
 	Types() []string
-	// Apply changes the tables. It must depend only on the tables and e. Events are
-	// applied once, except by a Follower, whose index may be behind its tables: its
-	// Apply must be safe to repeat. An error means that the event cannot be applied.
+	// Apply changes the tables. It must depend only on the tables and e. It is called
+	// once for each event, except for a Follower: if the index is behind the tables after
+	// a restart, Apply is called again for some events, and must then lead to the same
+	// tables. An error means that the event cannot be applied.
 	Apply(ctx context.Context, tx Tx, e events.Event) error
 }
 
@@ -42,8 +43,8 @@ type Tx interface {
 	Changed(ctx context.Context, query string, args ...any) (int64, error)
 	Queryer
 	QueryRow(ctx context.Context, query string, args ...any) Row
-	// Insert adds a row to a table whose rows are only inserted and deleted. If its
-	// key exists it does nothing.
+	// Insert adds a row, unless a row with the same key exists. It is for tables whose
+	// rows are never updated.
 	Insert(ctx context.Context, table string, columns []string, values ...any) error
 }
 
@@ -78,14 +79,14 @@ type Deferrer interface {
 type Indexed interface {
 	Follower
 	Deferrer
-	// With returns the projection with the index of a generation.
+	// With returns a projection that has the index of a generation.
 	With(index searchindex.Engine) Projection
-	// Index returns that index.
+	// Index returns the index passed to With.
 	Index() searchindex.Engine
 	// Postpone defers work that would delay new documents.
 	Postpone(ctx context.Context, tables Tables) error
-	// Fills reports whether the index is faster with large changes than with many small
-	// ones, which matters while it has no readers.
+	// Fills reports whether the index is faster with a few large changes than with many
+	// small ones. A rebuild then collects more events for each change.
 	Fills() bool
 	// Reached returns a query of the tables for the position up to which tables and index
 	// are up to date, and for the number of parked events.
@@ -107,10 +108,12 @@ type Comparison struct {
 	Keys  int
 }
 
-// Compared is a projection that defines how verify compares its tables. Tables of
-// others are compared as a whole, by their primary keys.
+// Compared is a projection that defines how verify compares its tables. For other
+// projections, verify compares all rows and columns of each table, in the order of its
+// primary key.
 type Compared interface{ Comparisons() []Comparison }
 
-// Counted is a projection with rows that verify ignores. Counting returns for each
-// table which rows count, or "" to ignore the table.
+// Counted is a projection some of whose rows verify ignores. Counting returns, by table,
+// an SQL condition for the rows to compare, or "" to ignore the whole table. Tables that
+// it does not list are compared as a whole.
 type Counted interface{ Counting() map[string]string }

@@ -11,8 +11,9 @@ import (
 // Model is a registered read model.
 type Model struct {
 	Projection Projection
-	// NotAwaited is the reason why no reply to a write waits for the read model. It
-	// is empty if replies wait, as they must for all that a client may read next.
+	// NotAwaited is the reason why no reply to a write waits for the read model. It is
+	// empty if replies wait, which is required if a client may read the read model right
+	// after the write.
 	NotAwaited string
 }
 
@@ -39,7 +40,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Named returns the projection of a name, or fault.NotFound.
+// Named returns the projection with a name, or an error of kind fault.NotFound.
 func Named(name string) (Projection, error) {
 	i := slices.IndexFunc(registered, func(m Model) bool { return m.Projection.Name() == name })
 	if i < 0 {

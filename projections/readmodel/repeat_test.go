@@ -10,12 +10,13 @@ import (
 	"annals/projections/readmodel"
 )
 
-// counting are the read models with sums that each event raises. They rely on the
-// checkpoint, which is stored in the transaction that applies the events.
+// counting lists the read models whose Apply is not safe to repeat, because each event
+// adds to a sum. They rely on the checkpoint, which moves in the transaction that applies
+// the events.
 var counting = []string{"usage"}
 
-// Each read model folds the released log, and then receives all of it again. Those with a
-// search index also need their index, so their package tests them.
+// Applying all events of the released log a second time must not change the tables. Read
+// models with a search index are tested in their own package.
 func TestApplyIsIdempotent(t *testing.T) {
 	driver := memory.New()
 	eventstest.AppendReleased(t, driver)

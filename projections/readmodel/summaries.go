@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Summaries is the read model of the content of folders, with a line for each
-// document, and of the folders that jobs import into.
+// Summaries is the read model of summaries: the content of each folder, with a line for
+// each document, and the folders that jobs import into.
 type Summaries struct{}
 
 func init() {

@@ -12,9 +12,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage is the read model of the space that users and folders use, by stored content and
-// by imports in progress. It stores sums, because every upload and every extracted file
-// reads them. Each sum changes under the same condition as the rows that it sums up.
+// Usage is the read model of the storage that users and folders use, by stored content
+// and by imports in progress. A space is a top-level folder, or a folder directly in an
+// inbox, with everything below it. Usage stores sums, because every upload and every
+// extracted file reads them. Each sum changes under the same condition as the rows that
+// it sums up.
 type Usage struct{}
 
 func init() {
@@ -82,8 +84,8 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// create adds a folder. Its space is that of its parent, or the folder itself at the
-// top level and in the inbox.
+// create adds a folder. It belongs to the space of its parent. At the top level and
+// directly in the inbox it begins a new space.
 func (Usage) create(ctx context.Context, tx Tx, d events.FolderCreated, by string) error {
 	space := d.Folder.String()
 	if d.Parent == uuid.Nil && d.Name == events.Inbox {
@@ -111,8 +113,8 @@ func (Usage) moveFolder(ctx context.Context, tx Tx, d events.FolderMoved) error 
 // addToSpace is the end of a statement that adds to the usage of a space.
 const addToSpace = `ON CONFLICT (space) DO UPDATE SET bytes = spaces.bytes + excluded.bytes, documents = spaces.documents + excluded.documents`
 
-// share replaces a folder's entries and invitations, and keeps the creator of those
-// that remain.
+// share replaces the principals that a folder is shared with or that are invited. A
+// principal that remains keeps the user who added it.
 func (Usage) share(ctx context.Context, tx Tx, d events.FolderShared, by string) error {
 	folder := d.Folder.String()
 	var principals []string
@@ -130,8 +132,8 @@ func (Usage) share(ctx context.Context, tx Tx, d events.FolderShared, by string)
 	)
 }
 
-// file adds a document with its first content, unless its folder was deleted during
-// the import. The import of such a file fails, but its text is kept.
+// file adds a document with its first content, unless its folder was deleted during the
+// import. In that case it counts only the text that was stored for the document.
 func (Usage) file(ctx context.Context, tx Tx, id, by, at string, d events.DocumentImported) error {
 	const isNew = `NOT EXISTS (SELECT 1 FROM documents WHERE id = $1) AND NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
 	folder := d.Folder.String()
@@ -147,8 +149,8 @@ func (Usage) file(ctx context.Context, tx Tx, id, by, at string, d events.Docume
 	)
 }
 
-// addDeleted is the end of a statement that adds deleted content, which counts until
-// it is swept.
+// addDeleted is the end of a statement that adds deleted content. It counts until the
+// next sweep of originals.
 const addDeleted = `ON CONFLICT (owner, hour) DO UPDATE SET deleted = unswept.deleted + excluded.deleted`
 
 // hour returns the hour of a time in the format of stamp.
@@ -167,8 +169,8 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 	)
 }
 
-// moveDocument moves a document and its share of the sums. A document that is moved into
-// a deleted folder is removed.
+// moveDocument moves a document, and moves its size from the sums of the old folder to
+// those of the new one. A document that is moved into a deleted folder is removed.
 func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.UUID) error {
 	const moved = `(SELECT folder, bytes FROM documents WHERE id = $1 AND folder <> $2) d`
 	return errors.Join(
@@ -182,8 +184,8 @@ func (u Usage) moveDocument(ctx context.Context, tx Tx, id, at string, to uuid.U
 }
 
 // remove removes the documents that match a condition with arguments. with is a common
-// table expression for all statements. The space that the documents used counts until it
-// is swept, which depends on the time at.
+// table expression for all statements. The bytes of the documents still count until the
+// sweep after the time at.
 func (Usage) remove(ctx context.Context, tx Tx, at, with, condition string, args ...any) error {
 	matching := `SELECT id FROM documents WHERE ` + condition
 	err := tx.Exec(ctx, with+fmt.Sprintf(`INSERT INTO unswept (owner, hour, failed, deleted) SELECT owner, $%d, 0, sum(size) FROM contents
@@ -208,7 +210,7 @@ func (Usage) remove(ctx context.Context, tx Tx, at, with, condition string, args
 	return nil
 }
 
-// accept records the space that a file will use.
+// accept records the storage that an accepted file will use.
 func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepted) error {
 	if d.Refused != "" {
 		return nil
@@ -228,11 +230,11 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 		job, d.File, d.Size, makes, IDText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
 }
 
-// workSpace is SQL for the key in spaces of a file w that is being imported into the
-// folder f, if that exists. It is NULL for an unknown folder.
+// workSpace is SQL for the space to which a file w counts while it is imported into the
+// folder f. It is NULL if the folder does not exist.
 const workSpace = `CASE WHEN w.under = '' OR f.space = '' THEN '/' || w.space ELSE f.space END`
 
-// begin counts the files of a job for its user.
+// begin adds the files of a job to the usage of its user.
 func (Usage) begin(ctx context.Context, tx Tx, job, user string) error {
 	const unowned = `WHERE job = $1 AND owner = ''`
 	return errors.Join(
@@ -251,7 +253,7 @@ func (Usage) begin(ctx context.Context, tx Tx, job, user string) error {
 	)
 }
 
-// end subtracts what begin counted for one file.
+// end subtracts what begin added for one file.
 func (Usage) end(ctx context.Context, tx Tx, job string, file int) error {
 	const this = `w.job = $1 AND w.file = $2`
 	const itsFolders = `(owner, under, path, folders) = (SELECT w.owner, w.under, w.path, w.folders FROM work w WHERE ` + this + `)`
@@ -267,8 +269,8 @@ func (Usage) end(ctx context.Context, tx Tx, job string, file int) error {
 	)
 }
 
-// Counting leaves out empty spaces: whether there is a row for one depends on which events
-// were applied twice.
+// Counting leaves out empty spaces: whether an empty space has a row depends on which
+// events were applied twice.
 func (Usage) Counting() map[string]string {
 	return map[string]string{"spaces": `bytes <> 0 OR documents <> 0`}
 }

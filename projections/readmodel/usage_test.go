@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// history appends random events and keeps the state that they lead to.
+// history appends random events and computes the state that they should lead to.
 type history struct {
 	*rand.Rand
 	t         *testing.T
@@ -69,7 +69,7 @@ func (h *history) deleted(id uuid.UUID) bool {
 	return false
 }
 
-// below reports whether a folder is another one or below it.
+// below reports whether a folder is the same as another folder, or is below it.
 func (h *history) below(id, above uuid.UUID) bool {
 	for ; id != uuid.Nil; id = h.folders[id].parent {
 		if id == above {
@@ -79,7 +79,8 @@ func (h *history) below(id, above uuid.UUID) bool {
 	return false
 }
 
-// space returns the key of the space of a folder, or "" for the inbox itself.
+// space returns the top folder of the space that a folder is in, or "" for the inbox
+// itself.
 func (h *history) space(id uuid.UUID) string {
 	for {
 		f := h.folders[id]
@@ -196,7 +197,7 @@ func (h *history) upload(who string, folder uuid.UUID) {
 		events.FileAccepted{File: 1, Folder: "F", Size: 7, Refused: "too large"}, events.ImportRequested{Files: 2, User: events.Principal(who)})
 }
 
-// workSpace returns the key of the space into which a file is being imported.
+// workSpace returns the space to which a file counts while it is being imported.
 func (h *history) workSpace(f acceptedFile) string {
 	if f.under != uuid.Nil {
 		if space := h.space(f.under); space != "" {
@@ -252,7 +253,7 @@ func (h *history) change(who string, folder uuid.UUID, n int) {
 	}
 }
 
-// remove deletes a document. Its bytes still count, as deleted ones.
+// remove deletes a document. Its bytes still count, as deleted bytes.
 func (h *history) remove(id uuid.UUID) {
 	for _, k := range h.documents[id].content {
 		h.removed[k.owner] += k.size
@@ -294,7 +295,7 @@ func (h *history) sum() (lines []string) {
 			}
 		}
 	}
-	counted := map[string]bool{} // paths of which the missing folders were counted
+	counted := map[string]bool{} // paths whose missing folders were counted
 	for _, f := range h.jobs {
 		switch f.outcome {
 		case "":
@@ -320,7 +321,7 @@ func (h *history) sum() (lines []string) {
 	return lines
 }
 
-// usage returns the lines of sum from the read model.
+// usage returns the same lines as sum, but reads them from the read model.
 func usage(t *testing.T, m *projectionstest.Model) []string {
 	t.Helper()
 	all, err := sqldb.Column[string](t.Context(), m.DB(), strings.Join([]string{

@@ -91,8 +91,8 @@ func (v Vault) applyFolder(ctx context.Context, tx Tx, e events.Event) error {
 	return nil
 }
 
-// own makes owner an owner of a folder, unless owner is empty. Sharing the folder does
-// not change such owners.
+// own makes owner an owner of a folder, unless owner is empty. Sharing the folder later
+// does not remove this owner.
 func (Vault) own(ctx context.Context, tx Tx, folder uuid.UUID, owner events.Principal) error {
 	if owner == "" {
 		return nil
@@ -126,9 +126,9 @@ func (Vault) share(ctx context.Context, tx Tx, d events.FolderShared) error {
 // its bytes.
 const Below = `WITH RECURSIVE below (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
 
-// empty marks a folder and all below it as deleted, which hides their documents,
-// including those that still arrive. The documents are removed later, because there
-// may be many.
+// empty marks a folder and all folders below it as deleted. That hides their documents,
+// including documents that are still imported into them. The documents are removed later,
+// because there may be many.
 func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	for _, query := range []string{
 		`DELETE FROM moved WHERE folder IN (SELECT id FROM below)`,
@@ -143,7 +143,8 @@ func (Vault) empty(ctx context.Context, tx Tx, folder uuid.UUID) error {
 	return nil
 }
 
-// Later removes some of the documents of deleted folders.
+// Later removes some of the documents of deleted folders, and reports whether there were
+// deleted folders.
 func (v Vault) Later(ctx context.Context, tables Tables) (more bool, err error) {
 	const page = 500
 	folders, err := sqldb.Column[string](ctx, tables, `SELECT folder FROM emptied ORDER BY folder LIMIT CAST($1 AS INTEGER)`, page)

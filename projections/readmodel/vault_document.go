@@ -55,8 +55,8 @@ func labelled(ctx context.Context, tx Tx, e events.Event) error {
 }
 
 // file adds a document, unless its folder was deleted in the meantime. It reads no rows,
-// so many documents are added in one round trip. Tags and terms are inserted before
-// the document, and only if it does not exist.
+// so that many documents are added in one round trip. It inserts the tags and name terms
+// before the document, and only if the document does not exist yet.
 func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d events.DocumentImported) error {
 	const notDeleted = `NOT EXISTS (SELECT 1 FROM folders WHERE id = $2 AND deleted = 1)`
 	folder := d.Folder.String()
@@ -84,9 +84,9 @@ const keepVersion = `INSERT INTO versions (document, version, change, created_at
 	SELECT id, version, change, updated_at, changed_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream
 	FROM documents WHERE id = $1 AND version < $2 ON CONFLICT (document, version) DO NOTHING`
 
-// change sets columns of a document, with values numbered from $6. A document that was
-// deleted, or has a later version, does not change. Several events may belong to one
-// version.
+// change sets columns of a document. set is SQL whose values are numbered from $6. A
+// document that was deleted, or has a later version, does not change. Several events may
+// belong to one version.
 func (Vault) change(ctx context.Context, tx Tx, e events.Event, version int, what, set string, values ...any) error {
 	if err := tx.Exec(ctx, keepVersion, events.StreamID(e.Stream).String(), version); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (Vault) name(ctx context.Context, tx Tx, id, name string) error {
 	return nil
 }
 
-// removeArrived removes a document that arrived in a deleted folder.
+// removeArrived removes a document that was moved or imported into a deleted folder.
 func (Vault) removeArrived(ctx context.Context, tx Tx, id string, folder uuid.UUID) error {
 	const gone = ` AND EXISTS (SELECT 1 FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1 AND f.id = $2 AND f.deleted = 1)`
 	return errors.Join(

@@ -161,8 +161,8 @@ func TestVaultApplyIsIdempotent(t *testing.T) {
 	}
 }
 
-// An invitation is no permission until it is accepted, and applying the events twice
-// changes nothing.
+// An invitation must not be a permission until it is accepted. Applying the events twice
+// must change nothing.
 func TestInvitationsAreNoPermissions(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	a, b, c := uuid.New(), uuid.New(), uuid.New()

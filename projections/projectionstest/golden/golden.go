@@ -1,5 +1,5 @@
-// Package golden compares the output of code with recorded output. It is for output that
-// is stored: if the code changes, stored data has to be rebuilt.
+// Package golden compares the output of code with recorded output. It is for output from
+// which stored data is built: if the output changes, the stored data has to be rebuilt.
 package golden
 
 import (
@@ -16,18 +16,18 @@ import (
 
 var update = flag.Bool("update", false, "record the current output, after the Version was raised")
 
-// Check compares output with that in a file. The first line of the file holds the
-// Version and the size of the input.
+// Check compares output with the output recorded in a file. The first line of the file
+// contains the Version and the size of the input.
 type Check struct {
 	File    string
 	Changed string // what a difference means: "the passages of sections have changed"
-	Version int    // of the stored data made from the output; 0 if none is stored
+	Version int    // of the stored data built from the output; 0 if none is stored
 	Raise   string // which Version has to be raised: "Version of passages in projections/readmodel/passages"
 	Input   int    // number of events, which may grow; 0 for a fixed input
 }
 
-// Run fails unless the file holds the output or, with -update, records it. It does
-// not record different output for the same input and Version.
+// Run fails unless the output is the recorded one. With the flag -update it records the
+// output, unless the output has changed for the recorded input and Version.
 func (c Check) Run(t *testing.T, output func(input int) []byte) {
 	t.Helper()
 	recorded, err := os.ReadFile(c.File)

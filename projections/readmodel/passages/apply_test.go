@@ -34,8 +34,8 @@ func TestRevisionsAppliedTwiceChangeNothing(t *testing.T) {
 	m.Close()
 }
 
-// After a crash the index may be behind the tables by any number of events. All of them
-// are then applied again.
+// After a crash the index may be behind the tables by any number of events. All of these
+// events are then applied a second time, which must lead to the same tables and index.
 func TestApplyIsIdempotent(t *testing.T) {
 	projectionstest.SkipIfRepeated(t)
 	for name, end := range map[string]func(folder uuid.UUID) (events.Data, bool){
@@ -50,7 +50,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 				projectionstest.Append(t, log, events.TextStream(document, attempt), events.SectionExtracted{Text: "The extraction was interrupted."})
 			}
 			projectionstest.Append(t, log, events.Folders, events.FolderCreated{Folder: folder, Name: "F"})
-			unchanged := uuid.New() // its first extraction was interrupted
+			unchanged := uuid.New() // a document whose first extraction was interrupted
 			projectionstest.Append(t, log, events.TextStream(unchanged, 7), events.SectionExtracted{Text: "The extraction was interrupted."})
 			projectionstest.Append(t, log, events.DocumentStream(unchanged), events.DocumentImported{Version: 1, Folder: folder, Name: "unchanged.md", Content: projectionstest.AppendText(t, log, unchanged, 1, "one", 1)})
 			interrupted(7)

@@ -12,11 +12,11 @@ type span struct{ start, end int }
 // Lengths are in half words, because a character of a script without spaces counts
 // as half a word.
 const (
-	wholePassage  = 2 * 250 // a section up to this length stays in one piece
-	targetPassage = 2 * 200 // pieces of a longer one are of about this length
+	wholePassage  = 2 * 250 // a section of at most this length is one passage
+	targetPassage = 2 * 200 // a longer section is cut into passages of about this length
 	longUnit      = 2 * 60  // a sentence longer than this may be cut between words
 	shortSentence = 2 * 4   // a full stop before this length more likely ends an abbreviation
-	longWord      = 24      // a longer word counts once for each longWord bytes
+	longWord      = 24      // a longer word counts as one word per longWord bytes
 )
 
 // cutPassages cuts a section's text, or one part of it, into passages of about 100
@@ -65,15 +65,15 @@ func appendTrimmed(spans []span, text string, start, end int) []span {
 	return append(spans, span{start, end})
 }
 
-// seam is a position where a text may be cut.
+// seam is an offset at which a text may be cut.
 type seam struct {
 	end       int  // byte offset
-	length    int  // half words before it
+	length    int  // half words before the seam
 	paragraph bool // a paragraph ends here
 }
 
-// cost is the distance of a seam from the wanted length. Any end of a paragraph within
-// the slack is better than the end of a sentence.
+// cost is the distance of a seam from the wanted length. A seam that does not end a
+// paragraph costs slack more, so that the end of any paragraph within slack is better.
 func (s seam) cost(want, slack int) int {
 	cost := max(s.length-want, want-s.length)
 	if !s.paragraph {
@@ -89,7 +89,7 @@ type seamFinder struct {
 	length int  // half words so far
 	last   int  // length at the last seam
 	word   int  // offset at which the current word was last counted; -1 between words
-	row    bool // the current line is a row
+	row    bool // the current line is a row of a table, a list item, or code
 	fenced bool // the current line is in a fenced block of code
 }
 
@@ -117,8 +117,8 @@ func findSeams(text string) []seam {
 	return f.seams
 }
 
-// cut adds a seam at offset end, unless there is no word since the last seam. In that case
-// it only marks the last seam as the end of a paragraph.
+// cut adds a seam at offset end. If there is no word since the last seam, it only marks
+// the last seam as the end of a paragraph.
 func (f *seamFinder) cut(end int, paragraph bool) {
 	switch {
 	case f.length > f.last:
@@ -129,8 +129,8 @@ func (f *seamFinder) cut(end int, paragraph bool) {
 	}
 }
 
-// letter counts the byte of a word at offset i. Each piece of an overlong
-// word counts as a word, and may end a passage.
+// letter counts the byte at offset i as a part of a word. Each piece of an overlong word
+// counts as a word, and a passage may end after it.
 func (f *seamFinder) letter(i int) {
 	if f.word >= 0 && i-f.word < longWord {
 		return
@@ -142,7 +142,7 @@ func (f *seamFinder) letter(i int) {
 	f.length += 2
 }
 
-// space ends a word before offset end.
+// space ends a word. end is the offset after the white space.
 func (f *seamFinder) space(end int) {
 	f.word = -1
 	if f.length-f.last >= longUnit {
@@ -150,8 +150,8 @@ func (f *seamFinder) space(end int) {
 	}
 }
 
-// stop ends a sentence, if the mark before offset i and the quotes and
-// brackets after it are followed by white space.
+// stop ends a sentence if white space follows the punctuation mark before offset i, after
+// any closing quotes and brackets.
 func (f *seamFinder) stop(i int) {
 	for i < len(f.text) && strings.IndexByte(`"')].!?*_`, f.text[i]) >= 0 {
 		i++
@@ -161,8 +161,8 @@ func (f *seamFinder) stop(i int) {
 	}
 }
 
-// newline ends the line before offset i and returns the offset of the next
-// one that is not blank.
+// newline ends the line before offset i and returns the offset of the next line that is
+// not blank.
 func (f *seamFinder) newline(i int) int {
 	f.word = -1
 	next, blank := i, false

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkSpans fails unless spans are valid passages of a text.
+// checkSpans fails unless spans are valid passages of text.
 func checkSpans(t interface{ Fatalf(string, ...any) }, text string, spans []span) {
 	end := 0
 	for i, s := range spans {

@@ -11,15 +11,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// A very large document is indexed in pieces. Other documents are indexed between them,
-// and the document itself may be moved.
+// A very large document is indexed in pieces. Between the pieces, other documents must be
+// indexed, and the large document itself may be moved.
 func TestSmallDocumentIndexedBeforeLargeOne(t *testing.T) {
 	projectionstest.SkipIfRepeated(t)
 	const sections = 5*passages.DeferredPassages + 7
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	from, to, large, small := uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	engine := openIndex(t, dir)
-	var largest, sum int // numbers of passages that the index received: in its largest change, and since sum was reset
+	var largest, sum int // numbers of passages that the index received: in its largest change, and in all changes since sum was reset
 	m := openOver(t, log, dir, watched{engine, func(b searchindex.Batch) error {
 		largest, sum = max(largest, len(b.Put)), sum+len(b.Put)
 		return nil
@@ -47,7 +47,7 @@ func TestSmallDocumentIndexedBeforeLargeOne(t *testing.T) {
 	}
 	file(large, "lighthouse", sections)
 	last := file(small, "windmill", 3)
-	projectionstest.Append(t, log, events.Folders, events.FolderMoved{Folder: from, Parent: to}) // defers the small document, too
+	projectionstest.Append(t, log, events.Folders, events.FolderMoved{Folder: from, Parent: to}) // the move also defers the small document
 	through := projectionstest.Append(t, log, events.Folders, events.FolderMoved{Folder: from})
 	// stepTo applies events up to a position and returns the largest number of passages
 	// that the index received in one step.
@@ -82,7 +82,8 @@ func TestSmallDocumentIndexedBeforeLargeOne(t *testing.T) {
 		t.Errorf("one change of the index has %d passages, want %d at most", largest, passages.DeferredPassages)
 	}
 
-	// Changes of the large document are deferred, too, and so are many medium ones.
+	// Changes of the large document are deferred, too. So are changes of many medium
+	// documents.
 	if n := stepTo(projectionstest.Append(t, log, events.DocumentStream(large), events.DocumentTagged{Version: 3, Tags: []string{"long"}})); n > 0 {
 		t.Errorf("after a large document was tagged the index receives %d passages, want none before the deferred work", n)
 	}

@@ -7,16 +7,17 @@ import (
 	"annals/projections/searchindex"
 )
 
-// settleAfter bounds the documents and deletions that an engine receives before it has to
-// settle. After a crash it receives them again.
+// settleAfter is the maximum number of documents and deletions that an engine receives
+// between two calls of Settle. After a crash the engine receives those since the last
+// Settle again.
 const settleAfter = 20_000
 
-// filled describes the changes that a searchindex.Filler has received and not
-// settled. The tables still list them as not done.
+// filled describes the changes since the last Settle of a searchindex.Filler. The tables
+// still list these changes as waiting.
 type filled struct {
 	engine    searchindex.Filler
-	row       int64  // the last row of unindexed that it received
-	passage   string // the last row of forgotten
+	row       int64  // the last row of the table unindexed that the engine received
+	passage   string // the last row of the table forgotten that the engine received
 	forgotten []string
 	documents []indexedDocument
 }
@@ -27,7 +28,8 @@ func (p *Projection) Fills() bool {
 	return ok
 }
 
-// received returns the last rows of unindexed and forgotten that the engine received.
+// received returns the last rows of the tables unindexed and forgotten that the engine
+// received.
 func (f *filled) received() (row int64, passage string) {
 	if f == nil {
 		return 0, ""
@@ -50,8 +52,9 @@ func (f *filled) receive(waiting []waitingDocument, gone []string) {
 
 func (f *filled) empty() bool { return f == nil || len(f.forgotten) == 0 && len(f.documents) == 0 }
 
-// fill is like apply, but it waits for the engine only after settleAfter changes, or if
-// passages of earlier versions can be deleted after the engine has settled.
+// fill is like apply, but does not settle the engine after every batch. It settles after
+// settleAfter changes, or if passages of earlier versions have to be deleted, because
+// those must stay until the new passages are durable.
 func (f *flush) fill(ctx context.Context) error {
 	failpoint.Here(failpoint.IndexBehind)
 	if err := f.filled.engine.Fill(ctx, f.batch); err != nil {
@@ -66,7 +69,7 @@ func (f *flush) fill(ctx context.Context) error {
 	return nil
 }
 
-// settle waits for the engine and marks all that it received as done.
+// settle waits until the engine has made all changes durable, and marks them as done.
 func (f *flush) settle(ctx context.Context) error {
 	given := f.filled
 	if err := given.engine.Settle(ctx, f.batch.Position); err != nil {

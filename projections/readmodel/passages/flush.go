@@ -23,14 +23,14 @@ type flush struct {
 	bytes     int
 	documents []indexedDocument   // documents that the batch completes
 	above     map[string][]string // a folder and all folders above it, by its id
-	replaces  bool                // passages of earlier versions have to be deleted afterwards
+	replaces  bool                // some documents replace passages of earlier versions, which have to be deleted afterwards
 	filled    *filled             // nil unless the engine is a searchindex.Filler
 	inPieces  bool                // the last document may be indexed in pieces
-	begins    *begunDocument      // that document
+	begins    *begunDocument      // the last document, if only a part of it is in the batch
 }
 
-// newFlush begins a batch of changes to the search index, from the position that the
-// tables have recorded for it.
+// newFlush begins a batch of changes to the search index. It starts at the position of
+// the index.
 func (p *Projection) newFlush(ctx context.Context, tables readmodel.Tables) (*flush, error) {
 	position, _, err := p.positions(ctx, tables)
 	f := &flush{Projection: p, tables: tables, batch: searchindex.Batch{Position: position}, above: make(map[string][]string)}
@@ -40,8 +40,8 @@ func (p *Projection) newFlush(ctx context.Context, tables readmodel.Tables) (*fl
 	return f, err
 }
 
-// page adds some of the waiting work to the batch, and reports whether more may be
-// waiting.
+// page adds some of the waiting documents and deletions to the batch, and reports whether
+// more may be waiting.
 func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const page = 500 // documents
 	const forget = 2000
@@ -51,7 +51,7 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f.batch.Delete = gone // applied together with a document that fills the batch
+	f.batch.Delete = gone // applied in the same batch as the first documents
 	waiting, err := sqldb.List(ctx, f.tables, func(w *waitingDocument) []any { return []any{&w.row, &w.id} },
 		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, lastRow)
 	if err != nil {
@@ -98,8 +98,8 @@ func (f *flush) finish(ctx context.Context) error {
 	return f.settle(ctx)
 }
 
-// done records that the engine has deleted passages and indexed whole documents, at
-// the position of the batch. Then it begins the next batch.
+// done records that the engine has deleted the forgotten passages and indexed the
+// documents, at the position of the batch. Then it begins the next batch.
 func (f *flush) done(ctx context.Context, forgotten []string, documents []indexedDocument) error {
 	failpoint.Here(failpoint.IndexAhead)
 	if len(forgotten) > 0 {
@@ -123,15 +123,14 @@ func (f *flush) done(ctx context.Context, forgotten []string, documents []indexe
 	return err
 }
 
-// indexedDocument is a document of which the index holds all passages of its
-// version.
+// indexedDocument is a document of which the index has all passages of the version.
 type indexedDocument struct {
 	id             string
 	version, shown int
 }
 
-// complete makes searches find the passages of this version instead of the earlier
-// version's, in one step.
+// complete switches searches in one step from the passages of the earlier version to
+// those of this version.
 func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
 	err := errors.Join(
 		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
@@ -147,14 +146,14 @@ func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
 	)
 }
 
-// document adds the passages of one document to the batch, and applies it whenever it
-// is full.
+// document adds the passages of one document to the batch. Whenever the batch is full, it
+// applies the batch.
 func (f *flush) document(ctx context.Context, id string) error {
 	var folder, title, tags string
 	d := indexedDocument{id: id}
 	err := f.tables.QueryRow(ctx, `SELECT folder, title, tags, version, shown FROM documents WHERE id = $1`, id).Scan(&folder, &title, &tags, &d.version, &d.shown)
 	if errors.Is(err, sql.ErrNoRows) {
-		f.documents = append(f.documents, d) // it was deleted meanwhile
+		f.documents = append(f.documents, d) // the document was deleted in the meantime
 		return nil
 	}
 	if err != nil {
@@ -171,7 +170,7 @@ func (f *flush) document(ctx context.Context, id string) error {
 	if b := f.begun; b != nil && f.inPieces && b.version == d.version && reflect.DeepEqual(b.whole, whole) {
 		after = b.through
 	} else if b != nil && b.whole.Document == id {
-		f.begun = nil // its labels have changed
+		f.begun = nil // its folder, title or tags have changed
 	}
 	through, err := f.passages(ctx, whole, d.version, after)
 	if err != nil {
@@ -186,9 +185,9 @@ func (f *flush) document(ctx context.Context, id string) error {
 	return nil
 }
 
-// passages adds the passages of one version of a document that come after a row.
-// whole holds the values that they share. If pieces are allowed, it stops after one
-// piece and returns the last row of it.
+// passages adds the passages of a version of a document to the batch, except those up to
+// the given row. whole has the fields that all of them share. If inPieces is set, it
+// stops after one piece and returns the last row of that piece.
 func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int, after passageRow) (through *passageRow, err error) {
 	var part textPart
 	for {
@@ -201,8 +200,8 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			return nil, err
 		}
 		for _, row := range rows {
-			// Several passages share a part, and SQLite would read the whole part again for each
-			// of them.
+			// Passages in sequence share a part, and SQLite would read the whole part
+			// again for each passage.
 			if row.part != part.row {
 				if part, err = f.part(ctx, row.part); err != nil {
 					return nil, fmt.Errorf("read section %d of document %s: %w", row.section, whole.Document, err)
@@ -227,7 +226,7 @@ type passageRow struct {
 	start, length   int
 }
 
-// textPart is one row of sections.
+// textPart is a row of the table sections: a section, or a part of a long one.
 type textPart struct {
 	row  int64
 	path string

@@ -36,7 +36,7 @@ func openIndex(t testing.TB, dir string) searchindex.Engine {
 	return engine
 }
 
-// flush brings the index to the position of the tables.
+// flush updates the index up to the position of the tables.
 func flush(t testing.TB, m *projectionstest.Model, through events.Position) {
 	t.Helper()
 	if err := m.Projection.(*passages.Projection).Flush(t.Context(), m.Store(), through); err != nil {
@@ -54,8 +54,8 @@ func countBelow(t testing.TB, engine searchindex.Engine, folder uuid.UUID, word 
 	return len(hits)
 }
 
-// countShown returns how many passages a search finds that the tables show, by their
-// version.
+// countShown returns, by version, how many passages of a search result are of the version
+// that their document shows.
 func countShown(ctx context.Context, db generation.Reader, engine searchindex.Engine, q searchindex.Query) (map[int]int, error) {
 	found := make(map[int]int)
 	for q.Limit = searchindex.MaxLimit; ; q.Offset += q.Limit {
@@ -89,7 +89,7 @@ func (w watched) Apply(ctx context.Context, b searchindex.Batch) error {
 }
 
 // crashing is a search index that fails after a number of changes, as if the program
-// ended then.
+// crashed then.
 type crashing struct {
 	searchindex.Engine
 	left int // changes before the failure

@@ -15,9 +15,9 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Position returns the position up to which the search index is up to date. If its server
-// does not respond, Position returns the last known position, and a loss of the index is
-// noticed later.
+// Position returns the position up to which the search index is up to date. If the
+// index's server does not respond, Position returns the last known position. If the index
+// was lost, that is then noticed later.
 func (p *Projection) Position(ctx context.Context, tables readmodel.Tables) (events.Position, error) {
 	position, held, err := p.positions(ctx, tables)
 	if fault.Is(err, fault.Unavailable) {
@@ -26,9 +26,9 @@ func (p *Projection) Position(ctx context.Context, tables readmodel.Tables) (eve
 	return position, err
 }
 
-// positions returns the position of the search index and the one recorded in the
-// tables. The error is searchindex.ErrDamaged if the index is behind the tables'
-// record.
+// positions returns the position of the search index and, as held, the position that the
+// tables have recorded for the index. The error is searchindex.ErrDamaged if position is
+// below held.
 func (p *Projection) positions(ctx context.Context, tables readmodel.Tables) (position, held events.Position, err error) {
 	if err := tables.QueryRow(ctx, `SELECT position FROM indexed`).Scan(&held); err != nil {
 		return 0, 0, err
@@ -45,8 +45,8 @@ func (p *Projection) positions(ctx context.Context, tables readmodel.Tables) (po
 // Close closes the search engine.
 func (p *Projection) Close() error { return p.Engine.Close() }
 
-// ID returns the id of a passage: document, the version that made its
-// content, section, and number within the section.
+// ID returns the id of a passage: the document, the version that set its text, the
+// section, and the number within the section.
 func ID(document string, version, section, number int) string {
 	return document + "/" + strconv.Itoa(version) + "/" + strconv.Itoa(section) + "/" + strconv.Itoa(number)
 }
@@ -73,9 +73,9 @@ func ParseID(id string) (document string, version, section, number int, ok bool)
 const (
 	indexPassages = 2000    // limit of a batch, in passages
 	indexBytes    = 4 << 20 // limit of a batch, in bytes of text
-	// restartLag is by how many positions the index's recorded position may be behind the
-	// tables after events that do not change the index. Not recording each of these
-	// positions saves a write at every step; after a restart, the events are read again.
+	// restartLag is how far the position of the index may be behind the tables after
+	// events that do not change the index. Not storing each of these positions saves a
+	// write at every step. After a restart, the events are read again.
 	restartLag = 10_000
 	// deferredPassages and deferredBytes bound one piece of Later's work, because
 	// new events wait for it. Documents with at least deferredPassages passages are
@@ -112,10 +112,11 @@ func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through
 	return f.finish(ctx)
 }
 
-// Postpone defers documents that would delay others: large ones, and medium ones that do
-// not fit into one batch, even if only a part of them has changed. A document that is already
-// deferred moves to the end of the queue, so that one which changes often does not
-// delay others. Nothing is deferred for a searchindex.Filler.
+// Postpone defers documents that would delay other documents: large ones, and medium ones
+// that do not fit into one batch. It counts all passages of a document, even if only some
+// have changed. A document that is already deferred moves to the end of the queue, so
+// that a document which changes often does not delay others. Nothing is deferred for a
+// searchindex.Filler.
 func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) error {
 	if p.Fills() {
 		return nil
@@ -146,7 +147,7 @@ func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) erro
 	}
 	return tables.Transaction(ctx, func(tx readmodel.Tx) error {
 		for _, id := range list {
-			since := int64(position) + 1 // or earlier, if the document was deferred before
+			since := int64(position) + 1 // lowered below if the document was deferred before
 			err := tx.QueryRow(ctx, `SELECT min(position) FROM (SELECT position FROM deferred WHERE document = $1 UNION ALL SELECT CAST($2 AS BIGINT)) all_of_it`, id, since).Scan(&since)
 			if err == nil {
 				err = errors.Join(
@@ -163,7 +164,8 @@ func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) erro
 	})
 }
 
-// Later indexes about one small batch of deferred documents.
+// Later indexes about one small batch of deferred documents, and reports whether there
+// were any.
 func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more bool, err error) {
 	waiting, err := sqldb.Column[string](ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, deferredPassages)
 	if err != nil || len(waiting) == 0 {
@@ -183,7 +185,7 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 		}
 	}
 	failpoint.Here(failpoint.LabelsBehind)
-	p.begun = nil // a failing engine may have indexed some of it
+	p.begun = nil // if the engine fails, it may have indexed a part of the document
 	if err := f.finish(ctx); err != nil {
 		return false, err
 	}
@@ -195,9 +197,9 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 	return true, err
 }
 
-// Comparisons leaves out row ids, which databases choose freely, the queues of the
-// index (passages of an earlier version remain until it has caught up), and texts
-// that no document names, which may be removed from the log.
+// Comparisons leaves out three things: row ids, which databases choose freely; the queues
+// of the index, and passages of an earlier version, which remain until the index is up to
+// date; texts that no document names, which may be removed from the log.
 func (*Projection) Comparisons() []readmodel.Comparison {
 	return []readmodel.Comparison{
 		{Table: "folders", Query: `SELECT id, parent, deleted FROM folders ORDER BY id`, Keys: 1},

@@ -16,7 +16,7 @@ import (
 )
 
 // importBelow imports documents below a folder, 100 into each of its subfolders. It
-// returns the event that moves the folder, and the folder that it is in before.
+// returns the event that moves the folder, and the folder's parent before the move.
 func importBelow(t testing.TB, log *events.Log, documents int) (move events.FolderMoved, from uuid.UUID, last events.Position) {
 	t.Helper()
 	const each = 100
@@ -65,10 +65,10 @@ func TestNewDocumentsIndexedDuringRelabelling(t *testing.T) {
 	held.Store(true)
 	projectionstest.Wait(t, r, projectionstest.Append(t, log, events.Folders, move))
 	for n := 1; n <= added; n++ {
-		<-entered // a piece of the relabelling
+		<-entered // the index receives a piece of the moved documents
 		_, at := projectionstest.ImportDocument(t, log, other, "windmill")
 		<-leave
-		<-entered // the next change
+		<-entered // the index receives the next change
 		if got := countBelow(t, engine, other, "windmill"); got != n {
 			t.Fatalf("the index has %[2]d of %[1]d documents that were imported meanwhile", n, got)
 		}
@@ -164,8 +164,8 @@ func TestRelabellingContinuesAfterRestart(t *testing.T) {
 		t.Errorf("after one piece %d documents are deferred, want fewer than %d and not none", n, documents-2)
 	}
 	m.Close()
-	// Documents that are deferred since the first move keep their position when the folder
-	// is moved again.
+	// Documents that are deferred since the first move keep their position when the
+	// folder is moved a second time.
 	projectionstest.Append(t, log, events.Folders, events.FolderMoved{Folder: folder, Parent: from})
 	back := projectionstest.Append(t, log, events.Folders, events.FolderMoved{Folder: folder, Parent: to})
 	m = openPassages(t, log, dir)

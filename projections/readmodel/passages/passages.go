@@ -1,6 +1,6 @@
-// Package passages is the read model of texts: their sections, and the passages that
-// a search engine indexes and ranks. It registers itself with readmodel, and may
-// import readmodel, searchindex and events.
+// Package passages is the read model of texts: their sections, and the passages that a
+// search engine indexes and ranks. The package registers the read model with readmodel,
+// and may import readmodel, searchindex and events.
 package passages
 
 import (
@@ -26,8 +26,8 @@ type Projection struct {
 	begun *begunDocument // nil if Later begins with a whole document
 }
 
-// begunDocument is a document that is partly indexed: its passages up to a row are in the
-// index, with the labels of whole.
+// begunDocument is a document of which the index has only the passages up to the row
+// through. These passages were indexed with the folders, title and tags of whole.
 type begunDocument struct {
 	whole   searchindex.Passage
 	version int
@@ -59,8 +59,8 @@ func (*Projection) Types() []string {
 	}
 }
 
-// Apply changes texts and passages, and records what has to be added to the index or
-// deleted from it.
+// Apply changes texts and passages, and records what has to be added to the index and
+// what deleted from it.
 func (p *Projection) Apply(ctx context.Context, tx readmodel.Tx, e events.Event) error {
 	switch d := e.Data.(type) {
 	case events.SectionExtracted:
@@ -83,7 +83,7 @@ func (p *Projection) applyDocument(ctx context.Context, tx readmodel.Tx, id stri
 		if err != nil {
 			return err
 		}
-		if n == 0 { // applied before
+		if n == 0 { // the event was applied before
 			return dropAttempts(ctx, tx, id)
 		}
 		if gone, err := removeArrived(ctx, tx, id, d.Folder, e.Position); gone || err != nil {
@@ -108,8 +108,8 @@ func (p *Projection) applyDocument(ctx context.Context, tx readmodel.Tx, id stri
 }
 
 // removeArrived removes a document that was imported or moved into a folder after the
-// folder was deleted, and reports whether it did. It compares positions, because a
-// later deletion may be recorded already if events are applied again.
+// folder was deleted, and reports whether it did. It compares positions: if events are
+// applied again, the folder may already be marked as deleted by a later event.
 func removeArrived(ctx context.Context, tx readmodel.Tx, document string, folder uuid.UUID, at events.Position) (gone bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM folders WHERE id = $1 AND deleted > 0 AND deleted < $2)`, folder.String(), int64(at)).Scan(&gone)
 	if err != nil || !gone {
@@ -118,8 +118,8 @@ func removeArrived(ctx context.Context, tx readmodel.Tx, document string, folder
 	return true, removeDocuments(ctx, tx, []string{document})
 }
 
-// moveFolder defers relabelling the documents below the folder. One that is already
-// deferred keeps its position in the queue.
+// moveFolder defers the documents below the folder, because the index has to store their
+// new folders. A document that is already deferred keeps its position in the queue.
 func moveFolder(ctx context.Context, tx readmodel.Tx, d events.FolderMoved, at events.Position) error {
 	if err := tx.Exec(ctx, `UPDATE folders SET parent = $2 WHERE id = $1`, d.Folder.String(), readmodel.IDText(d.Parent)); err != nil {
 		return err
@@ -128,8 +128,8 @@ func moveFolder(ctx context.Context, tx readmodel.Tx, d events.FolderMoved, at e
 		d.Folder.String(), int64(at))
 }
 
-// relabel changes the labels of a document's passages. A document that was deleted
-// with its folder stays deleted.
+// relabel runs the statement update, which changes the folder, title or tags of a
+// document. A document that was deleted with its folder stays deleted.
 func relabel(ctx context.Context, tx readmodel.Tx, document, update string, value any) error {
 	n, err := tx.Changed(ctx, update, document, value)
 	if err != nil || n == 0 {
@@ -143,12 +143,12 @@ func unindex(ctx context.Context, tx readmodel.Tx, document string) error {
 }
 
 // replaceText sets the text of a new version. Searches find the earlier text until all of
-// the new one is indexed. Earlier texts can be read as long as the document exists.
+// the new text is indexed. Earlier texts can be read as long as the document exists.
 func replaceText(ctx context.Context, tx readmodel.Tx, document string, version int, c events.Content) error {
 	var made int
 	err := tx.QueryRow(ctx, `SELECT version FROM documents WHERE id = $1`, document).Scan(&made)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && made >= version {
-		return dropAttempts(ctx, tx, document) // deleted with its folder, or applied before
+		return dropAttempts(ctx, tx, document) // the document was deleted with its folder, or the event was applied before
 	}
 	if err != nil {
 		return fmt.Errorf("replace the text of document %s: %w", document, err)
@@ -185,7 +185,7 @@ func removeDocuments(ctx context.Context, tx readmodel.Tx, documents []string) e
 	for _, query := range []string{
 		`DELETE FROM sections WHERE text_id IN ` + texts,
 		`DELETE FROM texts WHERE id IN ` + texts,
-		`INSERT INTO texts (stream, named) SELECT value, 1 FROM json_each($1)`, // sections that arrive later do not count
+		`INSERT INTO texts (stream, named) SELECT value, 1 FROM json_each($1)`, // so that sections which arrive later are ignored
 	} {
 		if err := tx.Exec(ctx, query, readmodel.JSONText(prefixes)); err != nil {
 			return err
@@ -206,23 +206,24 @@ func removeDocuments(ctx context.Context, tx readmodel.Tx, documents []string) e
 	return nil
 }
 
-// textPrefix returns the prefix of the streams of a document's sections. As a row of
-// texts it marks a deleted document.
+// textPrefix returns the prefix of the names of a document's text streams. In the table
+// texts, a row with that prefix marks a deleted document.
 func textPrefix(document string) (string, error) {
 	id, err := uuid.Parse(document)
 	return strings.TrimSuffix(events.TextStream(id, 0), "0"), err
 }
 
-// With returns the projection that keeps an index in step with its tables.
+// With returns a projection with the index of a generation.
 func (*Projection) With(index searchindex.Engine) readmodel.Projection {
 	return &Projection{Engine: index}
 }
 
-// Index returns that index.
+// Index returns the index passed to With.
 func (p *Projection) Index() searchindex.Engine { return p.Engine }
 
-// Reached returns a query for the position of the tables or, if the index lacks some of
-// their changes, the position of the index.
+// Reached returns a query for two values. The first is the position of the tables or, if
+// the index lacks some of their changes, the position of the index. The second is the
+// number of parked events.
 func (*Projection) Reached() string {
 	return `SELECT CASE WHEN EXISTS (SELECT 1 FROM unindexed) OR EXISTS (SELECT 1 FROM forgotten) THEN i.position ELSE c.position END,
 		(SELECT count(*) FROM parked) FROM checkpoint c CROSS JOIN indexed i`

@@ -20,7 +20,7 @@ func TestRevisionIsShownInOneStep(t *testing.T) {
 	log, dir, folder, document := projectionstest.NewLog(t), t.TempDir(), uuid.New(), uuid.New()
 	engine := openIndex(t, dir)
 	var m *projectionstest.Model
-	seen := make(map[string]int) // number of searches, by what they found
+	seen := make(map[string]int) // number of searches, by the versions that they found
 	search := func(searchindex.Batch) error {
 		found, err := countShown(t.Context(), m.DB(), engine, searchindex.Query{Text: "lighthouse windmill", All: true})
 		seen[fmt.Sprint(found)]++
@@ -99,7 +99,7 @@ func TestInterruptedRevisionContinues(t *testing.T) {
 	projectionstest.Append(t, log, events.DocumentStream(document), events.DocumentRevised{Version: 2, Content: projectionstest.AppendText(t, log, document, 2, "windmill", passages.IndexPassages+100)})
 	batch, through := m.EventsAfter(m.Position())
 	m.ApplyEvents(batch, through)
-	index.left = 1 // the index has one of two batches when the program ends
+	index.left = 1 // the program ends after the first of two batches
 	if err := m.Projection.(*passages.Projection).Flush(t.Context(), m.Store(), through); !errors.Is(err, errCrashed) {
 		t.Fatalf("Flush = %v, want %v", err, errCrashed)
 	}

@@ -13,8 +13,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// textID returns the id of the row of a stream of sections, and whether a document has
-// named the stream. It adds the row if there is none.
+// textID returns the id of the row of a text stream, and whether an event of a document
+// has named the stream. It adds the row if there is none.
 func textID(ctx context.Context, tx readmodel.Tx, stream string) (id int64, named bool, err error) {
 	if err := tx.Exec(ctx, `INSERT INTO texts (stream) VALUES ($1) ON CONFLICT DO NOTHING`, stream); err != nil {
 		return 0, false, err
@@ -23,8 +23,8 @@ func textID(ctx context.Context, tx readmodel.Tx, stream string) (id int64, name
 	return id, named, err
 }
 
-// addSection keeps a section until a document names its stream. Sections that arrive
-// after that, or after the document was deleted, do not count.
+// addSection stores a section until a document names its stream. It ignores sections that
+// arrive after that, or after the document was deleted.
 func addSection(ctx context.Context, tx readmodel.Tx, stream string, d events.SectionExtracted) error {
 	prefix := stream[:strings.LastIndexByte(stream, '-')+1]
 	err := tx.Exec(ctx, `INSERT INTO texts (stream) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM texts WHERE stream = $1 OR stream = $2) ON CONFLICT DO NOTHING`, stream, prefix)
@@ -57,9 +57,9 @@ func setText(ctx context.Context, tx readmodel.Tx, document string, version int,
 	return unindex(ctx, tx, document)
 }
 
-// dropAttempts removes the sections of interrupted extractions of the document. It is
-// called even if the event of the import is applied a second time: the sections
-// before it were applied again, too, and have to be removed again.
+// dropAttempts removes the sections of interrupted extractions of a document. It has to
+// be called even if the event that names the text is applied a second time, because the
+// earlier events have then added these sections again.
 func dropAttempts(ctx context.Context, tx readmodel.Tx, document string) error {
 	prefix, err := textPrefix(document)
 	if err != nil {
@@ -72,7 +72,7 @@ func dropAttempts(ctx context.Context, tx readmodel.Tx, document string) error {
 	return tx.Exec(ctx, `DELETE FROM texts WHERE stream >= $1 AND stream < $2 AND named = 0`, prefix, prefix+"~")
 }
 
-// part is one row of sections.
+// part is a row of the table sections: a section, or a part of a long one.
 type part struct {
 	row             int64
 	section, number int
@@ -108,8 +108,9 @@ func cutText(ctx context.Context, tx readmodel.Tx, document string, version int,
 
 var passageColumns = []string{"document", "version", "section", "number", "row", "start", "length", "start_page", "end_page"}
 
-// cutPart adds the passages of one part, numbered from number, and returns the next
-// number. A section without text has one empty passage, found by its title.
+// cutPart adds the passages of one part. Their numbers begin with number, and it returns
+// the number after the last. A section without text gets one empty passage, which can be
+// found by the section's title.
 func cutPart(ctx context.Context, tx readmodel.Tx, document string, version int, p part, number int) (int, error) {
 	var breaks []int
 	if err := json.Unmarshal([]byte(p.breaks), &breaks); err != nil {
