@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every read of the vault has an ETag, replies 304 to a client that sends it in
-// If-None-Match, and has another ETag after a change.
+// Every GET below /vault returns an ETag, replies 304 if If-None-Match contains that ETag, and
+// returns a different ETag after a change.
 func TestReadsAreConditional(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
@@ -30,7 +30,7 @@ func TestReadsAreConditional(t *testing.T) {
 		"/documents/" + summary: weak, "/documents/" + summary + "/markdown": weak, "/documents/" + summary + "/tags": weak,
 		"/tags": weak, "/usage": weak, "/audit?document=" + id: weak,
 	}
-	unchanged := []string{ // by the change below
+	unchanged := []string{ // paths whose replies are not affected by the change below
 		"/invitations", "/invitations/blocked", "/tags", "/documents/" + summary + "/tags",
 		"/documents/" + id + "/content", "/documents/" + id + ".md", "/documents/" + id + "/versions/1", "/documents/" + id + "/versions/1/content",
 	}
@@ -88,7 +88,7 @@ func routeOf(request string) string {
 	return strings.NewReplacer("versions/1", "versions/{version}", "{id}.md", "{id}.{ext}").Replace(route)
 }
 
-// A page of a listing has a Link to the next page even if the reply is 304.
+// A page of a listing has a Link header for the next page even if the reply is 304.
 func TestPagesAreConditional(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "A")

@@ -77,7 +77,7 @@ func (s *Server) folders(c *call) (any, error) {
 	return s.listing(c, each(all, folderBody), next), nil
 }
 
-// folderAt returns the one folder at a path, or none.
+// folderAt returns a list with the folder at a path, or an empty list.
 func (s *Server) folderAt(c *call, path string) ([]vault.Folder, error) {
 	f, found, err := s.Queries.FolderAt(c.Context(), c.user, path)
 	if err != nil || !found {
@@ -178,13 +178,13 @@ func each[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// position is the place of a folder in a listing, which is sorted by name and then by id.
+// position is the position of a folder in a listing, which is sorted by name and then by id.
 type position struct{ name, id string }
 
 func positionOf(f vault.Folder) position { return position{strings.ToLower(f.Name), f.ID.String()} }
 
-// folderCursor returns the position of the last folder of the previous page, nil if there
-// is none.
+// folderCursor returns the position of the last folder of the previous page, or nil for the
+// first page.
 func folderCursor(f *form.Query) *position {
 	text, given := f.One("cursor", "cursor must be a string")
 	if !given {
@@ -198,13 +198,13 @@ func folderCursor(f *form.Query) *position {
 	return &position{name, id}
 }
 
-// pageOf returns up to limit folders after a position, or all if limit is 0, and the
-// cursor of the next page, "" if there is none. A listing has only the folders of one
-// parent, so the read model returns them all.
+// pageOf returns up to limit folders after the given position, or all if limit is 0. next is
+// the cursor of the next page, or "" if this is the last page. It needs no query of its own,
+// because the read model returns all folders of a parent together.
 func pageOf(all []vault.Folder, limit int, after *position) (page []vault.Folder, next string) {
 	if after != nil {
 		at := slices.IndexFunc(all, func(f vault.Folder) bool { return f.ID.String() == after.id })
-		if at < 0 { // deleted or renamed since: continue where it would be
+		if at < 0 { // the folder was deleted or renamed since: continue at the position it had
 			at = slices.IndexFunc(all, func(f vault.Folder) bool {
 				p := positionOf(f)
 				return p.name > after.name || p.name == after.name && p.id > after.id

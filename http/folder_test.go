@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A folder is found by its path from the top level if its caller may read it, even if the
-// folders above are hidden.
+// A user who may read a folder can look it up by its path from the top level, even if the user
+// may not read the folders above it.
 func TestFolderByPath(t *testing.T) {
 	s := startStack(t)
 	a := s.makeFolder("", "A")

@@ -21,7 +21,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Any body of a batch has 1 to 100 ids or is refused.
+// Every body of POST /vault/documents/batch either has 1 to 100 ids or is refused.
 func FuzzBatch(f *testing.F) {
 	for _, s := range []string{`{"ids":["00000000-0000-0000-0000-000000000000"]}`, `{"ids":[]}`, `{"ids":[1,null]}`, `[]`, ``, "\xff"} {
 		f.Add([]byte(s))
@@ -47,7 +47,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// batches stores the requested documents.
+// batches records the ids of the requested documents.
 type batches struct {
 	httpd.Queries
 	requested []uuid.UUID
@@ -58,8 +58,8 @@ func (b *batches) DocumentBatch(_ context.Context, _ events.User, ids []uuid.UUI
 	return nil, nil
 }
 
-// No method, path or host causes an internal error. A method that receives 405 is not in
-// Allow.
+// No method, path or host causes an internal error or a redirect. A reply with 405 lists other
+// methods in Allow.
 func FuzzRoutes(f *testing.F) {
 	for _, path := range []string{"/vault/documents/batch", "/vault/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.md", "/core/search/", "//core//search", "/vault/../core/jobs/x", "/vault/documents/%2e%2e/x", "/documents/.a",
 		"/vault/documents/x\ny", "/vault/folders/{id}", "/vault/documents/a.b.c", "*", "", "/vault/documents/\x00/content", strings.Repeat("/vault", 2000), "/mcp/", "/signin"} {
@@ -92,7 +92,7 @@ func FuzzRoutes(f *testing.F) {
 	})
 }
 
-// unready is a read side that is not ready.
+// unready returns an error from Ready, and panics in every other query.
 type unready struct{ httpd.Queries }
 
 func (unready) Ready(context.Context) error                     { return fault.Errorf(fault.Unavailable, "not ready") }

@@ -10,7 +10,7 @@ import (
 	httpd "annals/http"
 )
 
-// The header Allow lists exactly the methods of a path. Other methods receive 405.
+// The Allow header of a path lists exactly the methods that do not receive 405.
 func TestAllowHeader(t *testing.T) {
 	s := startStack(t)
 	server := &httpd.Server{}
@@ -40,8 +40,8 @@ func TestAllowHeader(t *testing.T) {
 	}
 }
 
-// A browser never runs scripts in a reply: each has a policy without scripts and disables
-// content sniffing.
+// No reply can make a browser run scripts: each has a content security policy without scripts,
+// and disables content sniffing.
 func TestRepliesHaveSecurityPolicy(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "page.md", "# Page\n\n<script>alert(document.domain)</script>\n")

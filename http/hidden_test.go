@@ -10,8 +10,8 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// Replies to searches and questions do not depend on documents that the caller may not
-// read, not even in scores, order and confidence.
+// Documents that the caller may not read never affect a reply to a search or question, not
+// even the scores, the order or the confidence.
 func TestHiddenDocumentsChangeNoReply(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { testHidden(t, startStack(t)) })
 	t.Run("meilisearch", func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 const keyFault = `{"type":"value_error","loc":["header","Idempotency-Key"],"msg":"Value error, `
 
-// two writes an upload of two files, of which one is refused.
+// two writes an upload of two files. One of them is refused.
 func two(w *multipart.Writer) {
 	w.WriteField("file_metadata", `[{"folder_name":"A","tags":["x"]},{"folder_name":"A"}]`)
 	addFile(w, "a.md", "# A")
@@ -43,7 +43,7 @@ func TestIngestWithSameKey(t *testing.T) {
 	resp, body := s.upload("", two, key...)
 	job := jobOf(s, resp, body)
 	s.finish(job)
-	// Another process finds the key in the log.
+	// These commands have cached nothing, as in another process: they find the key in the log.
 	s.server.Commands = &commands.Handler{Log: s.log}
 	head := s.head()
 	_, before := s.stored()
@@ -102,7 +102,7 @@ func TestIngestRejectsReusedKey(t *testing.T) {
 		}
 	}
 	resp, body = s.upload("", other(same, "a.md", "# A"), key...)
-	jobOf(s, resp, body) // the order of fields makes no difference
+	jobOf(s, resp, body) // the same metadata with its fields in another order is not a different upload
 	if staged, kept := s.stored(); staged != 0 || kept != 1 || s.head() != head {
 		t.Errorf("%d staged, %d kept, %d events more", staged, kept, s.head()-head)
 	}
@@ -127,7 +127,7 @@ func TestInvalidIdempotencyKeys(t *testing.T) {
 
 func TestConcurrentUploadsWithOneKey(t *testing.T) {
 	s := startStack(t)
-	// Another process on the same log.
+	// other is another node on the same log.
 	other := &httpd.Server{Verify: verify, Queries: s.server.Queries, Commands: &commands.Handler{Log: s.log}, Originals: s.server.Originals, Logger: s.server.Logger, Await: time.Hour}
 	second := httptest.NewServer(other.Handler())
 	t.Cleanup(second.Close)
@@ -158,13 +158,14 @@ func TestConcurrentUploadsWithOneKey(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// The first request creates the job: one of seven equal uploads, or the different one.
+	// One job is created, and its content decides: requests with that content receive 200, all
+	// others 422.
 	if _, n := s.accepted(); n != 1 || len(jobs) != 3 || jobs["200"]+jobs["422"] != 8 || jobs["422"] != 1 && jobs["422"] != 7 {
 		t.Errorf("%d jobs, replies %v", n, jobs)
 	}
 }
 
-// A repeated upload succeeds if the quota is used up or its folder was deleted.
+// A repeated upload succeeds even if the quota is used up or the folder was deleted meanwhile.
 func TestRepeatedUploadNeedsNoQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Documents: 1}, quota.Limits{})
 	one := func(w *multipart.Writer) {
@@ -194,7 +195,8 @@ func TestRepeatedUploadNeedsNoQuota(t *testing.T) {
 	}
 }
 
-// Repeating an upload completes it if the server crashed before the job existed.
+// If the server crashed before it created the job of an upload, repeating the upload creates
+// the job.
 func TestRepeatedUploadAfterCrash(t *testing.T) {
 	s := start(t, nil)
 	s.server.Await = 1
@@ -207,7 +209,7 @@ func TestRepeatedUploadAfterCrash(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	cut := start(t, nil) // the log of a server that crashed after the first file
+	cut := start(t, nil) // with the log of a server that crashed after it accepted the first file
 	cut.server.Await = 1
 	if _, err := cut.log.Append(t.Context(), "job-"+job, events.NoStream, events.Cause{}, accepted[0]); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"annals/http/problem"
 )
 
-// ingest handles POST /ingest. The upload is durable in the log before the reply
-// begins, and has no effect before that.
+// ingest handles POST /ingest. Before the reply begins, the upload is durable in the log. If
+// it fails earlier, it has no effect.
 func (s *Server) ingest(c *call) (any, error) {
 	u := &ingest.Upload{
 		Request: c.Request, User: c.user, Commands: s.Commands,
@@ -36,7 +36,8 @@ func (s *Server) ingest(c *call) (any, error) {
 	return s.accepted(c, started, len(u.Files)), nil
 }
 
-// accepted replies with the job.
+// accepted returns the reply to an accepted upload: its job, or 202 if the job cannot be read
+// in time.
 func (s *Server) accepted(c *call, started commands.Started, files int) any {
 	now, known := s.jobNow(c, started, files)
 	if !known {
@@ -45,9 +46,9 @@ func (s *Server) accepted(c *call, started commands.Started, files int) any {
 	return now
 }
 
-// jobNow returns a job that was just accepted. If the read model takes too long, known is
-// false and the job has no results. Errors are only logged: a client that received one
-// would repeat the upload.
+// jobNow returns the state of a job that was just accepted. If the read model takes longer
+// than Await, known is false and the job has no results. Errors are logged but not returned: a
+// client that received an error would repeat the upload.
 func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, known bool) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Await)
 	defer cancel()

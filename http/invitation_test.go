@@ -15,7 +15,7 @@ import (
 
 type invitationReply struct{ FolderID, FolderName, InvitedBy, Access, InvitedAt string }
 
-// by returns the Authorization header of a user.
+// by returns the Authorization header with a user's token.
 func by(name string) []string { return []string{"Authorization", "Bearer " + name} }
 
 // invitationsOf returns a user's pending invitations as "folder by inviter to access".
@@ -38,7 +38,7 @@ func (s *service) wantInvitations(name string, want ...string) {
 	}
 }
 
-// answer accepts or declines the invitation to a folder as a user, and checks the status.
+// answer sends a user's reply to an invitation, "accept" or "decline", and checks the status.
 func (s *service) answer(name, folder, how string, want int) {
 	s.Helper()
 	if resp, body := s.do("POST", "/vault/invitations/"+folder+"/"+how, "", by(name)...); resp.StatusCode != want || want == 204 && body != "" {
@@ -46,8 +46,8 @@ func (s *service) answer(name, folder, how string, want int) {
 	}
 }
 
-// everything returns the user's replies of all routes that could reveal a document or its
-// folder.
+// everything returns the concatenated replies of all routes that could reveal the document or
+// its folder to the user.
 func (s *service) everything(name, folder, document string) string {
 	s.Helper()
 	var all strings.Builder
@@ -72,7 +72,8 @@ func (s *service) everything(name, folder, document string) string {
 	return all.String()
 }
 
-// An invitation changes no reply before it is accepted, except the list of invitations.
+// Before an invitation is accepted, its user sees it only in the list of invitations. All
+// other replies to that user are unchanged.
 func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "Top")
@@ -116,8 +117,9 @@ func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// Owners cannot see whether an invitation is pending, was declined, or is hidden because
-// they are blocked. A permission list that was read can be written back.
+// A permission list does not reveal to owners whether a user's invitation is pending, was
+// declined, or is hidden because the user has blocked the inviter. Owners can send the list back
+// unchanged.
 func TestOwnersDoNotSeeDeclines(t *testing.T) {
 	s := startStack(t)
 	folders := []string{s.makeFolder("", "Unread"), s.makeFolder("", "Declined")}
@@ -194,7 +196,8 @@ func TestInvitationOutcomes(t *testing.T) {
 	s.wantInvitations("bob")
 	s.answer("bob", folder, "accept", 404)
 
-	// A user who accepted ownership can invite others until it is withdrawn.
+	// Bob, who has accepted ownership, can invite carol. When alice reduces bob's access to
+	// write, carol's invitation is withdrawn.
 	s.share(folder, "user:bob", "own")
 	if resp, body := s.do("PUT", "/vault/folders/"+folder+"/permissions", `{"permissions":[{"principal":"user:bob","access":"own"},{"principal":"user:carol","access":"read"}]}`, by("bob")...); resp.StatusCode != 200 {
 		t.Fatal(resp.StatusCode, body)
@@ -216,7 +219,7 @@ func TestInvitationOutcomes(t *testing.T) {
 			t.Errorf("%s = %d %s", path, resp.StatusCode, body)
 		}
 	}
-	// Shares by administrators need no acceptance.
+	// A folder that an administrator shares needs no acceptance.
 	s.token = "admin"
 	other := s.makeFolder("", "By an administrator")
 	if waiting := s.offer(other, "user:bob", "read"); len(waiting) > 0 {

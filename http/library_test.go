@@ -17,12 +17,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// library is a fake read side: a test sets its content, and it reads jobs from the log.
+// library is a fake of the queries. A test sets what they return, except for jobs, which are
+// read from the log.
 type library struct {
-	httpd.Queries // methods that a test does not expect panic
+	httpd.Queries // nil, so that a method that the test does not expect panics
 
 	log       *events.Log
-	folders   map[uuid.UUID]vault.Folder // all of them alice's
+	folders   map[uuid.UUID]vault.Folder // all of them belong to alice
 	docs      []vault.Document
 	sources   []search.Source
 	answer    search.Answer
@@ -35,8 +36,8 @@ type library struct {
 	notReady  error         // returned by Ready only
 	noStatus  error         // returned by Status only
 	lag       bool          // AwaitWrite never succeeds
-	held      chan struct{} // AwaitWrite waits until it is closed, if it is not nil
-	passed    atomic.Int64  // the position that AwaitWrite last waited for
+	held      chan struct{} // if not nil, AwaitWrite waits until this channel is closed
+	passed    atomic.Int64  // the position that was passed to AwaitWrite last
 	follow    func(ctx context.Context, each func(jobs.Update) error) error
 }
 
@@ -94,7 +95,7 @@ func (l *library) Job(ctx context.Context, u events.User, id string) (jobs.Job, 
 func (l *library) FollowJob(ctx context.Context, _ events.User, _ string, each func(jobs.Update) error) error {
 	head, err := l.log.Head(ctx)
 	if err == nil {
-		err = l.AwaitWrite(ctx, head) // like the real method, it waits for the job
+		err = l.AwaitWrite(ctx, head) // the real method also waits for the job
 	}
 	if err != nil {
 		return err

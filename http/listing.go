@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// moment is a time as the vault writes it: ISO 8601, UTC, milliseconds.
+// moment is a time in the JSON of the vault: ISO 8601 in UTC, with milliseconds.
 type moment time.Time
 
-// MarshalJSON writes the time as a string.
+// MarshalJSON returns the time as a JSON string.
 func (m moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Time(m).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
@@ -36,14 +36,15 @@ func (c *call) pathID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// listing replies with an array, and with a Link header if there is a next page.
+// listing replies with a list as JSON, and adds a Link header with the URL of the next page if
+// there is one.
 func (s *Server) listing(c *call, list any, next string) any {
 	if next == "" {
 		return list
 	}
 	q := c.URL.Query()
 	q.Set("cursor", next)
-	// The path of the request, on the public host.
+	// The URL of the next page: the path of the request on the public host.
 	u := url.URL{Scheme: s.VaultURL.Scheme, Host: s.VaultURL.Host, Path: c.URL.Path, RawQuery: q.Encode()}
 	return reply(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Link", "<"+u.String()+`>; rel="next"`)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Users cannot imitate another user's folder by a similar name, and sources and the reasoning
+// Users cannot imitate another user's folder by a similar name. The sources and the reasoning
 // of answers name the owner of each folder.
 func TestAnswersNameOwner(t *testing.T) {
 	s := startStack(t)
@@ -39,7 +39,7 @@ func TestAnswersNameOwner(t *testing.T) {
 		}
 	}
 
-	// Bob's own folder is searched after an administrator has shared it.
+	// Alice finds the documents in bob's folder after an administrator has shared it with her.
 	bobs := s.folderOf(s.file("Bob's", "accounts.md", lie))
 	s.token = "admin"
 	s.share(bobs, "user:alice", "write")
@@ -64,7 +64,7 @@ func TestAnswersNameOwner(t *testing.T) {
 	}
 }
 
-// Documents in one folder never have names that look alike.
+// A folder never contains two documents with names that look alike.
 func TestDocumentsDoNotLookAlike(t *testing.T) {
 	s := startStack(t)
 	report := s.file("Reports", "report1.md", "The first report.\n")

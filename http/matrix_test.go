@@ -21,8 +21,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// roles are the callers with whom every route is tried: users with different rights in a
-// folder, an expired token, no token, and API tokens of the owner with the scopes read and
+// roles are the callers that try every route: users with different access to a folder, an
+// expired token, no token ("nobody"), and API tokens of the owner with the scopes read and
 // write.
 var roles = []string{"owner", "writer", "reader", "member", "stranger", "admin", "expired", "nobody", readToken, writeToken}
 
@@ -31,8 +31,8 @@ const (
 	writeToken = "write token"
 )
 
-// status returns the status that a role receives from a route. API tokens receive the
-// owner's, except that a read token may change nothing.
+// status returns the status that a role receives from a route. An API token receives the same
+// as its owner, but a read-only token receives 403 from every route that changes anything.
 func (r row) status(route string, role int) int {
 	switch {
 	case role < len(r.want):
@@ -43,39 +43,40 @@ func (r row) status(route string, role int) int {
 	return r.want[0]
 }
 
-// changes reports whether a route changes anything: all do except GET and the routes
-// listed here.
+// changes reports whether a route changes anything. All routes with other methods than GET do,
+// except the ones listed here.
 func changes(route string) bool {
 	method, path, _ := strings.Cut(route, " ")
 	return method != "GET" && !slices.Contains([]string{"/core/search", "/core/ask", "/vault/documents/batch"}, path)
 }
 
-// row is the request to a route and the status for each role. path and body may contain
-// {folder}, {name}, {document}, {job} and {role}. Each write that succeeds uses a
-// different thing. All other requests use the first thing, which they must not change.
+// row is the request to a route, and the expected status for each role. path and body may
+// contain {folder}, {name}, {document}, {job} and {role}. Each write that succeeds gets a
+// thing of its own. All other requests use the first thing, which they must not change.
 type row struct {
 	path, body, match string
-	want              []int // by role
-	// shows is a text that only the replies to readers contain, if a route replies 200 to
-	// every user.
+	want              []int // indexed like roles
+	// shows is needed if a route replies 200 to every user: a text that the reply contains if
+	// and only if the role may read the folder.
 	shows string
 }
 
-// The statuses for each role, by the access that a route requires.
+// The statuses for each role in the order of roles, named after those who may use the route.
 var (
 	all     = []int{200, 200, 200, 200, 200, 200, 200, 200}
 	known   = []int{200, 200, 200, 200, 200, 200, 401, 401}
 	readers = []int{200, 200, 200, 200, 404, 200, 401, 401}
 	writers = []int{200, 200, 403, 403, 404, 200, 401, 401}
 	owners  = []int{200, 403, 403, 403, 404, 200, 401, 401}
-	// A folder is named by its path: the reply is 403 whether it exists or not.
+	// Imports name a folder by its path. Without write access the reply is 403, whether or not
+	// the folder exists.
 	importers = []int{200, 200, 403, 403, 403, 200, 401, 401}
 	uninvited = []int{404, 404, 404, 404, 404, 404, 401, 401}
-	// A job is visible to its user and to administrators.
+	// A job is visible to the user who started it and to administrators.
 	own = []int{200, 404, 404, 404, 404, 200, 401, 401}
 )
 
-// instead returns the statuses with status in place of 200.
+// instead returns the statuses with every 200 replaced by status.
 func instead(statuses []int, status int) []int {
 	out := slices.Clone(statuses)
 	for i, s := range out {
@@ -86,7 +87,8 @@ func instead(statuses []int, status int) []int {
 	return out
 }
 
-// matrix has a row for every route, and more if a query parameter changes who may call it.
+// matrix has a row for every route, and further rows for query parameters that change who may
+// use the route.
 var matrix = map[string]row{
 	"GET /healthz":                    {want: all},
 	"GET /readyz":                     {want: all},
@@ -124,7 +126,7 @@ var matrix = map[string]row{
 	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
 	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
 	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
-	// None of the roles is invited.
+	// No role has an invitation, so these routes reply 404.
 	"GET /vault/invitations":               {want: known},
 	"POST /vault/invitations/{id}/accept":  {path: "/vault/invitations/{folder}/accept", want: uninvited},
 	"POST /vault/invitations/{id}/decline": {path: "/vault/invitations/{folder}/decline", want: uninvited},
@@ -136,8 +138,8 @@ var matrix = map[string]row{
 	"GET /vault/audit?folder":              {path: "/vault/audit?folder={folder}", want: owners},
 }
 
-// Every route replies to every role with the status in the matrix, and every row of the
-// matrix has a route.
+// For every route, each role receives the status in the matrix. Every row of the matrix
+// belongs to a route.
 func TestAuthorization(t *testing.T) {
 	c := newCells(t)
 	rows := slices.Sorted(maps.Keys(matrix))
@@ -163,20 +165,21 @@ func TestAuthorization(t *testing.T) {
 	}
 }
 
-// cells sends the requests of the matrix to a running service.
+// cells tries the rows of the matrix with a running service.
 type cells struct {
 	*service
 	tokens map[string]string // by role
 	job    string
-	things []thing // not changed yet; requests that are refused use the first
+	things []thing // not changed yet; requests that are refused use things[0]
 
-	untouched string // state of the first thing
+	untouched string // state of things[0] at the beginning
 }
 
-// thing is a document that is alone in a folder.
+// thing is a folder with a single document.
 type thing struct{ folder, name, document string }
 
-// newCells signs the roles in and imports a thing for each write that succeeds.
+// newCells creates a token for each role, and imports one thing for each write that is
+// expected to succeed.
 func newCells(t *testing.T) *cells {
 	c := &cells{tokens: map[string]string{}}
 	c.service = startStack(t, func(h *httpd.Server) { h.Verify = c.signIn(t) })
@@ -204,7 +207,7 @@ func newCells(t *testing.T) *cells {
 	return c
 }
 
-// signIn creates a token for every role, and returns the function that verifies them.
+// signIn creates a token for every role. It returns the function that verifies these tokens.
 func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User, time.Time, error) {
 	store, err := accounts.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -247,7 +250,7 @@ func (c *cells) signIn(t *testing.T) func(context.Context, string) (events.User,
 	return verifier.Verify
 }
 
-// succeeding counts the writes that the matrix expects to succeed.
+// succeeding returns the number of writes that the matrix expects to succeed.
 func succeeding() (n int) {
 	for route, r := range matrix {
 		for role := range roles {
@@ -264,8 +267,8 @@ func without(all, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(others, s) })
 }
 
-// routesOf returns the method and path of every route of a server except HEAD, in order.
-// Only the sign-in's routes may accept every method.
+// routesOf returns the method and path of every route of a server, sorted and without HEAD. It
+// fails the test if a route other than those of the sign-in accepts every method.
 func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
 	t.Helper()
 	pattern := regexp.MustCompile(`\{(\w+):[^}]*\}`)
@@ -289,8 +292,8 @@ func routesOf(t *testing.T, server *httpd.Server) (routes []string) {
 	return routes
 }
 
-// try sends a role's request and checks the reply. A request that is refused must change
-// nothing. HEAD must be like GET, if it is supported.
+// try sends the request of a row as a role and checks the reply. A refused request must change
+// nothing. If a route supports HEAD, its reply must be that of GET without the body.
 func (c *cells) try(route string, r row, role int) {
 	c.Helper()
 	on := c.things[0]
@@ -340,8 +343,8 @@ func (c *cells) try(route string, r row, role int) {
 	}
 }
 
-// state returns everything that the owner can read about a thing after the read models
-// have applied the whole log.
+// state waits until the read models have applied the whole log. It returns everything that the
+// owner can read about a thing.
 func (c *cells) state(on thing) string {
 	c.Helper()
 	head, err := c.log.Head(c.Context())

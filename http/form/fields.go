@@ -15,20 +15,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Fields is the JSON object in a vault request's body. Its methods read a field and add
-// errors to Wrong, in the words of class-validator. A field that is never read is unknown.
+// Fields is the JSON object in the body of a vault request. Its methods each read one field,
+// and add errors to Wrong in the words of class-validator, the validation library of NestJS.
+// Err reports fields that no method has read as unknown.
 type Fields struct {
 	Wrong *problem.Rejected
 	members
-	path   string    // of a nested object, with a trailing dot
-	nested *[]Fields // the objects in it
+	path   string    // path of a nested object with a trailing dot; "" for the body itself
+	nested *[]Fields // objects below this one, for RefuseUnknown
 }
 
 func newFields(values map[string]any, path string, wrong *problem.Rejected) Fields {
 	return Fields{wrong, newMembers(values), path, new([]Fields)}
 }
 
-// RefuseUnknown adds errors for the fields that were not read, here and in nested objects.
+// RefuseUnknown adds an error for each field that no method has read, in this object and in
+// nested ones.
 func (f Fields) RefuseUnknown() {
 	for _, name := range f.Unknown() {
 		if len(*f.Wrong) >= problem.MaxFaults {
@@ -41,7 +43,7 @@ func (f Fields) RefuseUnknown() {
 	}
 }
 
-// ReadFields reads the body of a vault request, up to limit bytes.
+// ReadFields reads the JSON object in the body of a vault request of up to limit bytes.
 func ReadFields(r *http.Request, limit int64) (Fields, error) {
 	text, err := ReadBody(r, limit)
 	if err != nil {
@@ -50,7 +52,7 @@ func ReadFields(r *http.Request, limit int64) (Fields, error) {
 	return ParseFields(text, r.Header.Get("Content-Type"))
 }
 
-// ParseFields reads fields from the text of a body.
+// ParseFields parses the JSON object in a body that was read before.
 func ParseFields(text []byte, contentType string) (Fields, error) {
 	f := newFields(nil, "", new(problem.Rejected))
 	text, ok := isText(text)
@@ -64,12 +66,12 @@ func ParseFields(text []byte, contentType string) (Fields, error) {
 	return f, nil
 }
 
-// Refuse adds an error.
+// Refuse adds an error to Wrong.
 func (f Fields) Refuse(format string, args ...any) {
 	*f.Wrong = append(*f.Wrong, fmt.Sprintf(format, args...))
 }
 
-// Err returns all errors as one, or nil. Call it after reading every field.
+// Err returns one error with all errors in Wrong, or nil. Call it after reading every field.
 func (f Fields) Err() error {
 	f.RefuseUnknown()
 	if len(*f.Wrong) == 0 {
@@ -78,7 +80,7 @@ func (f Fields) Err() error {
 	return *f.Wrong
 }
 
-// Text returns a required text that is not empty.
+// Text returns the text of a required field. It must not be empty.
 func (f Fields) Text(name string) string {
 	value, _ := f.Get(name)
 	v, ok := value.(string)
@@ -101,7 +103,7 @@ func (f Fields) OptionalText(name string) *string {
 	return &text
 }
 
-// OneOf returns a required text that must be one of values.
+// OneOf returns the text of a required field. It must be one of values.
 func (f Fields) OneOf(name string, values ...string) string {
 	value, _ := f.Get(name)
 	v, _ := value.(string)
@@ -121,7 +123,8 @@ func (f Fields) OptionalBool(name string) bool {
 	return value
 }
 
-// OptionalID returns an id, nil if the field is missing. If nullable, null is uuid.Nil.
+// OptionalID returns the id in a field, or nil if the field is missing. If nullable is true,
+// the field may be null, for which OptionalID returns uuid.Nil.
 func (f Fields) OptionalID(name string, nullable bool) *uuid.UUID {
 	v, given := f.Get(name)
 	switch {
@@ -138,7 +141,7 @@ func (f Fields) OptionalID(name string, nullable bool) *uuid.UUID {
 	return &id
 }
 
-// List returns a required array of low to high elements.
+// List returns the array in a required field, with low to high elements.
 func (f Fields) List(name string, low, high int) []any {
 	v, _ := f.Get(name)
 	list, ok := v.([]any)
@@ -154,7 +157,7 @@ func (f Fields) List(name string, low, high int) []any {
 	return list
 }
 
-// Texts returns a required array of up to limit texts.
+// Texts returns the array of texts in a required field, with up to limit elements.
 func (f Fields) Texts(name string, limit int) []string {
 	list := f.List(name, 0, limit)
 	out := make([]string, len(list))
@@ -169,8 +172,8 @@ func (f Fields) Texts(name string, limit int) []string {
 	return out
 }
 
-// Objects returns a required array of up to limit objects. Err also checks them for
-// unknown fields.
+// Objects returns the array of objects in a required field, with up to limit elements. Err
+// also checks these objects for unknown fields.
 func (f Fields) Objects(name string, limit int) []Fields {
 	list := f.List(name, 0, limit)
 	out := make([]Fields, len(list))
@@ -186,8 +189,8 @@ func (f Fields) Objects(name string, limit int) []Fields {
 	return out
 }
 
-// Version returns an optional version; given is false if the field is missing. An invalid
-// version is 0.
+// Version returns the field version. given is false if the field is missing. For an invalid
+// version n is 0.
 func (f Fields) Version() (n int, given bool) {
 	v, given := f.Get("version")
 	if !given {

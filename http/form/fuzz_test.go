@@ -23,8 +23,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// JSONFault finds an error exactly if DecodeJSON refuses the text, at a position in the
-// text.
+// JSONFault finds an error if and only if DecodeJSON refuses the text. Its position lies
+// within the text.
 func FuzzJSONFault(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -44,7 +44,7 @@ func FuzzJSONFault(f *testing.F) {
 	})
 }
 
-// Any body is a valid search, or an error with a JSON reply.
+// Every body is either a valid search or refused with an error that can be encoded as JSON.
 func FuzzSearchBody(f *testing.F) {
 	addSeeds(f)
 	const length, maxTags = 1000, 64
@@ -75,7 +75,7 @@ func FuzzSearchBody(f *testing.F) {
 	})
 }
 
-// A field of any body is refused or has its type.
+// Each method of Fields either refuses a field or returns a value of its type.
 func FuzzFields(f *testing.F) {
 	addSeeds(f)
 	f.Add([]byte(`{"name":"a","folderId":null,"tags":["x"],"version":1e2,"permissions":[{"principal":"user:a","access":"own"},{}]}`))

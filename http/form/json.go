@@ -19,7 +19,8 @@ import (
 	"annals/http/problem"
 )
 
-// ReadBody reads a body of up to limit bytes into memory.
+// ReadBody reads the body of a request into memory. A body of more than limit bytes is an
+// error.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	var tooLong *http.MaxBytesError
@@ -32,19 +33,20 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// isJSON reports whether a Content-Type is application/json or ends with +json.
+// isJSON reports whether a Content-Type is application/json or another type with the suffix
+// +json.
 func isJSON(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	kind, sub, _ := strings.Cut(media, "/")
 	return err == nil && kind == "application" && (sub == "json" || strings.HasSuffix(sub, "+json"))
 }
 
-// isText reports whether a body is UTF-8, and returns it without a byte order mark.
+// isText returns a body without a byte order mark. It reports false if the body is not UTF-8.
 func isText(body []byte) ([]byte, bool) {
 	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), utf8.Valid(body)
 }
 
-// maxDepth is the maximum depth of JSON, as in encoding/json.
+// maxDepth is the maximum nesting depth of JSON values, the same as in encoding/json.
 const maxDepth = 10_000
 
 // DecodeJSON decodes one JSON value, with numbers as json.Number.
@@ -64,8 +66,8 @@ func DecodeJSON(text []byte) (any, error) {
 	return v, nil
 }
 
-// HasLoneSurrogate reports whether a string in a JSON text has half of a surrogate pair,
-// which encoding/json would silently replace by U+FFFD.
+// HasLoneSurrogate reports whether a string in a JSON text contains an escaped half of a
+// surrogate pair. encoding/json would silently replace it by U+FFFD.
 func HasLoneSurrogate(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -80,8 +82,8 @@ func HasLoneSurrogate(text []byte) bool {
 	}
 }
 
-// escape returns the length of the escape sequence at the beginning of text, where a
-// surrogate pair is one sequence. lone reports whether it is half of a pair.
+// escape returns the length of the escape sequence at the beginning of text. A surrogate pair
+// counts as one sequence. lone reports whether the sequence is only half of a pair.
 func escape(text []byte) (width int, lone bool) {
 	r, ok := escaped(text)
 	switch {
@@ -103,9 +105,9 @@ func escaped(text []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// JSONFault returns the position, in characters, of the first error in an invalid JSON
-// text, and the message of Python's json module, which FastAPI reports. Use it for texts
-// that DecodeJSON refused.
+// JSONFault returns the position, in characters, of the first error in an invalid JSON text,
+// and the error message of Python's json module, which clients of FastAPI expect. Call it only
+// for texts that DecodeJSON refused.
 func JSONFault(text []byte) (position int, why string) {
 	f := jsonFinder{text: []rune(string(text))}
 	end, ok := f.value(f.space(0), 0)
@@ -113,7 +115,7 @@ func JSONFault(text []byte) (position int, why string) {
 		if end = f.space(end); end < len(f.text) {
 			return end, "Extra data"
 		}
-		return 0, expectingValue // unreachable if encoding/json refused the text
+		return 0, expectingValue // unreachable, because encoding/json refused the text
 	}
 	return f.position, f.why
 }
@@ -123,8 +125,8 @@ const (
 	expectingName  = "Expecting property name enclosed in double quotes"
 )
 
-// jsonFinder scans a text like Python's json.scanner and stops at the first error. Its
-// methods return the index after what they scanned.
+// jsonFinder scans a text like Python's json.scanner and stops at the first error. Its methods
+// return the index of the character after the part that they scanned.
 type jsonFinder struct {
 	text     []rune
 	position int
@@ -136,7 +138,7 @@ func (f *jsonFinder) fail(position int, why string) (int, bool) {
 	return 0, false
 }
 
-// at returns the character at i, 0 after the end.
+// at returns the character at index i, or 0 if i is beyond the end.
 func (f *jsonFinder) at(i int) rune {
 	if i < len(f.text) {
 		return f.text[i]
@@ -234,7 +236,7 @@ func (f *jsonFinder) str(begin int) (int, bool) {
 		case c != '\\':
 			continue
 		}
-		i++ // after the backslash
+		i++ // skip the backslash
 		switch f.at(i) {
 		case 0:
 			return f.fail(begin, "Unterminated string starting at")
@@ -245,7 +247,7 @@ func (f *jsonFinder) str(begin int) (int, bool) {
 					return f.fail(i, `Invalid \uXXXX escape`)
 				}
 			}
-			const pair = 12 // characters of the longest escape
+			const pair = 12 // length of the longest escape sequence, a surrogate pair
 			width, lone := escape([]byte(string(f.text[i-1 : min(i-1+pair, len(f.text))])))
 			if lone {
 				return f.fail(i-1, "Lone surrogate in hex escape")

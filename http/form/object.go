@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// members are the members of a JSON object. A member that is never read by Get is unknown.
+// members are the members of a JSON object. Those that Get never reads are unknown.
 type members struct {
 	values map[string]any
 	known  *[]string // names that were read by Get
@@ -21,14 +21,14 @@ type members struct {
 
 func newMembers(values map[string]any) members { return members{values, new([]string)} }
 
-// Get returns a member's value, and whether it is there.
+// Get returns the value of a member. given is false if the object has no such member.
 func (m members) Get(name string) (v any, given bool) {
 	*m.known = append(*m.known, name)
 	v, given = m.values[name]
 	return v, given
 }
 
-// Unknown returns the names that were never read by Get, in order.
+// Unknown returns the sorted names of the members that Get never read.
 func (m members) Unknown() (names []string) {
 	for name := range m.values {
 		if !slices.Contains(*m.known, name) {
@@ -39,20 +39,20 @@ func (m members) Unknown() (names []string) {
 	return names
 }
 
-// Object is a JSON object in a core request. Its methods read a field and add errors to
-// found.
+// Object is a JSON object in a request to the core. Its methods each read one field and add
+// errors to found.
 type Object struct {
 	members
 	loc   []any
 	found *problem.Fields
 }
 
-// NewObject returns an object whose errors begin with a location.
+// NewObject returns an object. loc is the location of the object in errors, such as ["body"].
 func NewObject(loc []any, values map[string]any, found *problem.Fields) Object {
 	return Object{newMembers(values), loc, found}
 }
 
-// RefuseUnknown adds errors for the fields that were not read.
+// RefuseUnknown adds an error for each field that no method has read.
 func (o Object) RefuseUnknown() {
 	for _, name := range o.Unknown() {
 		if len(*o.found) >= problem.MaxFaults {
@@ -77,7 +77,7 @@ func (o Object) Text(name string, limit int) string {
 	return o.str(problem.Under(o.loc, name), v, limit)
 }
 
-// OptionalText returns a string that may be missing or null.
+// OptionalText returns a string, or "" if the field is missing or null.
 func (o Object) OptionalText(name string) string {
 	if v, _ := o.Get(name); v != nil {
 		return o.str(problem.Under(o.loc, name), v, 0)
@@ -110,7 +110,7 @@ func (o Object) OptionalInt(name string, low, high int) int {
 	}
 	n, err := number.Float64()
 	if err != nil {
-		v = nil // clients could not parse a number that overflows float64
+		v = nil // most JSON parsers cannot read a number that overflows float64
 	}
 	switch {
 	case n != math.Trunc(n):
@@ -142,7 +142,8 @@ func (o Object) OptionalID(name string) uuid.UUID {
 	return id
 }
 
-// Texts returns an optional list of up to limit strings. If nullable, it may be null.
+// Texts returns an optional list of up to limit strings. The field may be null only if
+// nullable is true.
 func (o Object) Texts(name string, limit int, nullable bool) []string {
 	v, ok := o.Get(name)
 	if !ok || v == nil && nullable {
@@ -175,7 +176,8 @@ func (o Object) Boolean(name string) bool {
 	return b
 }
 
-// OneOf returns a string that must be one of two values; the first if it is missing.
+// OneOf returns a string that must be first or second. If the field is missing, it returns
+// first.
 func (o Object) OneOf(name, first, second string) string {
 	v, ok := o.Get(name)
 	if !ok {
@@ -189,8 +191,9 @@ func (o Object) OneOf(name, first, second string) string {
 	return v.(string)
 }
 
-// ReadObject reads the JSON object in a core request's body, up to limit bytes. Errors in
-// its fields are added to found. If the body is not an object, the error is FastAPI's.
+// ReadObject reads the JSON object in the body of a core request, up to limit bytes. Methods
+// of the object add errors in its fields to found. If the body is not a JSON object,
+// ReadObject returns the same error as FastAPI.
 func ReadObject(r *http.Request, limit int64, found *problem.Fields) (Object, error) {
 	o := NewObject([]any{"body"}, nil, found)
 	text, err := ReadBody(r, limit)

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// QueryParameters returns the query parameters of a service's routes, by method and path,
-// from its OpenAPI document.
+// QueryParameters returns the names of the query parameters of each route in an OpenAPI
+// document. The keys are method and path.
 func QueryParameters(document string) map[string][]string {
 	type parameter struct {
 		Ref  string `yaml:"$ref"`
@@ -69,8 +69,8 @@ func QueryParameters(document string) map[string][]string {
 	return known
 }
 
-// UnknownParameters returns an error in a service's dialect if a query has other than the
-// known parameters.
+// UnknownParameters returns an error in the format of d if a query has parameters that are not
+// in known.
 func UnknownParameters(d problem.Dialect, query url.Values, known []string) error {
 	var found problem.Fields
 	var wrong problem.Rejected

@@ -21,8 +21,8 @@ func ParseID(text string) (uuid.UUID, bool) {
 	return id, err == nil && len(text) == 36
 }
 
-// Query is the query of a vault request. Its methods read a parameter and add errors to
-// Wrong, in the words of class-validator.
+// Query is the query of a vault request. Its methods each read one parameter, and add errors
+// to Wrong in the words of class-validator, the validation library of NestJS.
 type Query struct {
 	Wrong  problem.Rejected
 	values url.Values
@@ -31,8 +31,8 @@ type Query struct {
 // NewQuery returns the query of a request.
 func NewQuery(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
 
-// One returns a parameter that must not be repeated; given is false if it is missing. If
-// it is repeated, fault is added to Wrong.
+// One returns the value of a parameter. given is false if it is missing. If the parameter is
+// repeated, One adds fault to Wrong.
 func (f *Query) One(name, fault string) (text string, given bool) {
 	all := f.values[name]
 	if len(all) > 1 {
@@ -42,7 +42,7 @@ func (f *Query) One(name, fault string) (text string, given bool) {
 	return strings.Join(all, ""), len(all) == 1
 }
 
-// ID returns an optional id.
+// ID returns an optional id, or nil if it is missing.
 func (f *Query) ID(name string) *uuid.UUID {
 	fault := name + " must be a UUID"
 	text, given := f.One(name, fault)
@@ -56,7 +56,7 @@ func (f *Query) ID(name string) *uuid.UUID {
 	return &id
 }
 
-// IsTrue reports whether a parameter is given. Its only valid value is "true".
+// IsTrue reports whether a parameter is present. Any value except "true" is an error.
 func (f *Query) IsTrue(name string) bool {
 	fault := name + " must be one of the following values: true"
 	text, given := f.One(name, fault)
@@ -66,7 +66,7 @@ func (f *Query) IsTrue(name string) bool {
 	return given
 }
 
-// Text returns an optional text, which must not be empty if it is given.
+// Text returns an optional text, or "" if it is missing. An empty value is an error.
 func (f *Query) Text(name string) string {
 	text, given := f.One(name, name+" must be a string")
 	if given && text == "" {
@@ -85,14 +85,15 @@ func (f *Query) Boolean(name string) bool {
 	return text == "true"
 }
 
-// Limit returns the optional page size, 0 if it is missing.
+// Limit returns the page size in the parameter limit, or 0 if it is missing. It must be from 1
+// to high.
 func (f *Query) Limit(high int) int {
 	n, _ := f.Integer("limit", high)
 	return n
 }
 
-// Integer returns an optional number from 1 to high; given is false if it is missing. An
-// invalid number is 0.
+// Integer returns an optional number from 1 to high. given is false if it is missing. For an
+// invalid number n is 0.
 func (f *Query) Integer(name string, high int) (n int, given bool) {
 	fault := name + " must be an integer number"
 	text, given := f.One(name, fault)
@@ -113,7 +114,7 @@ func (f *Query) Integer(name string, high int) (n int, given bool) {
 	return 0, true
 }
 
-// Err returns all errors as one, or nil.
+// Err returns one error with all errors in Wrong, or nil.
 func (f *Query) Err() error {
 	if len(f.Wrong) == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (f *Query) Err() error {
 	return f.Wrong
 }
 
-// User returns an optional principal, which must be that of a user.
+// User returns an optional principal, or "" if it is missing. A group is an error.
 func (f *Query) User(name string) events.Principal {
 	p := events.Principal(f.Text(name))
 	if p != "" && !p.IsUser() {
@@ -130,8 +131,8 @@ func (f *Query) User(name string) events.Principal {
 	return p
 }
 
-// Time returns an optional time, or the beginning of a date. Without a time zone it is in
-// UTC. If it is missing, the time is zero.
+// Time returns an optional time. A date stands for the beginning of the day. A time without a
+// time zone is in UTC. If the parameter is missing, the result is the zero time.
 func (f *Query) Time(name string) time.Time {
 	fault := name + " must be a valid ISO 8601 date string"
 	text, given := f.One(name, fault)

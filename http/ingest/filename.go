@@ -15,9 +15,9 @@ import (
 // maxFileName is the maximum length of a document's name in bytes.
 const maxFileName = 255
 
-// fileName returns the document name for a client's file name: the last part of its path,
-// in NFC, without control characters, cut to 255 bytes including its extension. If it has
-// an invisible character, wrong says so, and the character is removed.
+// fileName returns the document name for the file name that a client sent: the last part of
+// its path, in NFC, without control characters, cut to 255 bytes including its extension. It
+// removes invisible characters; if there are any, wrong is the error that names the first.
 func fileName(given string) (name, wrong string) {
 	name = plainName(given)
 	if c, found := lookalike.Hidden(name); found {
@@ -49,7 +49,7 @@ func plainName(given string) string {
 	return cut(name, maxFileName-len(ext)) + ext
 }
 
-// cut returns the first n bytes of a text, or fewer so that no character is split.
+// cut returns the beginning of a text: up to n bytes, without splitting a character.
 func cut(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
@@ -57,7 +57,7 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// FileName returns the document name for a file name.
+// FileName returns the name under which a file with the given name is stored as a document.
 func FileName(given string) string {
 	name, _ := fileName(given)
 	return name

@@ -11,8 +11,8 @@ import (
 	"annals/http/problem"
 )
 
-// Any file_metadata is either valid, with folders as they are stored, or an error with a
-// JSON reply.
+// Every file_metadata is either valid, with folder paths in their stored form, or refused with
+// an error that can be encoded as JSON.
 func FuzzMetadata(f *testing.F) {
 	for _, s := range []string{`[{"folder_name":"A/B","tags":["x"]},{}]`, `[{"replace":true,"version":3},null]`, `{`, `[1,]`, `"\u12"`, `[[[[`, `null`, ``, "\xff", "\xef\xbb\xbf[]", `[]{`} {
 		f.Add([]byte(s))

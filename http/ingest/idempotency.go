@@ -15,10 +15,12 @@ import (
 	"annals/http/problem"
 )
 
-// idempotencyHeader identifies a request that a client may repeat.
+// idempotencyHeader is the header with a key that a client chooses for an upload. If the
+// client repeats the upload with the same key, the reply is the first job.
 const idempotencyHeader = "Idempotency-Key"
 
-// idempotencyKey returns the key of a request, "" if it has none or an invalid one.
+// idempotencyKey returns the idempotency key of a request. It returns "" if the request has
+// none or an invalid one; it adds an error for an invalid one.
 func idempotencyKey(r *http.Request, found *problem.Fields) string {
 	given := r.Header.Values(idempotencyHeader)
 	if len(given) == 0 {
@@ -39,8 +41,9 @@ func refuseKey(f *problem.Fields, why string) {
 	*f = append(*f, problem.ValueError([]any{"header", idempotencyHeader}, why, nil))
 }
 
-// recognise looks for the job of an earlier request with the same key. If there is one,
-// the files of this request are only compared with it, and neither stored nor charged.
+// recognise looks up the job of an earlier request with the same key. If there is one, the
+// files of this request are compared with those of the job, but neither stored nor counted
+// against a quota.
 func (u *Upload) recognise() (err error) {
 	if u.Key = idempotencyKey(u.Request, &u.Query); u.Key == "" {
 		return nil
@@ -51,7 +54,8 @@ func (u *Upload) recognise() (err error) {
 	return err
 }
 
-// compare adds an error if a file of a repeated request differs from the first request.
+// compare adds an error if a file differs from the file at the same index in the earlier
+// request with the same key.
 func (u *Upload) compare(file int) {
 	if u.before == nil {
 		return
@@ -61,7 +65,8 @@ func (u *Upload) compare(file int) {
 	}
 }
 
-// start accepts the upload, or returns the job of an earlier request with the same key.
+// start accepts the upload as a job, or returns the job of an earlier request with the same
+// key.
 func (u *Upload) start() (commands.Started, error) {
 	started, err := u.startOrFind()
 	if errors.Is(err, commands.ErrOtherUpload) {
@@ -77,7 +82,7 @@ func (u *Upload) startOrFind() (commands.Started, error) {
 		if u.Key == "" || err == nil {
 			return started, err
 		}
-		// Another request with the same key may have been accepted meanwhile, and
+		// A concurrent request with the same key may have been accepted in the meantime and
 		// have used up the quota.
 		before, err2 := u.Commands.KeyedImport(context.WithoutCancel(u.Context()), u.User, u.Key)
 		if before == nil || err2 != nil {
@@ -88,7 +93,7 @@ func (u *Upload) startOrFind() (commands.Started, error) {
 	return u.before.Started, u.before.Same(u.Files)
 }
 
-// digests is a store that computes digests and keeps no files.
+// digests is a store that computes the digests of files but does not keep them.
 type digests struct{ originals.Store }
 
 func (digests) Stage(ctx context.Context, r io.Reader, limit int64) (originals.Staged, error) {

@@ -20,25 +20,25 @@ import (
 	"annals/events/originals"
 )
 
-// Intake receives the files of one import. They have no effect until Accept returns.
-// The caller must call Discard in the end.
+// Intake receives the files of one import. They have no effect before Accept. In every case
+// the caller must call Discard in the end.
 type Intake struct {
 	Store       originals.Store
 	FileBytes   int64             // maximum size of a file
-	Hold        *quota.Hold       // reserves the user's quota for the files; nil: no limits
-	Key         string            // idempotency key of the request; may be empty
+	Hold        *quota.Hold       // reserves the user's quota for the files; nil if there are no limits
+	Key         string            // idempotency key of the request; "" if it has none
 	Correlation string            // id of the request
-	Files       []commands.Upload // as they were added; without folders and tags
+	Files       []commands.Upload // in the order of Add, without folders and tags
 
-	// Replaces reports whether a file, by its index in Files, may replace a document
+	// Replaces reports whether a file, given its index in Files, may replace a document
 	// instead of becoming a new one. May be nil.
 	Replaces func(file int) bool
 
-	staged map[int]originals.Staged // by their indexes in Files
+	staged map[int]originals.Staged // by index in Files
 }
 
-// Add streams one file to the store. A file that cannot be imported is marked as refused
-// and not read to its end. An error from reading content is wrapped.
+// Add streams one file to the store. If the file cannot be imported, Add marks it as refused
+// and may not read all of it. Errors from reading content are wrapped.
 func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error {
 	var f commands.Upload
 	f.Name, f.Refused = fileName(name)
@@ -85,8 +85,8 @@ func (in *Intake) store(ctx context.Context, f *commands.Upload, content io.Read
 	return nil
 }
 
-// reserve reserves quota for a number of files before any of their bytes are stored. The
-// document quota of files that may replace documents is checked later.
+// reserve reserves quota for files before any of their bytes are stored. It reserves no
+// document quota for a file that may replace a document; that quota is checked later.
 func (in *Intake) reserve(files int64) error {
 	kinds := []quota.Kind{quota.Imports, quota.Documents}
 	if in.Replaces != nil && in.Replaces(len(in.Files)) {
@@ -100,11 +100,11 @@ func (in *Intake) reserve(files int64) error {
 	return nil
 }
 
-// AcceptTimeout is the maximum time for accepting an upload.
+// AcceptTimeout is the maximum duration of Accept.
 const AcceptTimeout = time.Minute
 
-// Accept starts a job for the files. It continues if ctx ends meanwhile, because all
-// files were received.
+// Accept starts a job for the files. If ctx ends while Accept runs, Accept continues, because
+// all files were received.
 func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (commands.Started, error) {
 	if err := ctx.Err(); err != nil {
 		return commands.Started{}, err
@@ -126,7 +126,8 @@ func (in *Intake) Accept(ctx context.Context, to Importer, user events.User) (co
 	return to.StartKeyedImport(quota.With(ctx, in.Hold), user, in.Correlation, in.Key, in.Files)
 }
 
-// Discard deletes the files that were stored but not accepted, and releases their quota.
+// Discard deletes the files that were stored but not accepted. It releases the quota that is
+// reserved for them.
 func (in *Intake) Discard() error {
 	defer in.Hold.Close()
 	var errs []error
@@ -141,12 +142,12 @@ type Importer interface {
 	CheckImport(ctx context.Context, user events.User, folders []string) error
 	HoldImport(ctx context.Context, user events.User) (*quota.Hold, error)
 	AdmitImport(ctx context.Context, user events.User, hold *quota.Hold, uploads []commands.Upload) error
-	// StartKeyedImport starts one job for all requests of a user with the same key.
-	// Without a key each request starts a job.
+	// StartKeyedImport starts a job. If the user has started a job with the same key before,
+	// it returns that job. With the key "" it always starts a new job.
 	StartKeyedImport(ctx context.Context, user events.User, correlation, key string, uploads []commands.Upload) (commands.Started, error)
 }
 
-// Commands are the commands that an Upload needs.
+// Commands are the commands that Upload needs.
 type Commands interface {
 	Importer
 

@@ -19,19 +19,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// entry is the file_metadata of one file.
+// entry is the element of file_metadata that describes one file.
 type entry struct {
 	folder  string
 	tags    []string
-	replace bool   // whether the file replaces the document of its name in folder
-	version int    // expected version of that document; 0: any
-	refused string // why the folder is invalid, regardless of rights
+	replace bool   // whether the file replaces the document with the same name in folder
+	version int    // expected version of the document that is replaced; 0 for any
+	refused string // why the folder's path is invalid, regardless of access rights; "" if it is valid
 }
 
 var metadataLoc = []any{"body", "file_metadata"}
 
-// describe reads file_metadata. If it comes before the files, write access is checked
-// before anything is stored.
+// describe reads the field file_metadata. If it precedes the files, describe checks write
+// access before any file is stored.
 func (u *Upload) describe(p *multipart.Part) error {
 	text, err := io.ReadAll(io.LimitReader(p, u.Limits.MetadataBytes+1))
 	if err != nil {
@@ -40,7 +40,7 @@ func (u *Upload) describe(p *multipart.Part) error {
 	if int64(len(text)) > u.Limits.MetadataBytes {
 		return fault.Errorf(fault.TooLarge, "file_metadata may have at most %d bytes", u.Limits.MetadataBytes)
 	}
-	u.given, u.inMetadata = true, nil // the last one wins
+	u.given, u.inMetadata = true, nil // if file_metadata is sent twice, the last one counts
 	u.metadata = readEntries(text, u.Limits.Files, naming.InboxFolder(u.User), &u.inMetadata)
 	u.checked = false
 	if u.refused() {
@@ -49,9 +49,9 @@ func (u *Upload) describe(p *multipart.Part) error {
 	return u.checkAccess()
 }
 
-// readEntries decodes file_metadata. It decodes one entry at a time and stops after limit,
-// because a list of empty objects takes far more memory than its text. Entries without a
-// folder get inbox.
+// readEntries decodes file_metadata. It decodes one element at a time and stops after limit
+// elements: a long list of empty objects takes far more memory than its text. An element
+// without a folder gets the folder inbox.
 func readEntries(text []byte, limit int, inbox string, found *problem.Fields) []entry {
 	entries := []entry{}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -78,13 +78,13 @@ func readEntries(text []byte, limit int, inbox string, found *problem.Fields) []
 		found.TooLong(nil, limit, len(entries), metadataLoc)
 		return entries
 	}
-	_, err := dec.Token() // ]
+	_, err := dec.Token() // the closing bracket
 	if err == nil {
 		if _, err = dec.Token(); err == io.EOF && !form.HasLoneSurrogate(text) {
 			return entries
 		}
 	}
-	*found = nil // invalid JSON has no other errors
+	*found = nil // if file_metadata is not JSON, report no other errors in it
 	position, why := form.JSONFault(text)
 	before := []rune(string(text))[:position]
 	line := 1
@@ -99,12 +99,12 @@ func readEntries(text []byte, limit int, inbox string, found *problem.Fields) []
 	return entries
 }
 
-// badJSON adds the error for file_metadata that is not JSON.
+// badJSON adds the error that file_metadata is not JSON.
 func badJSON(f *problem.Fields, why string, text []byte) {
 	f.Add("json_invalid", "Invalid JSON: "+why, strings.ToValidUTF8(string(text), "\uFFFD"), map[string]any{"error": why}, metadataLoc...)
 }
 
-// readEntry reads the entry of one file.
+// readEntry decodes the element of file_metadata with an index.
 func readEntry(v any, index int, inbox string, found *problem.Fields) entry {
 	loc := problem.Under(metadataLoc, index)
 	fields, ok := v.(map[string]any)
@@ -138,7 +138,7 @@ func readEntry(v any, index int, inbox string, found *problem.Fields) entry {
 	return e
 }
 
-// checkLength adds an error if the numbers of entries and files differ.
+// checkLength adds an error if file_metadata does not have one element for each file.
 func checkLength(f *problem.Fields, entries, files int) {
 	switch {
 	case entries > files:

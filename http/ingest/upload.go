@@ -19,8 +19,8 @@ import (
 	"annals/http/problem"
 )
 
-// Upload is one request to import files. Its files stream to the store; only
-// file_metadata is held in memory.
+// Upload is one request to import files. The files are streamed to the store; only
+// file_metadata is kept in memory.
 type Upload struct {
 	*http.Request
 	Intake
@@ -32,14 +32,14 @@ type Upload struct {
 	inFiles, inMetadata problem.Fields
 
 	before *commands.KeyedImport // the job of an earlier request with the same key; nil if there is none
-	repeat *quota.Hold           // of a repeated request, in place of Hold
+	repeat *quota.Hold           // of a request with before, which does not use Hold
 
 	body     io.LimitedReader
 	parts    int
-	texts    int // entries of the field "files" that are not files
+	texts    int // fields named "files" that contain text instead of a file
 	metadata []entry
-	given    bool // file_metadata was sent
-	checked  bool // write access to the folders of metadata was checked
+	given    bool // whether file_metadata was sent
+	checked  bool // whether write access to the folders in metadata was checked
 }
 
 // Limits are the maximum sizes of an upload.
@@ -49,11 +49,11 @@ type Limits struct {
 	MetadataBytes int64 // of file_metadata
 }
 
-// Receive reads the upload and accepts it as a job, or returns the job of an earlier
-// request with the same key. When it returns without an error, the upload is durable in the
-// log. Until then it has no effect.
+// Receive reads the upload and accepts it as a job, or returns the job of an earlier request
+// with the same key. If it returns no error, the upload is durable in the log. If it fails,
+// the upload has no effect.
 func (u *Upload) Receive() (started commands.Started, err error) {
-	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // unknown before file_metadata
+	u.Replaces = func(file int) bool { return !u.given || file < len(u.metadata) && u.metadata[file].replace } // as long as file_metadata is missing, any file may replace a document
 	if err := u.recognise(); err != nil {
 		return started, err
 	}
@@ -74,25 +74,25 @@ func (u *Upload) Receive() (started commands.Started, err error) {
 	return u.start()
 }
 
-// Limits of a multipart body in addition to the configured ones.
+// Limits of a multipart body besides those in Limits.
 const (
-	maxExtraParts = 1000     // fields that are not files
-	maxEpilogue   = 1 << 20  // bytes after the last part
-	maxAfterError = 64 << 20 // bytes that are read after the first error
+	maxExtraParts = 1000     // fields besides the files
+	maxEpilogue   = 1 << 20  // bytes after the closing boundary
+	maxAfterError = 64 << 20 // bytes that are read after the first error, to report further errors
 	readBuffer    = 64 << 10
 )
 
-// The errors of FastAPI for a malformed body, and for a malformed part.
+// The same errors as FastAPI's for a malformed body and a malformed part.
 var (
 	errMultipart = &problem.Error{Status: http.StatusBadRequest, Text: "Invalid multipart data."}
 	errNoName    = &problem.Error{Status: http.StatusBadRequest, Text: `The Content-Disposition header field "name" must be provided.`}
 )
 
-// read reads the whole body.
+// read reads the whole body. Errors in its fields are kept for check.
 func (u *Upload) read() error {
 	media, params, _ := mime.ParseMediaType(u.Header.Get("Content-Type"))
 	if media != "multipart/form-data" {
-		return nil // u.check reports that there are no files
+		return nil // check reports that there are no files
 	}
 	if params["boundary"] == "" {
 		return &problem.Error{Status: http.StatusBadRequest, Text: "Missing boundary in multipart."}
@@ -113,28 +113,30 @@ func (u *Upload) read() error {
 			err = u.part(p)
 		}
 		if err != nil && (u.refused() || u.endsEarly(err)) {
-			return nil // u.check reports why
+			return nil // check reports the errors
 		}
 		if err != nil {
 			return u.bodyError(err)
 		}
 	}
-	// Reading to the end detects that a client has disconnected.
+	// Reading beyond the closing boundary detects a client that has disconnected.
 	if n, err := io.CopyN(io.Discard, &u.body, maxEpilogue); err != io.EOF {
 		return fmt.Errorf("%w: %d bytes after the last part", errMultipart, n)
 	}
 	return nil
 }
 
-// endsEarly reports whether a body ended before its first part was complete. Then u.check
-// reports that it has no files, as FastAPI does. A body that is cut off later is an error.
+// endsEarly reports whether a body ended before its first part was complete. Like FastAPI,
+// check then reports that there are no files. A body that ends later without its closing
+// boundary is an error.
 func (u *Upload) endsEarly(err error) bool {
 	atEnd := u.body.N > 0 && errors.As(err, new(*readError)) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
-	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // a part has begun, or the body is empty
+	begun := u.parts > 0 || u.body.N == u.Limits.UploadBytes // whether a part has begun or the body is empty
 	return atEnd && begun && len(u.Files)+u.texts == 0 && !u.given
 }
 
-// bodyError returns the error to report if the body cannot be read.
+// bodyError returns the error for a body that cannot be read: it is too large, malformed, or
+// cannot be stored.
 func (u *Upload) bodyError(err error) error {
 	switch {
 	case u.body.N <= 0:
@@ -145,8 +147,8 @@ func (u *Upload) bodyError(err error) error {
 	return err
 }
 
-// refused reports whether the request is known to be invalid. Then no more files are
-// stored, and up to maxAfterError bytes are read to find other errors.
+// refused reports whether an error was found in the request. From then on no more files are
+// stored, and up to maxAfterError bytes are read to find further errors.
 func (u *Upload) refused() bool {
 	return len(u.Query)+len(u.inFiles)+len(u.inMetadata) > 0
 }
@@ -176,10 +178,10 @@ func (u *Upload) part(p *multipart.Part) error {
 	default:
 		u.inFiles.Unknown(strings.ToValidUTF8(field, "\uFFFD"), nil, []string{"files", "file_metadata"}, []any{"body"})
 	}
-	return nil // reading the next part skips the content
+	return nil // the next NextRawPart skips the content of this part
 }
 
-// text adds the error for a field "files" without a file name.
+// text adds the error for a field named "files" that contains text instead of a file.
 func (u *Upload) text(p *multipart.Part) error {
 	b, err := io.ReadAll(io.LimitReader(p, problem.MaxEcho))
 	if err != nil {
@@ -191,7 +193,7 @@ func (u *Upload) text(p *multipart.Part) error {
 	return nil
 }
 
-// file stores one file, or records why it is refused and skips it.
+// file stores one file. If the file is refused, it records the reason and skips the content.
 func (u *Upload) file(name string, p *multipart.Part) error {
 	if len(u.Files) == u.Limits.Files {
 		return fault.Errorf(fault.TooLarge, "one upload may have at most %s", FileCount(u.Limits.Files))
@@ -202,7 +204,7 @@ func (u *Upload) file(name string, p *multipart.Part) error {
 		return err
 	}
 	if u.refused() {
-		// The file is counted. Reading the next part skips its content.
+		// Count the file but do not store it. The next NextRawPart skips its content.
 		u.Files = append(u.Files, commands.Upload{})
 		return nil
 	}
@@ -216,13 +218,15 @@ func (u *Upload) file(name string, p *multipart.Part) error {
 	return err
 }
 
-// Discard deletes the files that were stored but not accepted, and releases their quota.
+// Discard deletes the files that were stored but not accepted. It releases the quota that is
+// reserved for the upload.
 func (u *Upload) Discard() error {
 	u.repeat.Close()
 	return u.Intake.Discard()
 }
 
-// check validates the upload as a whole, and sets the folder and tags of each file.
+// check validates the upload after the whole body was read, and sets the folder and tags of
+// each file.
 func (u *Upload) check() error {
 	if len(u.Files)+u.texts == 0 {
 		u.inFiles.Add("missing", "Field required", nil, nil, "body", "files")
@@ -253,8 +257,7 @@ func (u *Upload) check() error {
 	return nil
 }
 
-// checkAccess checks that the caller may write to every folder, unless it has done so
-// already.
+// checkAccess checks once that the caller may write to the folders of all files.
 func (u *Upload) checkAccess() error {
 	if u.checked || u.before != nil {
 		return nil
@@ -276,17 +279,18 @@ func (u *Upload) checkAccess() error {
 	return err
 }
 
-// readError is an error of the client's connection or of the multipart format.
+// readError is an error from reading the body: the connection failed, or the multipart format
+// is wrong.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-// wholeBody is a multipart body that must end with the closing boundary. mime/multipart
-// also accepts a body that is cut off after another boundary.
+// wholeBody is a multipart body that must end with the closing boundary. mime/multipart would
+// also accept a body that ends after any other boundary.
 type wholeBody struct {
 	io.Reader
-	end  []byte // the line after the last part
-	tail []byte // the last bytes read, up to the length of end
+	end  []byte // the closing boundary
+	tail []byte // the last len(end) bytes that were read
 }
 
 func (b *wholeBody) Read(p []byte) (int, error) {
@@ -299,14 +303,15 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// BodyReader reads a request's body. It keeps read errors, to distinguish them from errors
-// of the store, and fills each buffer completely, so that the store's writes are large.
+// BodyReader reads the body of a request. It keeps read errors, so that they can be
+// distinguished from errors of the store. It fills each buffer completely, so that the store
+// writes large blocks.
 type BodyReader struct {
 	R   io.Reader
 	err error
 }
 
-// Err returns the read error, or nil.
+// Err returns the error from reading the body, or nil. The end of the body is not an error.
 func (r *BodyReader) Err() error { return r.err }
 
 func (r *BodyReader) Read(p []byte) (int, error) {
@@ -323,7 +328,7 @@ func (r *BodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// FileCount returns a number of files in words, such as "1 file".
+// FileCount returns a number with the word file or files, such as "1 file".
 func FileCount(n int) string {
 	if n == 1 {
 		return "1 file"

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// access records an access by a call, if records are kept.
+// access passes an access by a tool call to h.Accessed, if it is set.
 func (h *Handler) access(c call, a accesslog.Access) {
 	if h.Accessed == nil {
 		return
@@ -20,7 +20,8 @@ func (h *Handler) access(c call, a accesslog.Access) {
 	h.Accessed(a)
 }
 
-// record records whether a call that names a document read it or was denied.
+// record records in the access log that a tool call read a document or was denied it,
+// depending on err.
 func (h *Handler) record(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
 	a := accesslog.Access{Kind: kind, Thing: events.DocumentStream(id), Detail: "by the tool " + h.Prefix + tool}
 	switch {
@@ -32,7 +33,7 @@ func (h *Handler) record(c call, tool string, kind accesslog.Kind, id uuid.UUID,
 	h.access(c, a)
 }
 
-// recordReads records that passages of documents were returned.
+// recordReads records in the access log that a tool call returned passages of documents.
 func (h *Handler) recordReads(c call, tool string, ids ...uuid.UUID) {
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
@@ -43,8 +44,8 @@ func (h *Handler) recordReads(c call, tool string, ids ...uuid.UUID) {
 	}
 }
 
-// tokenRefused records a request with an invalid token. Requests without a token are not
-// recorded, because clients begin with one.
+// tokenRefused records a request with an invalid token in the access log. Requests without a
+// token are not recorded, because every client begins with one to find the sign-in.
 func (h *Handler) tokenRefused(r *http.Request) {
 	if h.Accessed == nil {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Reads by agents and denied calls are recorded with the tool's name. A request without a
-// token is not recorded.
+// The access log records what agents read and which of their calls were denied, with the name
+// of the tool. A request without a token is not recorded.
 func TestAccessesByToolsAreRecorded(t *testing.T) {
 	var log *accesslog.Log
 	s := start(t, func(o *mcp.Options) {

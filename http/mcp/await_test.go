@@ -9,8 +9,8 @@ import (
 	"annals/events"
 )
 
-// A read right after a tool that writes is never stale: its reply waits for every read
-// model that a client may read next.
+// A read right after a write by a tool is never stale: the reply to the write waits for every
+// read model that a client may read next.
 func TestWritingToolsAwaitReadModels(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -36,7 +36,7 @@ func TestWritingToolsAwaitReadModels(t *testing.T) {
 		}
 	}
 	writes := map[string]struct {
-		event   events.Data // that the reply waits for
+		event   events.Data // event that must be readable when the reply is sent
 		prepare func() (write func())
 	}{
 		"ingest": {events.ImportRequested{}, func() func() {

@@ -14,19 +14,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxBatch is the maximum number of calls in one request. All results are held in memory
-// until the last is complete.
+// maxBatch is the maximum number of calls in a batch. Their results are kept in memory until
+// the last one is complete.
 const maxBatch = 50
 
-// batch is a lock that each call of a request holds: the oldest versions of the protocol
-// allow several calls. They are handled one at a time to bound the cost of a request.
+// batch is the lock of an HTTP request with several JSON-RPC calls, which the oldest versions
+// of the protocol allow. Each call holds it while it runs, so that the calls of a request
+// run one at a time and its cost is bounded.
 type batch struct{ sync.Mutex }
 
-// errBatch is returned for every refused batch.
+// errBatch is the error for a batch that is too large.
 var errBatch = fault.Errorf(fault.TooLarge, "the batch has too many calls or bytes")
 
-// bounded checks the size of a request that is a batch. If it is too large, it replies with
-// one error before any call is handled, and returns false.
+// bounded checks the size of a request if it is a batch. If the batch is too large, bounded
+// replies with one error for all of its calls and returns false.
 func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.Body == nil {
 		return true
@@ -63,10 +64,11 @@ func (h *Handler) bounded(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// maxBlanks is the maximum number of blanks before the JSON of a request.
+// maxBlanks is the maximum number of whitespace characters before the JSON of a request.
 const maxBlanks = 1024
 
-// firstByte skips blanks and reports whether the next byte begins a batch.
+// firstByte reads up to the first byte that is not whitespace. It returns what it has read,
+// and reports whether that byte begins a batch.
 func firstByte(r io.Reader) (read []byte, isBatch bool, err error) {
 	one := make([]byte, 1)
 	for len(read) < maxBlanks {
@@ -81,12 +83,12 @@ func firstByte(r io.Reader) (read []byte, isBatch bool, err error) {
 			return read, false, err
 		}
 	}
-	// Too many blanks: treat the request like a batch.
+	// After this much whitespace, check the request as if it were a batch.
 	return read, true, nil
 }
 
-// entries counts the entries of a JSON array, up to most, without keeping them. It
-// returns 1 for anything else: the protocol's library reports what is wrong with it.
+// entries returns the number of elements of a JSON array, or most if there are more. It
+// returns 1 if the text is not an array; the MCP library reports the error.
 func entries(text []byte, most int) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {

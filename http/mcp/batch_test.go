@@ -12,7 +12,7 @@ import (
 	"annals/http/mcp"
 )
 
-// counted counts calls of FolderPage, and how many run concurrently.
+// counted counts all calls of FolderPage and the largest number of them that ran concurrently.
 type counted struct {
 	mcp.Queries
 	running, most, all *atomic.Int32
@@ -27,7 +27,7 @@ func (c counted) FolderPage(ctx context.Context, user events.User, after string,
 	return c.Queries.FolderPage(ctx, user, after, limit)
 }
 
-// Up to 50 calls in one request are handled, one at a time. A larger batch has one error,
+// A batch of up to 50 calls is handled, one call at a time. A larger batch receives one error,
 // and none of its calls is handled.
 func TestBatchesAreLimited(t *testing.T) {
 	c := counted{running: new(atomic.Int32), most: new(atomic.Int32), all: new(atomic.Int32)}

@@ -8,7 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxCompletions is the maximum number of values that the protocol allows.
+// maxCompletions is the maximum number of completions in a reply (MCP specification).
 const maxCompletions = 100
 
 // complete completes names of folders and tags that the caller may read.
@@ -23,7 +23,7 @@ func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.
 	}}, nil
 }
 
-// completions returns all names that complete an argument.
+// completions returns the names that match an argument, however many.
 func (h *Handler) completions(c call, p *sdk.CompleteParams) (names []string, err error) {
 	switch argument := p.Argument.Name; {
 	case p.Ref.URI == h.named("service://folders/{folder_name}") && argument == "folder_name":
@@ -37,8 +37,8 @@ func (h *Handler) completions(c call, p *sdk.CompleteParams) (names []string, er
 	return matching(names, p.Argument.Value), err
 }
 
-// matching returns the names that begin with what was typed, followed by those that
-// contain it elsewhere, ignoring case.
+// matching returns the names that contain the typed text, ignoring case. Names that begin with
+// it come first.
 func matching(names []string, typed string) []string {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	prefixed, others := []string{}, []string{}

@@ -8,26 +8,28 @@ import (
 	"annals/events/fault"
 )
 
-// Page sizes, which fit in an agent's context.
+// Page sizes, chosen to fit in the context of a language model.
 const (
 	namesPage     = 500    // folders or tags
 	documentsPage = 100    // documents, or files of a job
 	textPage      = 40_000 // bytes of Markdown
 )
 
-// maxCursor is the maximum number of characters of a cursor. The longest cursors contain
-// the path of a folder.
+// maxCursor is the maximum length of a cursor in characters. The longest cursors contain a
+// folder path.
 const maxCursor = 4*maxPath + 64
 
-// errCursor is returned for an invalid cursor.
+// errCursor is the error for an invalid cursor.
 var errCursor = fault.Errorf(fault.Invalid, "the cursor does not belong to this listing: leave it out to begin at the first page")
 
-// cursor encodes the position at which a page of a kind of listing ended.
+// cursor returns the cursor for the next page of a listing. kind names the listing, and at is
+// the position at which the page ended.
 func cursor(kind, at string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + " " + at))
 }
 
-// parseCursor is the inverse of cursor; at is "" if there is none.
+// parseCursor returns the position in a cursor, or "" if the cursor is empty. It fails if the
+// cursor belongs to another kind of listing.
 func parseCursor(kind, text string) (at string, err error) {
 	if text == "" {
 		return "", nil
@@ -40,7 +42,7 @@ func parseCursor(kind, text string) (at string, err error) {
 	return at, nil
 }
 
-// namePage returns a page of sorted names.
+// namePage returns the page of sorted names that begins after the cursor.
 func namePage(kind string, all []string, after string) (page []string, m more, err error) {
 	last, err := parseCursor(kind, after)
 	if err != nil {

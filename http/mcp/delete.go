@@ -11,7 +11,7 @@ import (
 	httpd "annals/http"
 )
 
-// maxDeleted is the maximum number of documents in one call.
+// maxDeleted is the maximum number of documents that one call can delete.
 const maxDeleted = 100
 
 var deleteTool = tool{
@@ -36,8 +36,8 @@ type deleted struct {
 	Error      string `json:"error,omitempty" jsonschema:"why it was not deleted"`
 }
 
-// deleteDocuments deletes one document after another. It returns when the read models
-// have applied the deletions, or after Await.
+// deleteDocuments deletes documents one by one. It returns when all read models have applied
+// the deletions, or after h.Await.
 func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error) {
 	var last events.Position
 	seen := make(map[string]bool)
@@ -56,8 +56,8 @@ func (h *Handler) deleteDocuments(c call, in deleteIn) (out deleteOut, err error
 	return out, nil
 }
 
-// awaitWrite waits until the agent can read what was written at a position, up to Await.
-// The write has succeeded in either case.
+// awaitWrite waits until the agent can read a write, but no longer than h.Await. A timeout is
+// not an error, because the write has succeeded.
 func (h *Handler) awaitWrite(c call, at events.Position) {
 	bounded, cancel := context.WithTimeout(c, h.Await)
 	defer cancel()

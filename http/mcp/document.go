@@ -30,7 +30,7 @@ func (h *Handler) documents(c call, f vault.DocumentFilter) (docs []document, m 
 	f.Limit = documentsPage
 	found, next, err := h.Queries.Documents(c, c.user, f)
 	if fault.Is(err, fault.Invalid) {
-		err = errCursor // no other part of the filter can be invalid
+		err = errCursor // a wrong cursor is the only possible mistake in the filter
 	}
 	docs, m.NextCursor = []document{}, next
 	for _, d := range found {
@@ -51,7 +51,8 @@ func documentList(docs []document) string {
 	return b.String()
 }
 
-// describe returns a document that the caller may read.
+// describe returns a document that the caller may read. It records the access in the access
+// log.
 func (h *Handler) describe(c call, tool, id string) (vault.Document, error) {
 	parsed, err := h.documentID(id)
 	if err != nil {
@@ -64,7 +65,8 @@ func (h *Handler) describe(c call, tool, id string) (vault.Document, error) {
 
 const whichDocuments = "service_search, service_list_documents_by_folder and service_list_documents_by_tag list the ids of those you may read."
 
-// documentID parses an id. A malformed id is reported like that of a missing document.
+// documentID parses a document id. The error for a malformed id is the same as for a missing
+// document.
 func (h *Handler) documentID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
@@ -122,8 +124,8 @@ func (h *Handler) markdown(c call, in markdownIn) (out markdownOut, err error) {
 	return out, nil
 }
 
-// parseTextCursor returns the version of the document in which the previous page ended,
-// and the offset of that end.
+// parseTextCursor parses the cursor of a document's text. It returns the version of the
+// document that the previous page showed, and the byte offset at which that page ended.
 func parseTextCursor(document uuid.UUID, text string) (version int, from int64, err error) {
 	at, err := parseCursor("text "+document.String(), text)
 	if at == "" || err != nil {
@@ -175,7 +177,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 		return out, h.advise(err, fault.NotFound, whichDocuments)
 	}
 	if d.SHA256 == "" {
-		access = events.Read // a folder's summary, which nobody owns
+		access = events.Read // a folder summary has no owner
 	}
 	return metadataOut{
 		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),
@@ -184,7 +186,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 	}, nil
 }
 
-// moment writes a time in UTC, to milliseconds.
+// moment returns a time as text: ISO 8601 in UTC, with milliseconds.
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (o metadataOut) markdown() string {

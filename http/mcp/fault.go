@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// codes are the protocol's error codes by kind of fault. Errors of tools are results and
-// have no code.
+// codes are the JSON-RPC error codes for each kind of fault. They do not apply to tool calls,
+// whose errors are results without a code.
 var codes = map[fault.Kind]int64{
 	fault.Internal:        jsonrpc.CodeInternalError,
 	fault.Invalid:         jsonrpc.CodeInvalidParams,
@@ -27,18 +27,19 @@ var codes = map[fault.Kind]int64{
 	fault.Exhausted:       jsonrpc.CodeInternalError,
 }
 
-// protocolError returns an error in the protocol's form, for requests other than tool
-// calls. about is sent as its data.
+// protocolError returns err as a JSON-RPC error, for requests other than tool calls. about
+// becomes its data.
 func (h *Handler) protocolError(c call, what string, err error, about any) error {
 	data, _ := json.Marshal(about) // strings can always be encoded
 	return &jsonrpc.Error{Code: codes[fault.KindOf(err)], Message: h.shown(c, what, err).Error(), Data: data}
 }
 
-// errFailed is the reply to an internal error.
+// errFailed is what the caller sees of an internal error.
 var errFailed = errors.New("the service failed")
 
-// shown returns the error that the caller may see: the message of the outermost fault. For
-// an internal error it returns only the request id under which it is logged.
+// shown returns what the caller may see of an error: the message of its outermost fault.Error.
+// For an internal error it returns the request id, with which operators find the error in the
+// log.
 func (h *Handler) shown(c call, what string, err error) error {
 	id := httpd.Correlation(c)
 	kind := fault.KindOf(err)
@@ -59,7 +60,7 @@ func (h *Handler) shown(c call, what string, err error) error {
 	return errors.New(words(err))
 }
 
-// words returns the message of an error's outermost fault.
+// words returns the message of the outermost fault.Error in err.
 func words(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Kind != fault.Internal {
@@ -68,7 +69,7 @@ func words(err error) string {
 	return errFailed.Error()
 }
 
-// advise adds advice to errors of a kind.
+// advise adds advice to an error if it is of the given kind.
 func (h *Handler) advise(err error, kind fault.Kind, advice string) error {
 	if !fault.Is(err, kind) {
 		return err

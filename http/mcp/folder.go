@@ -31,7 +31,7 @@ func (h *Handler) listFolders(c call, in pageIn) (out foldersOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	paths, err := h.Queries.FolderPage(c, c.user, last, namesPage+1) // one more reveals a next page
+	paths, err := h.Queries.FolderPage(c, c.user, last, namesPage+1) // if there is one more, there is a next page
 	if len(paths) > namesPage {
 		paths = paths[:namesPage]
 		out.NextCursor = cursor("folders", paths[namesPage-1])
@@ -110,7 +110,8 @@ func (o byFolderOut) markdown() string {
 	return text
 }
 
-// scope returns the path from the top level of a folder that an agent names.
+// scope returns the path, from the top level, of the folder that an agent means by the given
+// path.
 func (h *Handler) scope(c call, folder string) (string, error) {
 	if strings.Trim(folder, "/ ") == "" {
 		return folder, nil

@@ -19,16 +19,16 @@ import (
 	httpd "annals/http"
 )
 
-// Headers of the protocol.
+// Headers of MCP.
 const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 )
 
-// sessionless is the first version of the protocol without sessions.
+// sessionless is the first protocol version that has no sessions.
 const sessionless = "2026-07-28"
 
-// call describes the request that carries an agent's call.
+// call is a request to the protocol's server and its user.
 type call struct {
 	context.Context // ends when the client disconnects
 	user            events.User
@@ -38,7 +38,8 @@ type call struct {
 
 type callKey struct{}
 
-// ServeHTTP checks a request's origin, token and session id, and then handles its calls.
+// ServeHTTP checks the origin, the token and the session id of a request, and then handles its
+// calls.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.foreign(r) {
 		refuse(w, http.StatusForbidden, "requests from this web page or to this host are not allowed; the operator allows them with --cors-origin and --mcp-url")
@@ -55,13 +56,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.bounded(w, r) {
-		// The short reply is flushed when this function returns.
+		// bounded has replied. The reply is sent when this function returns, so Refused delays
+		// it.
 		h.Brake.Refused(r.Context(), user.Principal, errBatch)
 		return
 	}
 	switch session := r.Header.Get(sessionHeader); {
 	case session != "" && !ownSession(session, user):
-		// The protocol prescribes this reply, after which clients start a new session.
+		// The protocol prescribes 404. Clients then start a new session.
 		refuse(w, http.StatusNotFound, "you have no such session: start a new one with initialize")
 		return
 	case session == "" && r.Method == http.MethodPost && r.Header.Get(versionHeader) < sessionless:
@@ -75,8 +77,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// foreign reports whether a request may come from a foreign web page: from another origin,
-// or by DNS rebinding to this machine.
+// foreign reports whether a web page of another site may have sent the request: its origin is
+// not allowed, or it reached this machine by DNS rebinding.
 func (h *Handler) foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.Origins, origin) && !slices.Contains(h.Origins, "*") {
 		from, err := url.Parse(origin)
@@ -88,8 +90,7 @@ func (h *Handler) foreign(r *http.Request) bool {
 	return ok && loopback(local.String()) && !loopback(r.Host) && !strings.EqualFold(r.Host, h.URL.Host)
 }
 
-// loopback reports whether a host, with or without a port, is a loopback address or
-// localhost.
+// loopback reports whether a host, with or without a port, is localhost or a loopback address.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -98,9 +99,9 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// newSession returns the id of a new session: a random part, and a digest of it with
-// the user's name. The server keeps no sessions: the token of each request grants
-// access, and the id only detects clients that mix up their users.
+// newSession returns a new session id: a random part, and a digest of that part and the user's
+// name. The server stores no sessions. Access depends only on the token of each request; the
+// id only detects clients that confuse their users.
 func newSession(user events.User) string {
 	random := rand.Text()
 	return random + "." + sessionDigest(random, user)
@@ -116,7 +117,7 @@ func sessionDigest(random string, user events.User) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// unverified replies to a request without a valid token.
+// unverified replies to a request with an invalid token, or one that cannot be verified now.
 func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.Unauthenticated) {
 		h.tokenRefused(r)
@@ -128,8 +129,8 @@ func (h *Handler) unverified(w http.ResponseWriter, r *http.Request, err error) 
 	refuse(w, http.StatusServiceUnavailable, "your token cannot be verified at the moment")
 }
 
-// challenge sets the header of RFC 6750 with the URL of the resource metadata. The code is
-// "" for requests without a token.
+// challenge sets the WWW-Authenticate header (RFC 6750) with the URL of the resource metadata.
+// code is the OAuth error code, or "" if the request has no token.
 func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 	header := "Bearer "
 	if code != "" {
@@ -141,7 +142,8 @@ func (h *Handler) challenge(w http.ResponseWriter, code, why string) {
 	send(w, http.StatusUnauthorized, map[string]string{"error": code, "error_description": why})
 }
 
-// refuse replies with a JSON-RPC error without an id, because it rejects the whole request.
+// refuse replies with a JSON-RPC error. The error has no id because it concerns the whole
+// request, not a single call.
 func refuse(w http.ResponseWriter, status int, why string) { refuseWith(w, status, -32000, why) }
 
 func refuseWith(w http.ResponseWriter, status int, code int64, why string) {
@@ -152,5 +154,5 @@ func send(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
 }

@@ -24,7 +24,8 @@ const (
 	alice      = "Bearer alice"
 )
 
-// A client without a valid token receives only the URL of the resource metadata.
+// A request without a valid token receives only the URL of the resource metadata, with which
+// clients find the sign-in.
 func TestUnauthorizedNamesMetadata(t *testing.T) {
 	s := start(t)
 	metadata := `resource_metadata="` + strings.Replace(s.url, "/mcp", "/.well-known/oauth-protected-resource/mcp", 1) + `"`
@@ -47,8 +48,8 @@ func TestUnauthorizedNamesMetadata(t *testing.T) {
 	}
 }
 
-// A session id is valid only with a token of its user, but on every node and after a
-// restart.
+// A session id can only be used with a token of the same user. It remains usable on other
+// nodes and after a restart.
 func TestSessionsAreBoundToTheirUser(t *testing.T) {
 	s, other := start(t), start(t)
 	resp, body := s.send("POST", initialize, "Authorization", alice)
@@ -74,7 +75,7 @@ func TestSessionsAreBoundToTheirUser(t *testing.T) {
 	}
 }
 
-// A session is of no use after its token has expired.
+// After the token has expired, requests with the session id are refused too.
 func TestSessionsEndWithTheirToken(t *testing.T) {
 	expired := false
 	s := start(t, func(o *mcp.Options) {
@@ -93,7 +94,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// Requests from foreign web pages and by DNS rebinding are refused.
+// Requests from web pages of other origins and by DNS rebinding are refused.
 func TestForeignPagesAreRefused(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Origins = []string{"https://app.example"} })
 	own := strings.TrimSuffix(s.url, "/mcp")
@@ -112,7 +113,6 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-// Malformed and oversized requests are refused.
 func TestMalformedRequestsAreRefused(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Limits = httpd.Limits{JSONBytes: 2000} })
 	for body, want := range map[string]int{
@@ -132,7 +132,8 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Every version of the protocol is supported. The newest has no sessions.
+// All versions of the protocol are supported. From the version without sessions on, no session
+// id is sent.
 func TestProtocolVersions(t *testing.T) {
 	s := start(t)
 	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
@@ -165,7 +166,7 @@ func TestProtocolVersions(t *testing.T) {
 	}
 }
 
-// Events that tools cause contain the request's id, and "tools" in the field via.
+// Events that a tool call causes contain the request id, and "tools" in the field via.
 func TestEventsHaveRequestID(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -197,7 +198,7 @@ func TestEventsHaveRequestID(t *testing.T) {
 	}
 }
 
-// broken is a read side whose methods panic or fail.
+// broken replaces the queries by ones that panic or fail.
 type broken struct{ mcp.Queries }
 
 func (broken) SearchPage(context.Context, events.User, search.Query) ([]search.Source, string, error) {
@@ -216,7 +217,7 @@ func (broken) FolderPage(context.Context, events.User, string, int) ([]string, e
 	return nil, &json.SyntaxError{}
 }
 
-// An internal error is reported without its cause and ends only its call.
+// The reply to an internal error does not contain its cause. Later calls work.
 func TestInternalErrorsAreHidden(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.Queries = broken{o.Queries} })
 	a := s.connect("alice")

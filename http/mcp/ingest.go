@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ingestTool returns the tool that imports files. Its description lists the folders that
-// files may be imported from.
+// ingestTool returns the tool that imports files from disk. Its description lists the folders
+// from which it may import.
 func (h *Handler) ingestTool() tool {
 	var roots []string
 	for _, r := range h.roots {
@@ -42,8 +42,8 @@ type fileMetadata struct {
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags of the document"`
 	Replace    bool     `json:"replace,omitempty" jsonschema:"whether the file becomes a new version of the document of its name in that folder, if there is one"`
 
-	// The deepest existing folder on the path as the caller sees it, and the rest of the
-	// path.
+	// under is the deepest existing folder on the path FolderName, and rest is the remaining
+	// path below it. Both are empty if FolderName begins at the top level.
 	under uuid.UUID
 	rest  string
 }
@@ -55,8 +55,7 @@ type ingestOut struct {
 	advice string
 }
 
-// ingest copies the files and accepts them as one job. It checks the whole call before it
-// stores anything.
+// ingest imports files as one job. It checks all arguments before it stores a file.
 func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 	if n := len(in.FileMetadata); n > 0 && n != len(in.FilePaths) {
 		return out, fault.Errorf(fault.Invalid, "file_metadata has %d entries for %d files: give one for each, in the order of file_paths", n, len(in.FilePaths))
@@ -99,8 +98,8 @@ func (o ingestOut) markdown() string {
 	return fmt.Sprintf("Job `%s` imports %s. %s", o.JobID, count(o.TotalFiles, "file"), o.advice)
 }
 
-// places returns the destination of each file, after checking that the caller may write
-// there.
+// places returns the destination of each file. It fails if the caller may not write to one of
+// them.
 func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error) {
 	var folders []string
 	for i := range in.FilePaths {
@@ -129,9 +128,10 @@ func (h *Handler) places(c call, in ingestIn) (places []fileMetadata, err error)
 	return places, h.Commands.CheckImport(c, c.user, slices.Compact(folders))
 }
 
-// shownPlace resolves a path as the caller sees it. It returns the deepest existing folder
-// and the rest of the path; both are empty for a path from the top level. It fails if the
-// caller may not write there.
+// shownPlace looks up a path that begins at a folder shared with the caller rather than at the
+// top level. It returns the deepest existing folder on the path, and the remaining path below
+// it. Both are empty if the path begins at the top level. It fails if the caller may not write
+// there.
 func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string, err error) {
 	place, err := h.Queries.PlaceOf(c, c.user, path)
 	if err != nil || !place.Shown || place.Near == uuid.Nil {
@@ -144,10 +144,10 @@ func (h *Handler) shownPlace(c call, path string) (under uuid.UUID, rest string,
 	return place.Near, place.Rest, err
 }
 
-// maxBadPaths is the maximum number of refused paths that an error lists.
+// maxBadPaths is the maximum number of paths in an error.
 const maxBadPaths = 100
 
-// checkPaths returns an error that names the paths that cannot be imported.
+// checkPaths returns an error that lists the paths from which no file can be imported.
 func (h *Handler) checkPaths(ctx context.Context, paths []string) error {
 	var bad []string
 	for _, path := range paths {
@@ -175,8 +175,8 @@ func badPaths(bad []string) error {
 	return fault.Errorf(fault.Invalid, "no file was imported, because these paths were refused:\n%s%s", strings.Join(bad[:min(len(bad), maxBadPaths)], "\n"), rest)
 }
 
-// copyFiles copies every file. It opens each file again, so that only one is open at a
-// time.
+// copyFiles adds the files to intake. It opens them one at a time, so that many files do not
+// exhaust the file descriptors.
 func (h *Handler) copyFiles(ctx context.Context, intake *ingest.Intake, paths []string) error {
 	left := h.Limits.UploadBytes
 	for _, path := range paths {

@@ -13,7 +13,7 @@ import (
 	"annals/http/mcp"
 )
 
-// write creates a file and the folders above it.
+// write creates a file with the given text, and its parent folders.
 func write(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -25,8 +25,9 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// Only regular files below the roots are imported, without following links or "..". If one
-// path is refused, no file is imported, and the error lists every refused path.
+// The tool imports only regular files below the configured roots, and follows neither links
+// nor "..". If one path is refused, no file is imported, and the error lists all refused
+// paths.
 func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "root")
@@ -109,7 +110,7 @@ func TestIngestReadsOnlyBelowRoots(t *testing.T) {
 	}
 }
 
-// The error for a path outside the roots does not depend on what exists there.
+// For a path outside the roots, the error is the same whether or not the file exists.
 func TestIngestRevealsNothingOutside(t *testing.T) {
 	root, set := everything(t)
 	a := start(t, set).connect("alice")
@@ -125,8 +126,8 @@ func TestIngestRevealsNothingOutside(t *testing.T) {
 	}
 }
 
-// The limits and rights of uploads also apply to the tool. A file that fails does not
-// affect the others.
+// Files from disk have the same limits and need the same rights as uploads. A file that cannot
+// be imported does not affect the other files.
 func TestIngestHasUploadLimits(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Limits = httpd.Limits{FileBytes: 100, UploadBytes: 250, Files: 5} })
@@ -163,7 +164,7 @@ func TestIngestHasUploadLimits(t *testing.T) {
 	b.refused("job_status", args{"job_id": job.JobID}, "no job")
 }
 
-// With replace, a file becomes a new version of the document of its name.
+// With replace, a file becomes a new version of the document with the same name.
 func TestIngestReplaces(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)

@@ -86,8 +86,8 @@ func (h *Handler) declineInvitation(c call, in answerIn) (answerOut, error) {
 	})
 }
 
-// answerInvitation accepts or declines an invitation. It returns when the read models have
-// applied the answer, or after Await.
+// answerInvitation accepts or declines an invitation by calling do. It returns when all read
+// models have applied the change, or after h.Await.
 func (h *Handler) answerInvitation(c call, in answerIn, status string, do func(uuid.UUID) (events.Position, error)) (answerOut, error) {
 	out := answerOut{in.FolderID, status}
 	id, err := uuid.Parse(in.FolderID)

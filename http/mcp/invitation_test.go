@@ -19,8 +19,8 @@ type invitations struct {
 	}
 }
 
-// Tools, resources and completions reveal nothing of a folder before its invitation is
-// accepted.
+// Before an invitation is accepted, no tool, resource or completion reveals anything about its
+// folder.
 func TestAgentsAnswerInvitations(t *testing.T) {
 	s := start(t)
 	ids := s.file("alice",
@@ -70,7 +70,7 @@ func TestAgentsAnswerInvitations(t *testing.T) {
 	}
 }
 
-// Agents may create top-level folders only if their users may.
+// A tool call may create a top-level folder only if the user may.
 func TestIngestRespectsTopLevelRules(t *testing.T) {
 	root, set := everything(t)
 	s := prepare(t)

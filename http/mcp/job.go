@@ -80,7 +80,8 @@ func (h *Handler) jobStatus(c call, in jobIn) (out jobOut, err error) {
 	return out, nil
 }
 
-// filePage returns the index at which a page of a job's files begins.
+// filePage parses the cursor after, and returns the index of the first file on the page of a
+// job's files. m has the cursor of the next page.
 func filePage(files int, after string) (first int, m more, err error) {
 	at, err := parseCursor("files", after)
 	if err != nil {

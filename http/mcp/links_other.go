@@ -4,5 +4,5 @@ package mcp
 
 import "io/fs"
 
-// links returns the number of a file's hard links, 1 if unknown.
+// links returns 1, because the number of hard links of a file is unknown on this platform.
 func links(fs.FileInfo) uint64 { return 1 }

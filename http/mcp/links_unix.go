@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// links returns the number of a file's hard links.
+// links returns the number of hard links of a file.
 func links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)

@@ -70,49 +70,49 @@ type Commands interface {
 // Options configure the tools. If the comment of a field names a default, the zero
 // value selects it.
 type Options struct {
-	// Verify returns the user of a bearer token and when it expires. Its errors
-	// are of kind fault.Unauthenticated or fault.Unavailable.
+	// Verify returns the user of a bearer token and the time at which the token expires. Its
+	// errors are of kind fault.Unauthenticated or fault.Unavailable.
 	Verify    func(ctx context.Context, token string) (events.User, time.Time, error)
 	Queries   Queries
 	Commands  Commands
 	Originals originals.Store
 
-	URL *url.URL // that agents call
-	// LinkURL is the base of the URLs by which people open documents in a browser. If it
-	// is nil, sources have no url.
+	URL *url.URL // public URL of the tools
+	// LinkURL is the public URL of the deep links with which people open documents in a
+	// browser. If it is nil, sources have no url.
 	LinkURL *url.URL
-	// ResourceMetadata is the URL of the document that names the authorization server.
-	// The default is RFC 9728's well-known URL for URL.
+	// ResourceMetadata is the URL of the metadata document that names the authorization
+	// server. The default is the well-known URL for URL (RFC 9728).
 	ResourceMetadata string
-	Origins          []string // origins of web pages that may call, besides URL's own; "*" means all
+	Origins          []string // origins of web pages that may send requests, besides the origin of URL; "*" means all
 
-	Prefix string // of the tools' names: service_
-	Scheme string // of the resources' URIs: service
-	// IngestRoots are the folders on this machine's disk below which files may be
+	Prefix string // prefix of the tools' names; default "service_"
+	Scheme string // scheme of the resources' URIs; default "service"
+	// IngestRoots are folders on the disk of this machine. Files in them and below may be
 	// imported. If there are none, the tool that imports files is not offered.
 	IngestRoots []string
-	AllowDelete bool // offers the tool that deletes documents
+	AllowDelete bool // whether to offer the tool that deletes documents
 
-	// Accessed is called for refusals and for documents that were read. It must not
-	// block. May be nil.
+	// Accessed is called for refused requests and for documents that were read, for the access
+	// log. It must not block. May be nil.
 	Accessed func(accesslog.Access)
-	// Address returns the address of a request's client. If it is nil, that is the
-	// connection's address.
+	// Address returns the address of the client that sent a request. If it is nil, the address
+	// of the connection is used.
 	Address func(*http.Request) string
 
 	Limits httpd.Limits
-	// Reads charges users for the time of tools that only read. It is shared with the
-	// routes and may be nil.
+	// Reads charges users for the duration of tool calls that only read. Pass the same limiter
+	// as to the HTTP server. May be nil.
 	Reads *ratelimit.Limiter
-	// Brake delays replies to users who keep sending calls that are refused. It is shared
-	// with the routes and may be nil.
+	// Brake delays replies to users who keep sending calls that are refused. Pass the same
+	// brake as to the HTTP server. May be nil.
 	Brake   *ratelimit.Brake
-	Await   time.Duration // how long to wait until a write can be read: 5 s
-	Version string        // of the program
-	Logger  *slog.Logger  // slog.Default if nil
+	Await   time.Duration // maximum time to wait until a write can be read; default 5 s
+	Version string        // version of the program
+	Logger  *slog.Logger  // default slog.Default()
 }
 
-// Handler serves agents. Create it with New.
+// Handler serves MCP requests. Create it with New.
 type Handler struct {
 	Options
 	roots []root
@@ -149,8 +149,9 @@ func New(o Options) (*Handler, error) {
 	server := h.server()
 	h.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless:    true,
-		JSONResponse: true, // nothing is sent before the result
-		// Handler.foreign checks this, because it knows the public URL behind a proxy.
+		JSONResponse: true, // sent as a whole, because no call has intermediate messages
+		// Handler.foreign checks this instead. Unlike the library it knows the public URL
+		// behind a proxy.
 		DisableLocalhostProtection:   true,
 		MaxRequestBodyBytes:          h.Limits.JSONBytes,
 		PropagateRequestCancellation: true,
@@ -158,7 +159,7 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// newRoot returns a folder that files may be imported from.
+// newRoot checks a folder from which files may be imported.
 func newRoot(dir string) (root, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -174,7 +175,7 @@ func newRoot(dir string) (root, error) {
 	return root(abs), nil
 }
 
-// wellKnown returns the URL of the metadata of a resource by RFC 9728.
+// wellKnown returns the URL of the metadata of a resource (RFC 9728).
 func wellKnown(u *url.URL) string {
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.Path, "/")}
 	return at.String()
@@ -186,7 +187,8 @@ func (h *Handler) server() *sdk.Server {
 		&sdk.Implementation{Name: "annals", Title: "Annals", Version: h.Version},
 		&sdk.ServerOptions{
 			Instructions: h.named(instructions),
-			// The lists never change while the program runs.
+			// Tools and resources never change while the server runs, so it offers no notifications
+			// of changes.
 			Capabilities:      &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 			CompletionHandler: h.complete,
 			SetCacheable:      func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
@@ -197,7 +199,7 @@ func (h *Handler) server() *sdk.Server {
 	return s
 }
 
-// named replaces the names of tools and resources in a text by the configured ones.
+// named replaces the default prefix and scheme in a text by the configured ones.
 func (h *Handler) named(text string) string {
 	return strings.NewReplacer("service_", h.Prefix, "service://", h.Scheme+"://").Replace(text)
 }
