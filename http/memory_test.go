@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The heap that an upload needs does not depend on its size.
+// The heap that is needed during an upload does not grow with the size of the file.
 func TestLargeUploadUsesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 300 MB")

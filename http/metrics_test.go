@@ -25,11 +25,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// tally counts the requests of a client and those that the server observed.
+// tally counts the requests that a client sent, and waits until the server has observed them.
 type tally struct {
 	http.RoundTripper
 	mu       sync.Mutex
-	sent     map[string]float64 // by method and status
+	sent     map[string]float64 // keyed by method and status
 	answered chan struct{}
 }
 
@@ -54,7 +54,7 @@ func (c *tally) settle() {
 	}
 }
 
-// startTallied is startStack with a client whose requests are counted.
+// startTallied is startStack with a client that counts its requests.
 func startTallied(t *testing.T) (*service, *tally) {
 	c := &tally{sent: map[string]float64{}, answered: make(chan struct{}, 100_000)}
 	s := startStack(t, func(h *httpd.Server) {
@@ -71,7 +71,7 @@ func startTallied(t *testing.T) (*service, *tally) {
 // scraped is the result of one scrape.
 type scraped map[string]*dto.MetricFamily
 
-// scrape reads the metrics; it is not counted.
+// scrape reads the metrics. The tally does not count this request.
 func (s *service) scrape() (text string, all scraped) {
 	s.Helper()
 	resp, err := http.Get(s.url + "/metrics")
@@ -90,8 +90,8 @@ func (s *service) scrape() (text string, all scraped) {
 	return string(b), all
 }
 
-// sum adds up the values of a metric, or the counts of a histogram, by the values of some
-// labels.
+// sum groups the series of a metric by the values of the given labels. It returns the sum of
+// the values of each group; for a histogram, the sum of the counts.
 func (m scraped) sum(name string, labels ...string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, one := range m[name].GetMetric() {
@@ -110,7 +110,7 @@ func (m scraped) sum(name string, labels ...string) map[string]float64 {
 
 func (m scraped) value(name string) float64 { return m.sum(name)[""] }
 
-// The metrics match the requests.
+// The metrics of requests, imports and refusals match the requests that the client sent.
 func TestMetricsCountRequests(t *testing.T) {
 	s, client := startTallied(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -165,7 +165,7 @@ func TestMetricsCountRequests(t *testing.T) {
 	}
 }
 
-// Metrics reveal nothing of users, folders and documents, and have few series.
+// Metrics contain no names or ids of users, folders and documents, and have few series.
 func TestMetricsRevealNoContent(t *testing.T) {
 	s, client := startTallied(t)
 	id := s.file("Staff/Payroll", "handbook.md", handbook, "hr")
@@ -204,8 +204,8 @@ func TestMetricsRevealNoContent(t *testing.T) {
 	}
 }
 
-// settleModels waits until every read model has applied the whole log, and returns its
-// head.
+// settleModels waits until every read model has applied the whole log. It returns the head of
+// the log.
 func (s *service) settleModels() float64 {
 	s.Helper()
 	head, err := s.log.Head(s.Context())
@@ -220,7 +220,7 @@ func (s *service) settleModels() float64 {
 	return float64(head)
 }
 
-// events returns the whole log.
+// events returns all events in the log.
 func (s *service) events() (all []events.Event) {
 	s.Helper()
 	for at := events.Position(0); ; {
@@ -235,7 +235,7 @@ func (s *service) events() (all []events.Event) {
 	}
 }
 
-// renamed returns the counts with a word in their keys replaced.
+// renamed returns counts with a word replaced in each key.
 func renamed(counts map[string]float64, word, by string) map[string]float64 {
 	out := map[string]float64{}
 	for key, n := range counts {
@@ -244,7 +244,7 @@ func renamed(counts map[string]float64, word, by string) map[string]float64 {
 	return out
 }
 
-// wantAll checks the values in want; got may have more.
+// wantAll checks that got contains all entries of want. It may contain more.
 func wantAll(t *testing.T, got, want map[string]float64) {
 	t.Helper()
 	for key, n := range want {

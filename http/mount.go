@@ -14,10 +14,10 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Routes returns all routes, for comparison with the OpenAPI documents. Call Handler
-// first.
+// Routes returns a router with all routes, so that tests can compare them with the OpenAPI
+// documents. Call Handler first.
 func (s *Server) Routes() *mux.Router {
-	root := mux.NewRouter().SkipClean(true) // a redirect would lose an upload
+	root := mux.NewRouter().SkipClean(true) // cleaning a path redirects the client, which would lose the body of an upload
 	root.Handle("/healthz", http.HandlerFunc(s.health)).Methods("GET", "HEAD")
 	root.Handle("/readyz", http.HandlerFunc(s.ready)).Methods("GET", "HEAD")
 	root.Handle("/version", http.HandlerFunc(s.version)).Methods("GET", "HEAD")
@@ -36,14 +36,14 @@ func (s *Server) Routes() *mux.Router {
 	return root
 }
 
-// part is what is served below one configured URL.
+// part is a group of routes below one configured URL.
 type part struct {
 	url   *url.URL
 	mount func(*mux.Router)
 }
 
-// parts returns the parts of s, the longest path first, because the path of one may be
-// below that of another.
+// parts returns the parts of s. The part with the longest path is first, because a URL may be
+// below the URL of another part.
 func (s *Server) parts() []part {
 	all := []part{
 		{s.CoreURL, func(r *mux.Router) {
@@ -83,8 +83,8 @@ func (s *Server) checkURLs() error {
 	return nil
 }
 
-// at returns a router for the paths below a configured URL. It matches only requests to
-// the URL's host if no other configured URL has that host.
+// at returns a router for the paths below a configured URL. If no other configured URL has the
+// same host, the router matches only requests to that host.
 func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
 	r := root.NewRoute()
 	if s.ownHost(u) {
@@ -96,7 +96,7 @@ func (s *Server) at(root *mux.Router, u *url.URL) *mux.Router {
 	return r.Subrouter()
 }
 
-// ownHost reports whether a configured URL has a host that no other has.
+// ownHost reports whether u has a host that no other configured URL has.
 func (s *Server) ownHost(u *url.URL) bool {
 	shared := 0
 	for _, other := range []*url.URL{s.CoreURL, s.VaultURL, s.MCPURL, s.IssuerURL} {
@@ -107,8 +107,8 @@ func (s *Server) ownHost(u *url.URL) bool {
 	return u.Host != "" && shared == 1
 }
 
-// sameHost reports whether a URL and a request have the same host. Either may omit the
-// default port of the scheme.
+// sameHost reports whether a URL and a Host header name the same host. Both may omit the
+// default port of the URL's scheme.
 func sameHost(u *url.URL, host string) bool {
 	port := ":80"
 	if u.Scheme == "https" {
@@ -117,8 +117,8 @@ func sameHost(u *url.URL, host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }
 
-// mount adds a service's routes. The vault supports HEAD wherever it supports GET, like
-// NestJS. The core does not support HEAD, like FastAPI.
+// mount adds the routes of the core or the vault. The vault supports HEAD for every route that
+// supports GET, like NestJS. The core does not support HEAD, like FastAPI.
 func (s *Server) mount(r *mux.Router, d problem.Dialect, routes []route, known map[string][]string) {
 	var before []*mux.Route
 	for _, e := range routes {
@@ -133,10 +133,10 @@ func (s *Server) mount(r *mux.Router, d problem.Dialect, routes []route, known m
 	s.refuse(r, d)
 }
 
-// exclude stops a route from matching the paths of earlier, more specific routes.
-// Otherwise GET /documents/batch would look for a document with the id "batch".
+// exclude prevents a route from matching paths that match an earlier, more specific route.
+// Otherwise GET /documents/batch would be a read of the document with the id "batch".
 func exclude(route *mux.Route, before []*mux.Route) {
-	own, _ := route.GetPathTemplate() // all of these have a path
+	own, _ := route.GetPathTemplate() // never fails: all routes here have a path
 	pattern := pathPattern(route)
 	var specific []*regexp.Regexp
 	for _, other := range before {
@@ -153,35 +153,35 @@ func exclude(route *mux.Route, before []*mux.Route) {
 	})
 }
 
-// variables matches the variables in a route's path.
 var variables = regexp.MustCompile(`\{[^}]*\}`)
 
 func pathPattern(route *mux.Route) *regexp.Regexp {
 	text, err := route.GetPathRegexp()
 	if err != nil {
-		panic(err) // it was registered with a path
+		panic(err) // unreachable, because the router compiled the same path
 	}
 	return regexp.MustCompile(text)
 }
 
-// mountMCP adds the route of the agent tools, which some clients call with a trailing
-// slash.
+// mountMCP adds the route of the agents' tools, with and without a trailing slash, which some
+// clients send.
 func (s *Server) mountMCP(r *mux.Router, at *url.URL) {
 	paths := []string{"", "/"}
 	if strings.TrimSuffix(at.Path, "/") == "" {
 		paths = paths[1:]
 	}
 	for _, path := range paths {
-		// All methods go to the handler, because its 401 names the sign-in. It replies
-		// 405 to GET and DELETE: there are neither streams nor sessions.
+		// The handler also receives methods that it does not support, because its 401 tells
+		// clients where to sign in. It replies 405 to GET and DELETE, which the protocol uses
+		// for streams and sessions.
 		r.Handle(path, s.MCP).Methods("GET", "POST", "DELETE")
 	}
 	s.refuse(r, problem.Core, "POST")
 }
 
-// refuse replies 404 to unknown paths below r, and 405 to wrong methods. The router's own
-// handling of methods fails if routes share a prefix. If only is given, the header Allow
-// lists those methods.
+// refuse replies to requests below r that match no route: 404 for an unknown path, 405 for a
+// wrong method. The router's own handling of wrong methods fails if routes share a prefix. If
+// only is not empty, it is the list of methods in the Allow header.
 func (s *Server) refuse(r *mux.Router, d problem.Dialect, only ...string) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		drain(w, q)
@@ -198,10 +198,10 @@ func (s *Server) refuse(r *mux.Router, d problem.Dialect, only ...string) {
 	r.NotFoundHandler, r.MethodNotAllowedHandler = h, h
 }
 
-// methods are the methods of all routes.
+// methods are all methods that any route supports.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-// allowed returns the methods that r's routes have for a request's path.
+// allowed returns the methods that the routes of r support for the path of a request.
 func allowed(r *mux.Router, q *http.Request) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(method string) bool {
 		try := q.Clone(q.Context())
@@ -210,7 +210,8 @@ func allowed(r *mux.Router, q *http.Request) []string {
 	})
 }
 
-// hasRoute walks the routes, because r.Match also matches the handlers for unknown paths.
+// hasRoute reports whether a route of r matches a request. r.Match would also match the
+// handlers for unknown paths.
 func hasRoute(r *mux.Router, q *http.Request) bool {
 	found := false
 	_ = r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {

@@ -9,13 +9,13 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Answered describes a finished request without its content.
+// Answered describes a finished request, without any content.
 type Answered struct {
-	// Route is the path of the matching route with the names of its variables, such as
-	// /vault/documents/{id}. It is "none" if no route matched.
+	// Route is the path template of the matching route, such as /vault/documents/{id}. It is
+	// "none" if no route matched.
 	Route  string
-	Method string // "other" if no route has it
-	Status int    // 0 if the connection was cut before a reply began
+	Method string // "other" if no route supports the method
+	Status int    // 0 if the connection was closed before a reply
 	Took   time.Duration
 }
 
@@ -34,7 +34,7 @@ func answered(w *response, r *http.Request, took time.Duration) Answered {
 	return a
 }
 
-// noteRoute stores the matching route in the response.
+// noteRoute stores the matching route in the response, for metrics and logs.
 func noteRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if out, ok := w.(*response); ok {
@@ -44,8 +44,8 @@ func noteRoute(next http.Handler) http.Handler {
 	})
 }
 
-// template returns a route's path with the names of its variables, without their regular
-// expressions.
+// template returns the path template of a route, without the regular expressions of its
+// variables.
 func template(route *mux.Route) string {
 	path, err := route.GetPathTemplate()
 	if err != nil {

@@ -22,8 +22,8 @@ type permissionsBody struct {
 	Permissions []permission       `json:"permissions"`
 }
 
-// permission is an entry of a folder's list. A pending one grants nothing until
-// its user accepts.
+// permission is an entry in a folder's permission list. An entry that is pending grants
+// nothing until its user accepts the invitation.
 type permission struct {
 	events.Permission
 	Pending bool `json:"pending,omitempty"`
@@ -83,9 +83,9 @@ func (s *Server) shareFolder(c *call, id uuid.UUID) (any, error) {
 	return s.made(c, at, id, func(ctx context.Context) (reply, error) { return s.showPermissions(ctx, c, id) }), nil
 }
 
-// checkExists returns an error if a folder is shared with a user for the first time
-// and there is no user of that name. It does so only for callers who may share the
-// folder: others must not find out which users exist.
+// checkExists returns an error if the caller wants to share a folder with a user that does not
+// exist. It checks only callers who may share the folder, and only principals that are not yet
+// in its permission list: nobody else may find out which users exist.
 func (s *Server) checkExists(c *call, folder uuid.UUID, who events.Principal) error {
 	p, err := s.Queries.Permissions(c.Context(), c.user, folder)
 	if err != nil {

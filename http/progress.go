@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// progressEvent is one event of a progress stream. Fields that do not apply are
-// omitted.
+// progressEvent is the JSON of one event in a progress stream. Fields that do not apply to the
+// event are omitted.
 type progressEvent struct {
 	EventType       string `json:"event_type"`
 	JobID           string `json:"job_id"`
@@ -31,11 +31,11 @@ type progressEvent struct {
 	Error           string `json:"error,omitempty"`
 }
 
-// stalled is the error of a stream that ends before its job does.
+// stalled is the error code in the last event of a stream that ends before its job has ended.
 const stalled = "stream_stalled"
 
-// progress streams the job's events until the job ends, the client disconnects, or
-// nothing happens for Stall. The job continues in any case.
+// progress streams the events of a job until the job ends, the client disconnects, or no event
+// happens for s.Stall. The job itself continues in any case.
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -53,8 +53,9 @@ func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	}
 }
 
-// follow sends the job's updates. The first event names the job. It is sent when the job
-// can be read, or after Await: a client without the job's id would upload again.
+// follow sends the events of a job. The first event contains only the job id. It is sent as
+// soon as the job can be read, and at the latest after s.Await, because a client that does not
+// know the job id would upload the files again.
 func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	ctx, cancel := context.WithCancel(c.Context())
 	known, updates, ended := make(chan struct{}), make(chan jobs.Update), make(chan error, 1)
@@ -81,7 +82,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	defer comments.Stop()
 	stall := time.NewTimer(s.Stall)
 	defer stall.Stop()
-	var steps <-chan jobs.Update // nil until the first event was sent
+	var steps <-chan jobs.Update // nil until the first event was sent, so that no update is received before
 	stopping := closing(c.Context())
 	for out.err == nil {
 		select {
@@ -112,7 +113,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	}
 }
 
-// eventOf returns the event for an update.
+// eventOf returns the event for an update of a job.
 func eventOf(u jobs.Update) progressEvent {
 	if j := u.Job; j != nil {
 		if j.Status == "error" {
@@ -134,8 +135,8 @@ func eventOf(u jobs.Update) progressEvent {
 	return e
 }
 
-// eventStream writes server-sent events, and flushes each immediately. After an error it
-// writes nothing more.
+// eventStream writes server-sent events and flushes each of them immediately. After a write
+// error it writes nothing more.
 type eventStream struct {
 	w     io.Writer
 	flush func() error
@@ -144,7 +145,7 @@ type eventStream struct {
 	err   error
 }
 
-// begin sends the first event unless it was sent already.
+// begin sends the first event, unless it was already sent.
 func (s *eventStream) begin() {
 	if first := s.first; first != nil {
 		s.first = nil
@@ -152,8 +153,8 @@ func (s *eventStream) begin() {
 	}
 }
 
-// send writes an event as one data line, after the first event. Encoded JSON has no
-// line breaks.
+// send writes an event on one data line. If the first event was not sent yet, it sends that
+// before. One line suffices because encoded JSON contains no line breaks.
 func (s *eventStream) send(e progressEvent) {
 	s.begin()
 	e.JobID = s.job
@@ -165,7 +166,7 @@ func (s *eventStream) send(e progressEvent) {
 	s.write("data: " + string(b) + "\n\n")
 }
 
-// comment writes a line that clients ignore.
+// comment writes a comment line. Clients ignore it, but it keeps the connection alive.
 func (s *eventStream) comment(text string) { s.write(": " + text + "\n\n") }
 
 func (s *eventStream) write(text string) {

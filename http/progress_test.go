@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// stream uploads one file with stream=true. It returns the reply and a channel of its lines
-// that are not empty.
+// stream uploads one file with stream=true. It returns the response and a channel with the
+// non-empty lines of its body.
 func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
 	s.Helper()
 	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
@@ -46,7 +46,7 @@ func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
 	return resp, lines
 }
 
-// wantEvent checks that the next line is an event of the last job.
+// wantEvent checks that the next line is the wanted event of the last job in the log.
 func (s *service) wantEvent(lines <-chan string, want string) {
 	s.Helper()
 	line := <-lines
@@ -59,7 +59,7 @@ func (s *service) wantEvent(lines <-chan string, want string) {
 
 const first = `{"event_type":"processing","message":"1 file accepted"}`
 
-// Each event is sent when it happens, on one line. The last one is the end of the job.
+// Each event is sent immediately and on one line. The last event reports the end of the job.
 func TestProgress(t *testing.T) {
 	document := uuid.New()
 	for _, end := range []struct {
@@ -101,7 +101,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The first event is sent when its job can be read.
+// The first event is sent when the job can be read.
 func TestProgressNamesReadableJob(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.KeepAlive = 5 * time.Millisecond })
 	s.library.follow, s.library.held = quiet, make(chan struct{})
@@ -121,11 +121,11 @@ func TestProgressNamesReadableJob(t *testing.T) {
 		t.Errorf("line %s, want the first event after the job can be read", line)
 	}
 	leave()
-	for range lines { // until the reader ends
+	for range lines { // until the response has ended
 	}
 }
 
-// If the job cannot be read in time, the first event is sent anyway.
+// If the job cannot be read within Await, the first event is sent nevertheless.
 func TestProgressNamesJobAfterAwait(t *testing.T) {
 	s := start(t, func(h *httpd.Server) { h.Await = time.Millisecond })
 	s.library.follow, s.library.lag = quiet, true
@@ -133,11 +133,11 @@ func TestProgressNamesJobAfterAwait(t *testing.T) {
 	_, lines := s.stream(ctx)
 	s.wantEvent(lines, first)
 	leave()
-	for range lines { // until the reader ends
+	for range lines { // until the response has ended
 	}
 }
 
-// quiet follows a job without progress.
+// quiet replaces FollowJob. It follows a job without ever reporting an update.
 func quiet(ctx context.Context, _ func(jobs.Update) error) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -177,7 +177,7 @@ func TestProgressThatCannotBeFollowed(t *testing.T) {
 	s.wantEvent(lines, `{"event_type":"error","message":"the progress cannot be followed now; the import goes on","error":"stream_stalled"}`)
 }
 
-// A client that disconnects ends FollowJob, but not the job.
+// When the client disconnects, FollowJob ends, but the job continues.
 func TestProgressClientLeaves(t *testing.T) {
 	s := start(t, nil)
 	began, ended := make(chan struct{}), make(chan struct{})

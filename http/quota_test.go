@@ -25,7 +25,7 @@ import (
 	"annals/queries"
 )
 
-// limit starts the stack with limits for users and for folders.
+// limit starts the stack with limits for each user and for each top-level folder.
 func limit(t *testing.T, user, folder quota.Limits, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return startStack(t, append(change, func(h *httpd.Server) {
@@ -36,7 +36,8 @@ func limit(t *testing.T, user, folder quota.Limits, change ...func(*httpd.Server
 	})...)
 }
 
-// heldOriginals lets the importer read one file for each value from release.
+// heldOriginals blocks the importer: it may read one original for each value received from
+// release.
 type heldOriginals struct {
 	originals.Store
 	release chan struct{}
@@ -51,7 +52,8 @@ func (h heldOriginals) Path(ctx context.Context, sha256 string) (string, func(),
 	}
 }
 
-// put uploads files of given sizes into a folder. after is the header Retry-After.
+// put uploads files of the given sizes into a folder. after is the Retry-After header of the
+// response.
 func (s *service) put(folder string, sizes []int, header ...string) (status int, body, after string) {
 	s.Helper()
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -65,10 +67,11 @@ func (s *service) put(folder string, sizes []int, header ...string) (status int,
 	return resp.StatusCode, body, resp.Header.Get("Retry-After")
 }
 
-// unique makes the contents of files different.
+// unique is part of each file's content, so that no two files are equal.
 var unique atomic.Int64
 
-// refusedBy checks that a reply is 413 with certain words, and that nothing is staged.
+// refusedBy checks that an upload was refused with 413, that the error contains all wanted
+// words, and that no file of it is staged.
 func (s *service) refusedBy(what string, status int, body string, wants ...string) {
 	s.Helper()
 	for _, want := range wants {
@@ -122,14 +125,14 @@ func TestUploadsBeyondLimits(t *testing.T) {
 	if _, now := s.stored(); now != kept {
 		t.Errorf("refused requests left %d originals, want %d", now, kept)
 	}
-	// Administrators have no limits, and other users have their own.
+	// Administrators have no limits, and bob's usage does not include alice's.
 	for _, who := range []string{"admin", "bob"} {
 		if status, body, _ := s.put("of "+who, []int{45_000}, "Authorization", "Bearer "+who); status != 200 {
 			t.Errorf("%s is refused: %d %s", who, status, body)
 		}
 	}
-	// A deleted document counts until its original is swept. Otherwise a user could fill
-	// the disk by uploading and deleting.
+	// The bytes of a deleted document count until its original is swept. Otherwise a user
+	// could fill the disk by uploading and deleting.
 	resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", "")
 	if resp.StatusCode != 204 {
 		t.Fatalf("%d %s", resp.StatusCode, body)
@@ -158,7 +161,7 @@ func (s *service) passUsage() {
 	}
 }
 
-// folderNamed returns the id of a top-level folder.
+// folderNamed returns the id of the top-level folder with a name.
 func (s *service) folderNamed(name string) string {
 	s.Helper()
 	all := decode[[]struct{ ID, Name string }](s.T, second(s.do("GET", "/vault/folders", "")))
@@ -171,7 +174,7 @@ func (s *service) folderNamed(name string) string {
 	return ""
 }
 
-// An upload is cut off when the user's quota is used up.
+// An upload without an end is cut off when the user's quota is used up.
 func TestEndlessUploadIsCutOff(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 1 << 20}, quota.Limits{})
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -184,7 +187,7 @@ func TestEndlessUploadIsCutOff(t *testing.T) {
 	}
 }
 
-// unread fails the test if it is read.
+// unread is a reader that fails the test if it is read.
 type unread struct{ *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -192,7 +195,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Files beyond the limits are refused before they are stored.
+// Files that exceed a quota are refused before they are stored.
 func TestFilesBeyondLimitsAreNotStored(t *testing.T) {
 	for _, kind := range []quota.Kind{quota.Imports, quota.Documents} {
 		var limits quota.Limits
@@ -217,7 +220,7 @@ func TestFilesBeyondLimitsAreNotStored(t *testing.T) {
 	}
 }
 
-// The stored text of a file counts against the quota. If it does not fit, the file fails
+// The text of a document counts against the quota. If the text does not fit, the file fails
 // and no text is stored.
 func TestTextBeyondQuota(t *testing.T) {
 	for what, limits := range map[string][2]quota.Limits{"user": {{quota.Bytes: 12_000}, {}}, "folder": {{}, {quota.Bytes: 12_000}}} {
@@ -242,7 +245,7 @@ func TestTextBeyondQuota(t *testing.T) {
 	}
 }
 
-// Alternately uploading and deleting never stores more than the limit.
+// A user who uploads and deletes files in turn never stores more bytes than the quota.
 func TestDeletedUploadsCount(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 50_000}, quota.Limits{})
 	rounds := 0
@@ -268,7 +271,7 @@ func TestDeletedUploadsCount(t *testing.T) {
 	}
 }
 
-// A file that is refused because of its folder leaves no original.
+// A file that is refused because of its folder's name leaves no original.
 func TestRefusedFileLeavesNoOriginal(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 1000}, quota.Limits{})
 	s.makeFolder("", "Contracts")
@@ -281,7 +284,7 @@ func TestRefusedFileLeavesNoOriginal(t *testing.T) {
 	}
 }
 
-// Twenty concurrent uploads store no more than sequential ones.
+// Of twenty concurrent uploads, only as many succeed as fit in the quota.
 func TestConcurrentUploadsRespectQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 100_000, quota.Documents: 1000}, quota.Limits{})
 	var all sync.WaitGroup
@@ -308,7 +311,8 @@ func TestConcurrentUploadsRespectQuota(t *testing.T) {
 	}
 }
 
-// Files in progress are limited, and the reply says when to try again.
+// The number of files that wait for their import is limited. The refusal says when to try
+// again.
 func TestImportsInProgressAreLimited(t *testing.T) {
 	release := make(chan struct{})
 	s := limit(t, quota.Limits{quota.Imports: 3}, quota.Limits{}, func(h *httpd.Server) { h.Originals = heldOriginals{h.Originals, release} })
@@ -328,7 +332,7 @@ func TestImportsInProgressAreLimited(t *testing.T) {
 	if j := s.finish(first); j.Failed > 0 {
 		t.Errorf("an accepted file failed: %+v", j)
 	}
-	for status = 429; status == 429; { // until the read model usage has caught up
+	for status = 429; status == 429; { // until the read model usage has applied the end of the imports
 		status, body, _ = s.put("A", []int{60_000, 60_000})
 	}
 	if status != 200 || s.finish(decode[jobReply](t, body).JobID).Failed > 0 {
@@ -362,8 +366,9 @@ func TestFoldersAndSharesBeyondLimits(t *testing.T) {
 	s.share(other, "user:bob", "read", "user:carol", "read")
 }
 
-// keeps returns the number of bytes that the only document takes of the quota: those of its
-// original, which must have the given size, and three times those of its text.
+// keeps returns the number of bytes by which the only document counts against the quota: the
+// size of its original, and three times the size of its text. It checks that the original has
+// the given size.
 func (s *service) keeps(size int64) int64 {
 	s.Helper()
 	for _, e := range s.events() {
@@ -378,7 +383,6 @@ func (s *service) keeps(size int64) int64 {
 	return 0
 }
 
-// Users see their usage and limits.
 func TestUsageReply(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}, quota.Limits{})
 	policy := &quota.Policy{User: quota.Limits{quota.Bytes: 10_000, quota.Search: int64(30 * time.Second)}}
@@ -398,8 +402,8 @@ func TestUsageReply(t *testing.T) {
 	}
 }
 
-// A document or folder that is moved into another top-level folder counts against its
-// limits.
+// A document or folder that is moved to another top-level folder counts against the limits of
+// that folder.
 func TestMovesBeyondFolderLimit(t *testing.T) {
 	s := limit(t, quota.Limits{}, quota.Limits{quota.Bytes: 2000, quota.Documents: 10})
 	first := s.file("A/In", "a.txt", strings.Repeat("a", 80))
@@ -422,7 +426,8 @@ func TestMovesBeyondFolderLimit(t *testing.T) {
 	}
 }
 
-// Failed files count until their originals are swept. Duplicates do not count.
+// A failed file counts against the quota until its original is swept. A duplicate does not
+// count.
 func TestFailedFilesCount(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Bytes: 10_000}, quota.Limits{})
 	upload := func(name, text string) jobReply {

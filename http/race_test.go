@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// One of several concurrent changes of a version succeeds. The others receive 409 with the
-// current version.
+// If several clients change the same version concurrently, one of them succeeds. The others
+// receive 409 with the current version.
 func TestConcurrentWriters(t *testing.T) {
 	const writers = 16
 	s := startStack(t)
@@ -21,7 +21,7 @@ func TestConcurrentWriters(t *testing.T) {
 	folderTag := resp.Header.Get("ETag")
 	for _, test := range []struct {
 		name string
-		// change returns a writer's request to change a document.
+		// change returns the request with which a writer changes the document.
 		change func(document string, writer int) (method, path, body, match string)
 	}{
 		{"rename", func(d string, w int) (string, string, string, string) {
@@ -43,7 +43,8 @@ func TestConcurrentWriters(t *testing.T) {
 			if test.name == "rename the folder" {
 				read = versionIn(folderTag)
 			}
-			// The ETags of successful changes, and the bodies of conflicts.
+			// won contains the ETags of the successful changes, and lost the bodies of the
+			// conflicts.
 			won, lost := make(chan string, writers), make(chan string, writers)
 			var all sync.WaitGroup
 			for w := range writers {
@@ -75,14 +76,13 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// versionIn returns the version in an ETag.
 func versionIn(etag string) string {
 	version, _, _ := strings.Cut(strings.Trim(etag, `"`), ".")
 	return version
 }
 
-// Concurrent imports of the same bytes into a new path create one document, and each folder
-// exactly once.
+// Concurrent imports of the same file into a path that does not exist yet create one document,
+// and each folder of the path exactly once.
 func TestConcurrentImportsIntoNewFolder(t *testing.T) {
 	const imports = 8
 	s := startStack(t)
@@ -141,8 +141,8 @@ type searchReply struct {
 	}
 }
 
-// After the reply to a withdrawal no request shows the folder, and after the reply to a
-// grant every request does.
+// After access was withdrawn, no request shows the folder. After access was granted, every
+// request shows it.
 func TestWithdrawalDuringSearches(t *testing.T) {
 	const readers, rounds = 4, 5
 	s := startStack(t)
@@ -158,8 +158,8 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 		{"GET", "/core/folders/summary?folder_name=A", "", `"ok"`},
 		{"GET", "/vault/documents/" + id + "/markdown", "", "ninety days"},
 	}
-	// round is even while bob may read. It is incremented before the request of a grant
-	// and after the reply to a withdrawal.
+	// round is even while bob may read the folder. It is incremented before each grant is
+	// requested, and after each withdrawal is confirmed.
 	var round atomic.Int32
 	round.Store(1)
 	ctx, stop := context.WithCancel(t.Context())
@@ -196,8 +196,8 @@ func TestWithdrawalDuringSearches(t *testing.T) {
 	all.Wait()
 }
 
-// While new content is imported, a search finds either the old or the new version, never
-// both.
+// While new content for a document is imported, each search finds either the old or the new
+// version, never both.
 func TestRevisionDuringSearches(t *testing.T) {
 	const readers, revisions = 4, 8
 	text := func(version int) string {

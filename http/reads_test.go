@@ -16,7 +16,8 @@ import (
 	"annals/http/ratelimit"
 )
 
-// spent returns a limiter that admits one read of a user and refuses the next ones.
+// spent returns a limiter that allows each user except administrators one read, and refuses
+// all further reads.
 func spent(refuse func(string)) *ratelimit.Limiter {
 	return &ratelimit.Limiter{Refuse: refuse, Limits: func(_ context.Context, u events.User) (quota.Limits, error) {
 		if u.Admin {
@@ -26,8 +27,8 @@ func spent(refuse func(string)) *ratelimit.Limiter {
 	}}
 }
 
-// Users who have used up their time receive 429 from every charged read, in the service's
-// dialect. Free reads are still possible.
+// A user who has used up the read time receives 429 from every route that is charged, in the
+// error format of that route's service. Free routes still work.
 func TestReadsBeyondLimit(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Reads = spent(h.Metrics.(*metrics.Metrics).Refuse) })
 	folder := s.makeFolder("", "F")

@@ -8,7 +8,7 @@ import (
 	"annals/queries/jobs"
 )
 
-// The kind of a failed file's error decides the status.
+// If the import of new content fails, the kind of the error decides the status of the reply.
 func TestRefusal(t *testing.T) {
 	for kind, want := range map[fault.Kind]int{
 		fault.Invalid: 422, fault.Conflict: 409, fault.Forbidden: 403, fault.Unavailable: 503, fault.Internal: 503,

@@ -14,7 +14,7 @@ import (
 	httpd "annals/http"
 )
 
-// replaced is the result of a file that was uploaded with replace.
+// replaced is the result of importing a file with replace=true.
 type replaced struct {
 	Success    bool
 	DocumentID string `json:"document_id"`
@@ -25,7 +25,7 @@ type replaced struct {
 	Error      string
 }
 
-// replace uploads a text with replace, waits for the job and returns its result.
+// replace uploads a text with replace=true, waits for the job and returns its result.
 func (s *service) replace(folder, name, text string, tags ...string) replaced {
 	s.Helper()
 	id := s.startReplacing(folder, name, text, tags...)
@@ -47,7 +47,7 @@ func (s *service) startReplacing(folder, name, text string, tags ...string) (job
 	return decode[jobReply](s.T, body).JobID
 }
 
-// inFolder returns the ids of the documents in a folder, by name.
+// inFolder returns the ids of the documents in a folder, by document name.
 func (s *service) inFolder(folder string) map[string][]string {
 	s.Helper()
 	_, body := s.do("GET", "/vault/documents?folderId="+folder, "")
@@ -131,7 +131,7 @@ func TestReplaceFindsRenamedDocument(t *testing.T) {
 	if got := s.replace("B", "a.md", "new"); got.DocumentID == newer || got.Outcome != "created" {
 		t.Errorf("imported as %+v, want the document of another folder left alone", got)
 	}
-	// Names that look like another document's are refused.
+	// If the name looks like the name of another document, the file is refused.
 	if got := s.replace("A", "а.md", "new"); got.Success || !strings.Contains(got.Error, "looks like") {
 		t.Errorf("a name with a Cyrillic letter: %+v", got)
 	}
@@ -161,7 +161,7 @@ func TestConcurrentReplace(t *testing.T) {
 	if names := s.inFolder(s.folderOf(id)); len(ids) != 1 || len(names["a.md"]) != 1 {
 		t.Errorf("%d uploads became %v; the folder holds %v", racers, ids, names)
 	}
-	// The text is that of one upload.
+	// The document's original and text are from the same upload.
 	_, content := s.do("GET", "/vault/documents/"+id+"/content", "")
 	if _, text := s.do("GET", "/vault/documents/"+id+"/markdown", ""); !strings.Contains(text, strings.TrimSpace(strings.TrimPrefix(content, "# Text"))) {
 		t.Errorf("the document's file is %q and its text %q", content, text)
@@ -193,7 +193,7 @@ func TestProgressReportsOutcome(t *testing.T) {
 	}
 }
 
-// With a version, replace does not overwrite another user's change.
+// If a version is given, replace does not overwrite a change that another user made since.
 func TestReplaceOfVersion(t *testing.T) {
 	s := startStack(t)
 	folder := "A"
@@ -252,7 +252,7 @@ func TestListingsHaveFileHash(t *testing.T) {
 	}
 }
 
-// A user at the document limit can replace documents but not add any.
+// A user who has reached the document limit can replace documents, but cannot add any.
 func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	s := limit(t, quota.Limits{quota.Documents: 2, quota.Bytes: 1 << 20}, quota.Limits{})
 	a, b := s.replace("A", "a.md", "one").DocumentID, s.replace("A", "b.md", "one").DocumentID
@@ -291,8 +291,8 @@ func TestReplacingIgnoresDocumentQuota(t *testing.T) {
 	}
 }
 
-// orders returns a function that writes an upload of one file. If first, file_metadata
-// comes before the file, else after it.
+// orders returns a function that writes an upload of one file. file_metadata precedes the file
+// if first is true, and follows it otherwise.
 func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
 	return func(w *multipart.Writer) {
 		if first {
@@ -305,8 +305,9 @@ func orders(first bool, metadata, name, text string) func(*multipart.Writer) {
 	}
 }
 
-// Files that were admitted as replacements do not exceed a limit if their documents are
-// renamed or deleted before the files are imported.
+// Files that replace documents are accepted even at the document limit. If these documents are
+// renamed or deleted before the import, the files would become new documents beyond the limit,
+// so they are refused.
 func TestReplacingCannotExceedLimits(t *testing.T) {
 	for what, limits := range map[string][2]quota.Limits{
 		"of a user":   {{quota.Documents: 3}, {}},

@@ -20,14 +20,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Errors for bodies that are not the file itself.
+// Errors for request bodies that are not the bytes of one whole file.
 var (
 	errForm  = &problem.Error{Status: http.StatusUnsupportedMediaType, Text: "the body must be the file itself, not a form"}
 	errCoded = &problem.Error{Status: http.StatusUnsupportedMediaType, Text: "the body must be the file itself, without a Content-Encoding"}
 	errPart  = &problem.Error{Status: http.StatusBadRequest, Text: "the body must be the whole file, not the part of it that Content-Range names"}
 )
 
-// wholeFile returns an error if a call's headers say that its body is not a whole file.
+// wholeFile returns an error if the headers of a request say that its body is not the bytes of
+// one whole file.
 func (c *call) wholeFile() error {
 	media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	coding := c.Header.Get("Content-Encoding")
@@ -42,8 +43,8 @@ func (c *call) wholeFile() error {
 	return nil
 }
 
-// reviseDocument handles PUT /documents/{id}/content: the body is stored as an
-// original and imported by a job. Until the job is done the document keeps its old content.
+// reviseDocument handles PUT /documents/{id}/content. It stores the body as an original and
+// starts a job that imports it. The document keeps its old content until the job is done.
 func (s *Server) reviseDocument(c *call) (any, error) {
 	revision, err := s.checkRevision(c)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) reviseDocument(c *call) (any, error) {
 	return s.revised(c, started, revision)
 }
 
-// checkRevision checks what is known before the body is read.
+// checkRevision checks everything that can be checked before the body is read.
 func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	if r.ID, err = c.pathID(); err != nil {
 		return r, err
@@ -98,8 +99,9 @@ func (s *Server) checkRevision(c *call) (r commands.ReviseDocument, err error) {
 	return r, s.Commands.CheckRevision(c.Context(), c.user, r.ID, r.Version)
 }
 
-// versionOfFile returns the current version of a document whose original has a
-// SHA-256. Another SHA-256 is a conflict, but missing write access is reported first.
+// versionOfFile returns the current version of a document if sum is the SHA-256 of its
+// original. Otherwise the error is a conflict, unless the caller lacks write access, which is
+// reported first.
 func (s *Server) versionOfFile(c *call, id uuid.UUID, sum string) (int, error) {
 	d, err := s.Queries.Describe(c.Context(), c.user, id)
 	if err != nil || d.SHA256 == sum {
@@ -117,9 +119,9 @@ func (s *Server) tooLarge() error {
 	return fault.Errorf(fault.TooLarge, "a file may have at most %d bytes", s.Limits.FileBytes)
 }
 
-// stageRevision stores the body.
+// stageRevision stores the body in the staging area of the originals.
 func (s *Server) stageRevision(c *call, hold *quota.Hold) (originals.Staged, error) {
-	// Check the announced size before the client sends the body.
+	// Check the announced size before the body arrives.
 	if err := hold.Take(quota.Bytes, max(0, c.ContentLength)); err != nil {
 		return nil, err
 	}
@@ -144,8 +146,9 @@ func (s *Server) stageRevision(c *call, hold *quota.Hold) (originals.Staged, err
 	return staged, err
 }
 
-// acceptRevision commits the new content and starts its job, which survives a crash. It
-// continues if the client disconnects, since everything was received.
+// acceptRevision commits the original and starts the job that imports it. The job survives a
+// crash. If the client disconnects meanwhile, acceptRevision continues, because the whole body
+// was received.
 func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Staged, r commands.ReviseDocument) (commands.Started, error) {
 	if err := c.Context().Err(); err != nil {
 		return commands.Started{}, err
@@ -161,8 +164,8 @@ func (s *Server) acceptRevision(c *call, hold *quota.Hold, staged originals.Stag
 	return s.Commands.StartRevision(quota.With(ctx, hold), c.user, Correlation(ctx), r)
 }
 
-// revised replies with the document after the job has ended. It replies with the job if
-// that takes longer than Revise or the server is stopping.
+// revised waits for the job and replies with the document. If the job takes longer than
+// s.Revise, or the server is stopping, it replies with the job instead.
 func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDocument) (any, error) {
 	ctx, cancel := context.WithTimeout(c.Context(), s.Revise)
 	defer cancel()
@@ -171,7 +174,7 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	switch {
 	case err != nil:
 	case end.Job.Successful == 0:
-		return nil, refusal(end.Job.Results[0]) // there is one file
+		return nil, refusal(end.Job.Results[0]) // the job has a single file
 	case end.Lagging:
 		return s.revising(started, jobBody(*end.Job)), nil
 	default:
@@ -187,13 +190,13 @@ func (s *Server) revised(c *call, started commands.Started, r commands.ReviseDoc
 	return s.revising(started, now), nil
 }
 
-// revising replies 202 with the job, whose changes reads may not show yet.
+// revising replies 202 with the job. Reads may not show the new content yet.
 func (s *Server) revising(started commands.Started, now job) reply {
 	address := s.CoreURL.JoinPath("jobs", started.Job.String()).String()
 	return located(address, withStatus(problem.Vault, http.StatusAccepted, now))
 }
 
-// followed waits for the end of a job and returns the update with it.
+// followed waits until a job ends, and returns its last update.
 func (s *Server) followed(ctx context.Context, c *call, started commands.Started) (end jobs.Update, err error) {
 	err = s.Queries.FollowJob(ctx, c.user, started.Job.String(), func(u jobs.Update) error {
 		end = u
@@ -202,7 +205,7 @@ func (s *Server) followed(ctx context.Context, c *call, started commands.Started
 	return end, err
 }
 
-// refusal returns the error for new content that the job refused.
+// refusal returns the error to reply with if the job failed to import the new content.
 func refusal(failed jobs.Result) error {
 	switch failed.Kind {
 	case fault.Conflict, fault.Forbidden:

@@ -18,7 +18,7 @@ import (
 	"annals/queries/jobs"
 )
 
-// revise sends PUT content and returns the reply.
+// revise sends PUT /documents/{id}/content and returns the reply.
 func (s *service) revise(id, match, content string, header ...string) (*http.Response, string) {
 	s.Helper()
 	return s.do("PUT", "/vault/documents/"+id+"/content", content, append([]string{"If-Match", match, "Content-Type", "application/octet-stream"}, header...)...)
@@ -26,8 +26,8 @@ func (s *service) revise(id, match, content string, header ...string) (*http.Res
 
 const leaflet = "# Leaflet\n\nThe notice period of the supplier contract is forty days.\n"
 
-// After the reply, new content is in reads, searches and answers. The old content remains
-// readable as a version.
+// After the reply, reads, searches and answers contain the new content. The old content can
+// still be read as a version.
 func TestRevise(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook, "x")
@@ -56,8 +56,8 @@ func TestRevise(t *testing.T) {
 	}
 }
 
-// Invalid content is refused with a reason, and changes neither the document nor the
-// originals.
+// Invalid content is refused with a reason. The document does not change, and no original is
+// left behind by requests that are refused before the import.
 func TestReviseRefuses(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.Limits.FileBytes = 1000 })
 	id := s.file("A", "a.md", handbook)
@@ -104,12 +104,12 @@ func TestReviseRefuses(t *testing.T) {
 	if resp, body = s.do("GET", "/vault/documents/"+id+"/content", ""); body != handbook {
 		t.Errorf("content = %d %s", resp.StatusCode, body)
 	}
-	if staged, committed := s.stored(); staged != 0 || committed != before+1 { // the unreadable content
+	if staged, committed := s.stored(); staged != 0 || committed != before+1 { // the original of the unreadable content, which is swept later
 		t.Errorf("%d staged, %d committed, %d before", staged, committed, before)
 	}
 }
 
-// slowJob delays FollowJob until proceed is closed.
+// slowJob is a fake of the queries whose FollowJob waits until proceed is closed.
 type slowJob struct {
 	httpd.Queries
 	followed chan string
@@ -177,8 +177,7 @@ func TestReviseWhileStopping(t *testing.T) {
 	}
 }
 
-// New content is refused with 409 if the document is changed while the content is uploaded
-// or imported.
+// If the document changes while new content is uploaded or imported, the reply is 409.
 func TestReviseConflicts(t *testing.T) {
 	for _, at := range []string{"stage", "read"} {
 		t.Run(at, func(t *testing.T) {
@@ -204,7 +203,7 @@ func TestReviseConflicts(t *testing.T) {
 	}
 }
 
-// Users who lose write access while new content is imported receive 403.
+// If the user loses write access while new content is imported, the reply is 403.
 func TestReviseLosesAccess(t *testing.T) {
 	held := &heldStore{at: "read", reached: make(chan struct{}), release: make(chan struct{})}
 	s := startStack(t, func(h *httpd.Server) { held.Store, h.Originals = h.Originals, held })
@@ -223,7 +222,7 @@ func TestReviseLosesAccess(t *testing.T) {
 	<-done
 }
 
-// If-Match may be the ETag of the original. Then new content replaces only that original.
+// If If-Match is the ETag of the original, the new content replaces only that original.
 func TestReviseByDigest(t *testing.T) {
 	s := startStack(t)
 	id := s.file("A", "a.md", handbook)
@@ -253,7 +252,8 @@ func TestReviseByDigest(t *testing.T) {
 	s.want(resp, body, 422, invalid(`If-Match must be the ETag of the version that was read, with its quotes`))
 }
 
-// heldStore blocks after the leaflet is staged (at "stage") or when it is read (at "read").
+// heldStore signals on reached and waits for release: if at is "stage" after the leaflet was
+// staged, if at is "read" when the leaflet is read.
 type heldStore struct {
 	originals.Store
 	at               string
@@ -277,7 +277,7 @@ func (h *heldStore) Path(ctx context.Context, sum string) (string, func(), error
 	return h.Store.Path(ctx, sum)
 }
 
-// The heap that new content needs does not depend on its size.
+// The heap that is needed for new content does not grow with the size of the file.
 func TestLargeRevisionUsesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100 MB")

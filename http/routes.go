@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// coreRoutes are paths under CoreURL.
+// coreRoutes are the routes of the core. Their paths are below CoreURL.
 var coreRoutes = []route{
 	{"POST", "/ingest", (*Server).ingest, changes},
 	{"GET", "/jobs/{job_id}", (*Server).job, reads},
@@ -28,8 +28,8 @@ var coreRoutes = []route{
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 }
 
-// vaultRoutes are paths under VaultURL. The deep link precedes /documents/{id}, which
-// matches it, too.
+// vaultRoutes are the routes of the vault. Their paths are below VaultURL. The deep link
+// precedes /documents/{id}, which would match it too.
 var vaultRoutes = []route{
 	{"GET", "/folders", metered((*Server).folders), reads},
 	{"POST", "/folders", (*Server).createFolder, changes},
@@ -62,8 +62,8 @@ var vaultRoutes = []route{
 	{"GET", "/audit", metered((*Server).audit), reads},
 }
 
-// deepLink is the path of a document's original in search results, under VaultURL and at
-// the root.
+// deepLink is the path in search results that opens the original of a document. It exists
+// below VaultURL and at the root of the host.
 const deepLink = "/documents/{id:[0-9a-fA-F]+-[0-9a-fA-F-]+}.{ext:[^/]+}"
 
 type route struct {
@@ -72,8 +72,8 @@ type route struct {
 	effect       effect
 }
 
-// effect says whether a route changes anything. The zero value is changes: read-only
-// tokens may call only routes that are marked with reads.
+// effect says whether a route changes anything. Read-only API tokens may use only routes that
+// are marked with reads. The zero value is changes, so that a forgotten mark grants nothing.
 type effect int
 
 const (
@@ -81,7 +81,7 @@ const (
 	reads
 )
 
-// Queries are the reads of both services. queries.Queries implements it.
+// Queries are the queries of the core and the vault. *queries.Queries implements it.
 type Queries interface {
 	Ready(ctx context.Context) error
 	Status(ctx context.Context) ([]queries.Model, error)
@@ -114,8 +114,8 @@ type Queries interface {
 	FolderSummary(ctx context.Context, user events.User, path string) (vault.FolderSummary, error)
 }
 
-// Commands are the writes of both services. *commands.Handler implements it. Each returns
-// the position of the last event that it appended.
+// Commands are the commands of the core and the vault. *commands.Handler implements it. The
+// returned positions are those of the last event that the command appended.
 type Commands interface {
 	ingest.Commands
 

@@ -26,8 +26,8 @@ type source struct {
 	Owner         string  `json:"owner,omitempty"`
 }
 
-// search handles POST /search. It replies with a page of passages; a blank question has
-// none.
+// search handles POST /search. The reply is a page of passages. For a blank question it is
+// empty.
 func (s *Server) search(c *call) (any, error) {
 	var found problem.Fields
 	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
@@ -78,7 +78,7 @@ func (s *Server) sourceBody(p search.Source) source {
 	}
 }
 
-// page returns a page number, nil if there are no pages.
+// page returns a pointer to n, or nil if n is 0 because the document has no pages.
 func page(n int) *int {
 	if n == 0 {
 		return nil
@@ -143,8 +143,8 @@ func (s *Server) folderSummary(c *call) (any, error) {
 	return out, err
 }
 
-// Link returns the URL of a deep link on the host of root, or "" if root is nil or has no
-// host.
+// Link returns the URL of a deep link on the scheme and host of root. It returns "" if root is
+// nil or has no host.
 func Link(root *url.URL, deepLink string) string {
 	if root == nil || root.Host == "" {
 		return ""

@@ -94,7 +94,8 @@ func TestFolderSummary(t *testing.T) {
 	s.want(resp, body, 422, `{"detail":[{"type":"missing","loc":["query","folder_name"],"msg":"Field required","input":null}]}`)
 }
 
-// A lone surrogate is refused anywhere in a body, and a surrogate pair is one character.
+// A lone surrogate anywhere in a body is refused. A surrogate pair is accepted as one
+// character.
 func TestLoneSurrogatesAreRefused(t *testing.T) {
 	s := start(t, nil)
 	for _, test := range []struct {
@@ -123,8 +124,8 @@ func TestLoneSurrogatesAreRefused(t *testing.T) {
 	}
 }
 
-// Tags in queries are normalized. An invalid tag is passed on unchanged, because dropping
-// it would widen the query.
+// Tags in queries are normalized before the lookup. An invalid tag is not dropped, because
+// that would widen the query.
 func TestQueriedTagsAreNormalized(t *testing.T) {
 	s := start(t, nil)
 	given := []string{"e\u0301t", " sp ", "plain", " ", "a\nb"}
@@ -147,7 +148,7 @@ func TestQueriedTagsAreNormalized(t *testing.T) {
 	}
 }
 
-// Sources have a URL for browsers in addition to the deep link.
+// Each source has a URL for browsers besides the deep link.
 func TestSourcesHaveURL(t *testing.T) {
 	s := startStack(t, func(h *httpd.Server) { h.LinkURL = &url.URL{Scheme: "https", Host: "annals.example", Path: "/signin"} })
 	id := s.file("A", "a.md", handbook)

@@ -12,8 +12,8 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// While the search engine is unreachable, files are imported, and searches and jobs report
-// the outage. After it, all documents are found.
+// While the search engine is unreachable, files can be imported, and searches and jobs report
+// the outage. When the engine is reachable again, the files are found.
 func TestUnreachableSearchEngine(t *testing.T) {
 	server := meilisearchtest.New(t)
 	server.Vanish()
@@ -23,7 +23,7 @@ func TestUnreachableSearchEngine(t *testing.T) {
 	}
 	t.Cleanup(func() { engines.Close() })
 	s := startStackOver(t, func(o *generation.Options) { o.Search = engines })
-	for i := range 2 { // unreachable at startup, and later
+	for i := range 2 { // the engine is unreachable at startup, and again later
 		job := s.importDuringOutage(fmt.Sprintf("parrot%d", i))
 		server.Answer()
 		s.finish(job)
@@ -35,8 +35,8 @@ func TestUnreachableSearchEngine(t *testing.T) {
 	}
 }
 
-// importDuringOutage imports a text with a word while the search engine is unreachable, and
-// returns the job after its document can be read.
+// importDuringOutage imports a file that contains word while the search engine is unreachable.
+// It waits until the document can be read, and returns the job.
 func (s *service) importDuringOutage(word string) (job string) {
 	s.Helper()
 	const sentence = "the search engine does not respond at the moment"

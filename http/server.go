@@ -28,27 +28,27 @@ import (
 	"annals/queries/accesslog"
 )
 
-// Server serves the core and the vault. Its fields are set before Handler or Serve is
-// called and not changed after. If the comment of a field names a default, the zero
-// value selects it.
+// Server serves the core and the vault. Set its fields before calling Handler or Serve, and do
+// not change them afterwards. If the comment of a field names a default, the zero value
+// selects it.
 type Server struct {
-	// Verify returns the user of a bearer token and when it expires. Its errors
-	// are of kind fault.Unauthenticated or fault.Unavailable.
+	// Verify returns the user of a bearer token and the time at which the token expires. Its
+	// errors are of kind fault.Unauthenticated or fault.Unavailable.
 	Verify    func(ctx context.Context, token string) (events.User, time.Time, error)
 	Queries   Queries
 	Commands  Commands
 	Originals originals.Store
-	// SignIn handles requests below IssuerURL, with their full paths. If it is nil,
-	// there is no built-in issuer.
+	// SignIn handles requests below IssuerURL, with their full paths. It is nil if there is no
+	// built-in sign-in.
 	SignIn http.Handler
-	// SignInDocuments serves OAuth's metadata below /.well-known/ at the root of the
-	// host. May be nil.
+	// SignInDocuments serves the OAuth metadata below /.well-known/ at the root of the host.
+	// May be nil.
 	SignInDocuments http.Handler
-	// Reader returns the user who is signed in at the browser that requests a document;
-	// false if none is. If it is nil, deep links need a token.
+	// Reader returns the user who is signed in in the browser that requests a document. It
+	// reports false if no user is. If Reader is nil, deep links need a token.
 	Reader func(*http.Request) (events.User, bool, error)
-	// MCP serves agents at MCPURL. It verifies tokens itself. If it is nil, there are no
-	// agent tools.
+	// MCP serves the agents' tools at MCPURL. It verifies tokens itself. It is nil if there
+	// are no agents' tools.
 	MCP http.Handler
 
 	// Metrics serves GET /metrics, without a token. May be nil.
@@ -57,69 +57,70 @@ type Server struct {
 	AccessLog bool
 	// Observe is called after every request. May be nil.
 	Observe func(Answered)
-	// Accessed is called for refused requests and for documents that were read. It
-	// must not block. May be nil.
+	// Accessed is called for refused requests and for documents that were read, for the access
+	// log. It must not block. May be nil.
 	Accessed func(accesslog.Access)
-	// Address returns the address of a request's client. If it is nil, that is the
-	// connection's address.
+	// Address returns the address of the client that sent a request. If it is nil, the address
+	// of the connection is used.
 	Address func(*http.Request) string
 
-	// CoreURL, VaultURL, MCPURL and IssuerURL are the URLs that clients use; the
-	// defaults are the paths /core, /vault, /mcp and /signin. If one has a host of its
-	// own, requests are also routed by host.
+	// CoreURL, VaultURL, MCPURL and IssuerURL are the public URLs. The defaults are the paths
+	// /core, /vault, /mcp and /signin. If a URL has a host that no other URL has, its routes
+	// are served only at that host.
 	CoreURL, VaultURL, MCPURL, IssuerURL *url.URL
 
-	// LinkURL is the base of the URLs by which people open documents in a browser. If it
-	// is nil, sources have no url.
+	// LinkURL is the public URL of the deep links with which people open documents in a
+	// browser. If it is nil, sources have no url.
 	LinkURL *url.URL
 
 	Limits Limits
-	// UserExists reports whether there may be a user of this name. If it is nil, any
-	// name is accepted.
+	// UserExists reports whether there may be a user of this name. If it is nil, every name is
+	// accepted.
 	UserExists func(context.Context, events.Principal) (bool, error)
-	// Quotas returns the limits of a user. If it is nil, there are none.
+	// Quotas returns the limits of a user. If it is nil, users have no limits.
 	Quotas func(context.Context, events.User) (quota.Limits, error)
-	// Changes counts users' recent changes, for GET /usage. May be nil.
+	// Changes counts the bytes that each user's recent changes added to the log, for GET
+	// /usage. May be nil.
 	Changes *quota.Changes
-	// Reads charges users for the time of searches, questions and listings. If it is
-	// nil, nothing is charged.
+	// Reads charges users for the duration of searches, questions and listings. If it is nil,
+	// all reads are free.
 	Reads *ratelimit.Limiter
 	// Brake delays replies to users who keep sending requests that are refused. May be
 	// nil.
 	Brake   *ratelimit.Brake
-	Origins []string // of web pages that may send requests, such as "https://app.example"; "*" means all
-	Version string   // of the program
+	Origins []string // origins of web pages that may send requests, such as "https://app.example"; "*" means all
+	Version string   // version of the program
 	Disks   disk.Folders
 
-	KeepAlive time.Duration // interval of comments in a progress stream; default 15 s
-	Stall     time.Duration // a progress stream ends after this time without progress; default 60 s
-	Await     time.Duration // the reply to a write is 202 if the read models take longer; default 5 s
-	Revise    time.Duration // the reply to new content is 202 if its import takes longer; default 30 s
-	Silence   time.Duration // a connection is closed after this time without a byte sent or received; default 60 s
-	Linger    time.Duration // a stopping server reports not ready, but still serves for this time, so that load balancers notice; default 0
-	Drain     time.Duration // a stopping server then waits this long for requests in flight; default 30 s
+	KeepAlive time.Duration // interval of keep-alive comments in a progress stream; default 15 s
+	Stall     time.Duration // a progress stream ends if there is no progress for this time; default 60 s
+	Await     time.Duration // how long the reply to a write waits for the read models before it is 202; default 5 s
+	Revise    time.Duration // how long the reply to new content waits for its import before it is 202; default 30 s
+	Silence   time.Duration // a connection is closed if no byte is transferred for this time; default 60 s
+	Linger    time.Duration // how long a stopping server reports not ready but still serves, so that load balancers notice; default 0
+	Drain     time.Duration // how long a stopping server then waits for requests in flight; default 30 s
 
-	Logger *slog.Logger // slog.Default if nil
+	Logger *slog.Logger // default slog.Default()
 
 	once     sync.Once
 	handler  http.Handler
-	stopping atomic.Bool // it still serves, but reports not ready
+	stopping atomic.Bool // the server is stopping: it reports not ready, but still serves
 }
 
-// Limits are the maximum sizes of requests. A zero field means the default in its comment.
+// Limits are the maximum sizes of requests. A zero field selects the default in its comment.
 type Limits struct {
-	FileBytes     int64 // of one uploaded file; 1 GiB
-	Files         int   // in one upload; 10,000
-	UploadBytes   int64 // of a whole upload; 64 GiB
-	MetadataBytes int64 // of file_metadata; 8 MiB
-	JSONBytes     int64 // of any other body; 1 MiB
+	FileBytes     int64 // bytes of one uploaded file; 1 GiB
+	Files         int   // files in one upload; 10,000
+	UploadBytes   int64 // bytes of a whole upload; 64 GiB
+	MetadataBytes int64 // bytes of file_metadata; 8 MiB
+	JSONBytes     int64 // bytes of any other body; 1 MiB
 	QueryLength   int   // characters of a question; 100,000
-	Tags          int   // in a search; 64
+	Tags          int   // tags in a search; 64
 	PageSize      int   // entries in a page of a listing; 1,000
-	HeaderBytes   int   // of a request's headers; 64 KiB
+	HeaderBytes   int   // bytes of the headers of a request; 64 KiB
 }
 
-// WithDefaults returns l with the defaults in place of zeros.
+// WithDefaults returns l with its zero fields replaced by the defaults.
 func (l Limits) WithDefaults() Limits {
 	orElse(&l.FileBytes, 1<<30)
 	orElse(&l.Files, 10_000)
@@ -140,7 +141,7 @@ func orElse[T comparable](v *T, def T) {
 	}
 }
 
-// Handler returns the server's routes. It sets the defaults of s.
+// Handler returns a handler for all routes. It sets the defaults in s.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(func() {
 		s.Limits = s.Limits.WithDefaults()
@@ -162,11 +163,11 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
-// Serve serves requests from l until ctx ends. Then it continues for s.Linger, but reports
-// that it is not ready and closes each connection after its reply. After that it accepts
-// no new requests, ends progress streams, waits up to s.Drain for other requests, closes
-// the remaining connections, and returns nil. It always closes l. The core, the vault, the
-// agent tools and the sign-in must have different URLs.
+// Serve serves requests from l until ctx ends, and then stops in two steps. For s.Linger it
+// continues to serve, but reports not ready and closes each connection after its reply. Then
+// it accepts no new requests, ends progress streams, waits up to s.Drain for all other
+// requests, closes the remaining connections, and returns nil. It always closes l. CoreURL,
+// VaultURL, MCPURL and IssuerURL must differ.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
 	if err := s.checkURLs(); err != nil {
@@ -176,7 +177,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	srv := &http.Server{
 		Handler: handler,
-		// Requests in flight outlive ctx; only progress streams end with closing.
+		// Requests in flight continue after ctx ends. Progress streams end when closing ends.
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), closingKey{}, closing)
 		},
@@ -207,7 +208,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// linger keeps the server serving for Linger, while it reports that it is not ready.
+// linger lets the server serve for s.Linger while it reports not ready. It returns early if
+// the server fails.
 func (s *Server) linger(failed <-chan error) error {
 	if s.Linger <= 0 {
 		return nil
@@ -222,10 +224,10 @@ func (s *Server) linger(failed <-chan error) error {
 	}
 }
 
-// closingKey is the key of the context that ends when the server begins to stop.
+// closingKey is the context key of the context that closing returns.
 type closingKey struct{}
 
-// closing returns a context that ends when the server that handles ctx's request begins
+// closing returns a context that ends when the server that handles the request of ctx begins
 // to stop.
 func closing(ctx context.Context) context.Context {
 	if c, ok := ctx.Value(closingKey{}).(context.Context); ok {

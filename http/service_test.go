@@ -30,22 +30,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// service is a running server with a log in memory, originals in a temporary folder, the
-// real commands, and a fake library in place of the queries.
+// service is a running server with a log in memory, originals in a temporary folder, the real
+// commands, and library, a fake of the queries.
 type service struct {
 	*testing.T
 	server    *httpd.Server
 	url       string
 	client    *http.Client
-	token     string            // of the user who sends requests
-	tokens    map[string]string // by user; if nil, the users' names are their tokens
+	token     string            // token that do sends
+	tokens    map[string]string // tokens by user; if nil, the name of a user is also the user's token
 	log       *events.Log
 	library   *library
-	stack     *stacktest.Stack // if it was started by startStack
-	originals string           // folder
+	stack     *stacktest.Stack // nil unless startStack started the service
+	originals string           // folder of the originals
 }
 
-// start serves on a free port until the test ends. change may set options first.
+// start serves on a free port until the test ends. The function change may set options before.
 func start(t *testing.T, change func(*httpd.Server)) *service {
 	t.Helper()
 	measures := metrics.New("test", slog.New(slog.DiscardHandler))
@@ -70,8 +70,8 @@ func start(t *testing.T, change func(*httpd.Server)) *service {
 	return s
 }
 
-// verify accepts names of users as their tokens. "admin" is an administrator. For "outage"
-// it reports that the issuer is unreachable.
+// verify accepts the name of a user as the user's token. The user "admin" is an administrator.
+// For the token "outage" it reports that the issuer is unreachable.
 func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	switch token {
 	case "outage":
@@ -82,8 +82,8 @@ func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	return events.User{}, time.Time{}, fault.Errorf(fault.Unauthenticated, "the token is not valid")
 }
 
-// do sends a request with s.token. header has pairs of names and values; an empty value
-// removes a header.
+// do sends a request with the token s.token. header contains names and values in turn; an
+// empty value removes the header.
 func (s *service) do(method, path, body string, header ...string) (*http.Response, string) {
 	s.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -114,7 +114,7 @@ func (s *service) send(r *http.Request) (*http.Response, string) {
 	return resp, string(b)
 }
 
-// want checks a reply's status and its body, as JSON.
+// want checks that a reply has the given status, and that its JSON equals want.
 func (s *service) want(resp *http.Response, got string, status int, want string) {
 	s.Helper()
 	if resp.StatusCode != status || !sameJSON(got, want) {
@@ -130,7 +130,7 @@ func sameJSON(a, b string) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// stored returns the numbers of staged and of committed originals.
+// stored returns the number of staged originals and the number of committed originals.
 func (s *service) stored() (staged, committed int) {
 	s.Helper()
 	err := filepath.WalkDir(s.originals, func(path string, d fs.DirEntry, err error) error {
@@ -152,7 +152,7 @@ func (s *service) stored() (staged, committed int) {
 	return staged, committed
 }
 
-// accepted returns the files of all jobs in the log, and the number of jobs.
+// accepted returns the accepted files of all jobs in the log, and the number of jobs.
 func (s *service) accepted() (files []events.FileAccepted, jobs int) {
 	s.Helper()
 	var after events.Position
@@ -176,7 +176,7 @@ func (s *service) accepted() (files []events.FileAccepted, jobs int) {
 	}
 }
 
-// readFile returns a file, or fails the test.
+// readFile returns the content of a file.
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The folder path in a source can be used in searches, questions and summaries. It does not
-// contain the names of folders that the user may not read.
+// Searches, questions and summaries accept the folder path in a source as an argument. This
+// path does not contain the names of folders that the user may not read.
 func TestFolderByShownPath(t *testing.T) {
 	s := startStack(t)
 	const text = "# Wicks\n\nThe wick of the harbour lamp is trimmed every evening by the keeper.\n"

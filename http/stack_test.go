@@ -15,15 +15,15 @@ import (
 	"annals/projections/generation"
 )
 
-// startStack serves the whole stack over a log in memory: real read models, a real search
-// index and importer, in temporary folders. Replies to writes wait for read models without
-// a limit. change may set options.
+// startStack starts a server with the real commands, importer, read models and search index,
+// in temporary folders, over a log in memory. Replies to writes wait for the read models
+// without a timeout. The functions in change may set options.
 func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 	t.Helper()
 	return startStackOver(t, func(*generation.Options) {}, change...)
 }
 
-// startStackOver is startStack with other engines.
+// startStackOver is startStack with other engines for the read models and the search index.
 func startStackOver(t *testing.T, engines func(*generation.Options), change ...func(*httpd.Server)) *service {
 	t.Helper()
 	var stack *stacktest.Stack
@@ -68,7 +68,7 @@ type jobReply struct {
 	}
 }
 
-// finish polls a job until it is done.
+// finish waits until a job is done.
 func (s *service) finish(id string) jobReply {
 	s.Helper()
 	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
@@ -82,7 +82,7 @@ func (s *service) finish(id string) jobReply {
 	}
 }
 
-// file imports a text with s.token and returns its document.
+// file imports a text as the user of s.token, and returns the id of its document.
 func (s *service) file(folder, name, text string, tags ...string) (id string) {
 	s.Helper()
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -100,7 +100,8 @@ func (s *service) file(folder, name, text string, tags ...string) (id string) {
 	return j.Results[0].DocumentID
 }
 
-// folderOf returns the folder of a document.
+// folderOf returns the id of the folder of a document, or "" if the user of s.token may not
+// read it.
 func (s *service) folderOf(document string) string {
 	s.Helper()
 	_, body := s.do("GET", "/vault/documents/"+document, "")
@@ -125,8 +126,8 @@ func orNil(text string) any {
 	return text
 }
 
-// share sets a folder's permission list to pairs of principal and access. Users who are
-// invited accept.
+// share sets the permission list of a folder to pairs of principal and access. Users who
+// receive an invitation accept it.
 func (s *service) share(folder string, list ...string) {
 	s.Helper()
 	for _, who := range s.offer(folder, list...) {
@@ -140,7 +141,7 @@ func (s *service) share(folder string, list ...string) {
 	}
 }
 
-// offer is like share, but invited users do not accept. It returns them.
+// offer is like share, but leaves the invitations pending. It returns the invited users.
 func (s *service) offer(folder string, list ...string) (invited []string) {
 	s.Helper()
 	permissions := []map[string]string{}
@@ -169,8 +170,8 @@ type permissionList struct {
 
 const handbook = "# Handbook\n\n## Notice\n\nThe notice period of the supplier contract is ninety days.\n\n## Holidays\n\nEverybody has thirty days of holidays.\n"
 
-// When its job is done, an uploaded document is in the owner's listings, searches and
-// answers, and in nobody else's.
+// When the job of an upload is done, its owner finds the document in listings, searches and
+// answers. Other users do not.
 func TestImportThenAsk(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.upload("", func(w *multipart.Writer) {
@@ -266,8 +267,8 @@ func TestImportThenAsk(t *testing.T) {
 	}
 }
 
-// The last event of a progress stream comes when the documents can be read. Uploading the
-// same bytes again is reported as a duplicate.
+// When the last event of a progress stream is sent, the documents can be read. If the same
+// file is uploaded again, it is reported as a duplicate.
 func TestStreamOfImport(t *testing.T) {
 	s := startStack(t)
 	var ids []string

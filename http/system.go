@@ -17,7 +17,8 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	_ = problem.Core.Write(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// readiness reports whether the service is ready, and the state of each read model.
+// readiness is the JSON of GET /readyz: whether the service is ready, and the state of each
+// read model.
 type readiness struct {
 	Status string       `json:"status,omitempty"`
 	Detail string       `json:"detail,omitempty"` // why it is not ready
@@ -42,7 +43,8 @@ func newModelState(m queries.Model) modelState {
 	return state
 }
 
-// ready handles GET /readyz: 200 if reads are possible, otherwise 503 with the reason.
+// ready handles GET /readyz. The status is 200 if reads are possible, and otherwise 503 with
+// the reason.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	state := readiness{Status: "ready"}
 	models, err := s.Queries.Status(r.Context())
@@ -69,7 +71,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	_ = problem.Core.Write(w, http.StatusOK, state)
 }
 
-// full describes which disks are full and what that prevents, "" if none is.
+// full returns a text that says which disks are full and what that prevents, or "" if none is
+// full.
 func (s *Server) full(models []queries.Model) string {
 	var text []string
 	if folders := s.Disks.Full(); len(folders) > 0 {
@@ -87,12 +90,11 @@ func (s *Server) full(models []queries.Model) string {
 	return strings.Join(text, "; ")
 }
 
-// errStopping is the reply to readiness probes while the server still serves requests
-// before it stops.
+// errStopping is the reply to GET /readyz while a stopping server still serves requests.
 var errStopping = fault.Errorf(fault.Unavailable, "the server is stopping")
 
-// notReady logs a failed readiness probe. While read models catch up, the level is debug,
-// because probes come every few seconds.
+// notReady logs that GET /readyz replied 503. While read models catch up it uses level debug,
+// because load balancers call GET /readyz every few seconds.
 func (s *Server) notReady(r *http.Request, err error) {
 	if !fault.Is(err, fault.Unavailable) {
 		s.log(r, err)
@@ -107,14 +109,14 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// interfaceVersion is the version of both services' interface.
+// interfaceVersion is the version of the REST interfaces of the core and the vault.
 const interfaceVersion = "0.1.0-beta"
 
-// openAPI serves one of the two documents that describe the services.
+// openAPI returns a handler that serves an OpenAPI document.
 func openAPI(name string) http.Handler {
 	text, err := schema.OpenAPI.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // unreachable, because the document is embedded
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")

@@ -13,8 +13,8 @@ import (
 	"annals/queries"
 )
 
-// A failed probe is logged at level debug while read models catch up, and otherwise as an
-// error.
+// A failed readiness probe is logged at level debug while read models catch up, and at level
+// error in all other cases.
 func TestFailedProbesAreLogged(t *testing.T) {
 	for level, cause := range map[slog.Level]error{
 		slog.LevelDebug: fault.Errorf(fault.Unavailable, "the read model vault is at position 3 of 9"),
@@ -37,7 +37,8 @@ func TestFailedProbesAreLogged(t *testing.T) {
 	}
 }
 
-// Readiness reports the state of every read model and its waiting documents.
+// GET /readyz reports the state of every read model and the number of documents that wait for
+// indexing.
 func TestReadinessNamesReadModels(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, Head: 9}, {Name: "passages", Position: 9, Head: 9, Waiting: 20_000}}
@@ -49,8 +50,8 @@ func TestReadinessNamesReadModels(t *testing.T) {
 	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
 }
 
-// If the log is unreachable, the server is still ready for reads. It reports the outage, and
-// omits the head of the log.
+// If the log is unreachable, GET /readyz still replies 200, because reads are possible. It
+// reports the outage, and omits the head of the log.
 func TestReadinessReportsUnreachableLog(t *testing.T) {
 	s := start(t, nil)
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, HeadUnknown: true}}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// An unknown field is refused with the name that was probably meant. Otherwise a misspelled
-// field would be ignored without notice.
+// An unknown field is refused, and the error suggests the most similar field. Otherwise a
+// misspelled field would be ignored without notice.
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	s := start(t, nil)
 	const core = `{"detail":[{"type":"extra_forbidden","loc":["body","%s"],"msg":"Extra inputs are not permitted: %s","input":%s}]}`

@@ -6,12 +6,12 @@ import (
 	"annals/commands/quota"
 )
 
-// used is a user's usage under one limit.
+// used is what a user has used of one limit.
 type used struct {
 	Used   float64  `json:"used"`
 	InWork *float64 `json:"inWork,omitempty"`
 	Failed *float64 `json:"failed,omitempty"`
-	// Deleted counts deleted documents until their originals are swept.
+	// Deleted is the usage by deleted documents whose originals are not swept yet.
 	Deleted *float64 `json:"deleted,omitempty"`
 	Limit   *float64 `json:"limit"` // null if there is none
 }
@@ -26,8 +26,8 @@ type usage struct {
 	Changes   used `json:"changeBytes"`
 }
 
-// usage handles GET /usage. It replies with the caller's usage and limits, and is not
-// charged, so that users who have used up a limit can see it.
+// usage handles GET /usage. The reply contains the caller's usage and limits. The route is
+// free, so that users who have used up their read time can still call it.
 func (s *Server) usage(c *call) (any, error) {
 	u, err := s.Queries.Usage(c.Context(), c.user.Principal)
 	if err != nil {

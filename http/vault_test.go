@@ -30,7 +30,7 @@ func (s *service) addFolder(name string, parent uuid.UUID) uuid.UUID {
 	return id
 }
 
-// addDocument stores bytes as a document's original.
+// addDocument adds a document with the given bytes as its original to the fake of the queries.
 func (s *service) addDocument(name, media, bytes string, content *string) vault.Document {
 	s.Helper()
 	d := vault.Document{ID: uuid.New(), Name: name, MediaType: media, Size: int64(len(bytes)), Folder: uuid.New(), Version: 1, Content: content, CreatedAt: at, UpdatedAt: at}
@@ -85,8 +85,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// The pages of a listing have each folder exactly once, even if the last folder of a
-// page is deleted before the next page is read.
+// The pages of a listing together contain each folder exactly once, even if the last folder of
+// a page is deleted before the next page is read.
 func TestFolderPages(t *testing.T) {
 	s := start(t, func(h *httpd.Server) {
 		h.CoreURL, h.VaultURL = mustURL(t, "https://files.example/core"), mustURL(t, "https://files.example/vault")
@@ -112,7 +112,7 @@ func TestFolderPages(t *testing.T) {
 			path = address
 		}
 		if pages == 0 {
-			delete(s.library.folders, ids[1]) // the last folder of the page
+			delete(s.library.folders, ids[1]) // the last folder on the page that was just read
 		}
 	}
 	for _, id := range ids {
@@ -242,7 +242,7 @@ func TestContent(t *testing.T) {
 	s.want(resp, body, 404, notFound)
 }
 
-// A folder's summary has no original. Its content is its text.
+// A folder summary has no original. GET content returns its text.
 func TestContentOfSummary(t *testing.T) {
 	s := start(t, nil)
 	text := "---\ntype: folder-summary\n---\n- one\n"
@@ -256,7 +256,7 @@ func TestContentOfSummary(t *testing.T) {
 	}
 }
 
-// The deep link of a source leads to the original, for any file name.
+// The deep link in a source opens the original, whatever its file name.
 func TestDeepLinksOfEveryName(t *testing.T) {
 	s := start(t, nil)
 	for name, media := range map[string]string{"README": "text/plain", "notes.v2": "text/markdown", "A.PDF": "application/pdf", "data": "application/zip"} {
@@ -270,7 +270,7 @@ func TestDeepLinksOfEveryName(t *testing.T) {
 	}
 }
 
-// Internal faults are logged and hidden.
+// The details of internal errors are logged, but not sent.
 func TestInternalFaultsAreHidden(t *testing.T) {
 	s := start(t, nil)
 	d := s.addDocument("a.pdf", "application/pdf", "x", nil)

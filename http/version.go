@@ -23,8 +23,9 @@ func (s *Server) versions(c *call, id uuid.UUID) (any, error) {
 	}), err
 }
 
-// documentVersion handles GET /documents/{id}/versions/{version}. Its ETag depends on
-// the body, not on the version: only the current version can be changed.
+// documentVersion handles GET /documents/{id}/versions/{version}. Its ETag depends on the
+// body, not on the version number. It is therefore not valid in If-Match: only the current
+// version can be changed.
 func (s *Server) documentVersion(c *call) (any, error) {
 	id, version, err := c.pathVersion()
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Server) versionContent(c *call) (any, error) {
 	return s.original(c, d)
 }
 
-// pathVersion returns the document and the version in a call's path.
+// pathVersion returns the document id and the version number in the path of a request.
 func (c *call) pathVersion() (id uuid.UUID, version int, err error) {
 	if id, err = c.pathID(); err != nil {
 		return id, 0, err

@@ -61,7 +61,7 @@ func TestConcurrentUploads(t *testing.T) {
 	}
 }
 
-// lines is an endless reader of text lines.
+// lines is a reader of endless text lines.
 type lines struct{}
 
 func (lines) Read(p []byte) (int, error) {
@@ -73,7 +73,7 @@ func (lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// measuringReader records the largest heap size while it is read.
+// measuringReader records the largest size of the heap while it is read.
 type measuringReader struct {
 	r     io.Reader
 	every int

@@ -51,8 +51,8 @@ func documentList(docs []document) string {
 	return b.String()
 }
 
-// describe returns a document that the caller may read. It records the access in the access
-// log.
+// describe returns a document that the caller may read. If the caller may not read it, the
+// denial is recorded in the access log.
 func (h *Handler) describe(c call, tool, id string) (vault.Document, error) {
 	parsed, err := h.documentID(id)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pages calls a tool until there is no next page, passes each page to each, and returns
-// their number.
+// pages calls a tool page by page, passes each page to the function each, and returns the
+// number of pages.
 func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 	a.Helper()
 	for {
@@ -41,8 +41,9 @@ func pages[T any](a *agent, tool string, in args, each func(T)) (n int) {
 	}
 }
 
-// addDocuments appends n documents of alice's in a new folder to the log, each with five
-// tags of its own. It returns their ids in the order of their names.
+// addDocuments appends to the log the events of n documents in a new folder of alice. Each
+// document has five tags that no other has. It returns the documents' ids in the order of
+// their names.
 func (s *service) addDocuments(folder string, n int) (ids []string) {
 	s.Helper()
 	at := uuid.New()
@@ -61,7 +62,8 @@ func (s *service) addDocuments(folder string, n int) (ids []string) {
 	return ids
 }
 
-// addFolders appends n folders of alice's to the log, in parent or at the top level.
+// addFolders appends to the log the events of n folders of alice, in parent or at the top
+// level.
 func (s *service) addFolders(parent uuid.UUID, n int) {
 	s.Helper()
 	folders := make([]events.Data, n)
@@ -83,7 +85,7 @@ func (s *service) append(stream string, data ...events.Data) {
 	}
 }
 
-// refusedJob starts a job of alice's, all of whose files are refused.
+// refusedJob starts a job of alice with files that are all refused.
 func (s *service) refusedJob(files int) string {
 	s.Helper()
 	uploads := make([]commands.Upload, files)
@@ -100,7 +102,7 @@ func (s *service) refusedJob(files int) string {
 	return started.Job.String()
 }
 
-// The pages of a listing or resource contain each entry exactly once, in order.
+// The pages of a listing or resource together contain each entry exactly once and in order.
 func TestListingPages(t *testing.T) {
 	const many = 110
 	s := prepare(t)
@@ -157,7 +159,8 @@ func TestListingPages(t *testing.T) {
 	}
 }
 
-// A reply lists up to 500 subfolders, and says how many more there are.
+// A listing of subfolders has up to 500 entries, and states how many more subfolders there
+// are.
 func TestSubfoldersAreLimited(t *testing.T) {
 	s := prepare(t)
 	top := uuid.New()
@@ -175,7 +178,7 @@ func TestSubfoldersAreLimited(t *testing.T) {
 	}
 }
 
-// readAll reads all pages of a resource.
+// readAll reads all pages of a resource and returns their text.
 func (a *agent) readAll(uri string) (all string) {
 	a.Helper()
 	for {
@@ -192,7 +195,8 @@ func (a *agent) readAll(uri string) (all string) {
 	}
 }
 
-// The pages of a long text end at line ends and are together the whole text of one version.
+// The pages of a long text end at line ends. Together they are the whole text of one version,
+// even if the document changes between two pages.
 func TestMarkdownPages(t *testing.T) {
 	s := start(t)
 	var b strings.Builder
@@ -236,7 +240,7 @@ func TestMarkdownPages(t *testing.T) {
 	a.refused("get_document_markdown", args{"document_id": ids[1], "cursor": first.NextCursor}, "cursor", "leave it out")
 }
 
-// Resources are found by their paths, escaped or not. Other URIs are errors.
+// The URI of a resource may have its path percent-encoded or not. Unknown URIs are errors.
 func TestResourceURIs(t *testing.T) {
 	s := start(t)
 	ids := s.file("alice", paper{"Nord & Süd/50%", "a.md", handbook, []string{"a/b?"}})

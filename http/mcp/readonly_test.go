@@ -15,8 +15,8 @@ import (
 	"annals/http/mcp"
 )
 
-// A read-only token is offered only tools that read, and cannot change anything by calling
-// others.
+// With a read-only API token an agent is offered only tools that read. If it calls other tools
+// nevertheless, nothing changes.
 func TestReadTokenChangesNothing(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
@@ -46,7 +46,7 @@ func TestReadTokenChangesNothing(t *testing.T) {
 			t.Errorf("%s is offered to a read-only token: %t, want %t; tools that write are listed in http/mcp/readonly_test.go", name, slices.Contains(offered, name), !slices.Contains(changing, name))
 		}
 	}
-	reader.schemas = all.schemas // so that it can call the others, too
+	reader.schemas = all.schemas // the reader can then call tools that it was not offered
 	to := target{"Open", folder.ID.String(), "seen", ids[0], job}
 	before, err := s.log.Head(t.Context())
 	if err != nil {

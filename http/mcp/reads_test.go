@@ -18,7 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The time of tools and resources is charged like that of routes, except for free tools.
+// The duration of tool calls and resource reads counts toward the user's limit on read time,
+// except for tools that are marked as free.
 func TestToolsBeyondLimit(t *testing.T) {
 	s := start(t, func(o *mcp.Options) {
 		o.Reads = &ratelimit.Limiter{Limits: func(context.Context, events.User) (quota.Limits, error) {
@@ -47,7 +48,7 @@ func TestToolsBeyondLimit(t *testing.T) {
 	a.ok("health", nil, nil)
 }
 
-// Repeated refusals of resources are delayed like those of tools.
+// Replies to repeated refused resource reads are delayed like those to refused tool calls.
 func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	s := start(t, func(o *mcp.Options) {
 		o.Brake = new(ratelimit.Brake)
@@ -57,7 +58,7 @@ func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	})
 	a := s.connect("alice")
 	began := time.Now()
-	for range 23 { // the first may succeed
+	for range 23 { // the first read may succeed
 		_, _ = a.read("service://folders")
 	}
 	if took := time.Since(began); took < time.Second {
@@ -65,7 +66,8 @@ func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	}
 }
 
-// The quota of uploads also applies to the import tool. A refused call stores nothing.
+// A tool call that imports files is subject to the same quota as an upload. A refused call
+// stores nothing.
 func TestIngestBeyondQuota(t *testing.T) {
 	root := t.TempDir()
 	path := write(t, filepath.Join(root, "a.txt"), strings.Repeat("lamp oil ", 200))

@@ -16,9 +16,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive wraps every call of the protocol. It cancels the call when its client
-// disconnects, and recovers from panics, because calls run on goroutines of the protocol's
-// library.
+// receive wraps every call of the protocol. It cancels the call when the client disconnects.
+// It recovers from panics: calls run on goroutines of the MCP library, where a panic would end
+// the process.
 func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
 		c, ok := ctx.Value(callKey{}).(call)
@@ -58,8 +58,8 @@ func (h *Handler) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// notOffered reports whether a method belongs to a capability that the server does not
-// declare. The library would handle it nevertheless.
+// notOffered reports whether a method belongs to a capability that this server does not
+// declare. The MCP library would handle such a method anyway.
 func notOffered(method string) bool {
 	return strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "logging/")
 }
@@ -71,8 +71,8 @@ func caller(ctx context.Context) call {
 	return c
 }
 
-// withoutNulls removes arguments that are null, at any depth: many clients send null
-// for missing arguments, and some cannot handle schemas that allow it.
+// withoutNulls removes null members at any depth from the arguments of a call. Many clients
+// send null for a missing argument, and some clients cannot handle schemas that allow null.
 func withoutNulls(arguments json.RawMessage) json.RawMessage {
 	if !bytes.Contains(arguments, []byte("null")) {
 		return arguments
@@ -108,8 +108,8 @@ func dropNulls(v any) {
 	}
 }
 
-// explainArguments rewrites the library's error for arguments that do not fit a tool's
-// schema, so that an agent knows what to correct.
+// explainArguments rewrites the MCP library's error for arguments that do not match the schema
+// of a tool, so that an agent knows what to correct.
 func explainArguments(tool string, result sdk.Result) {
 	r, ok := result.(*sdk.CallToolResult)
 	if !ok || r == nil || !r.IsError || len(r.Content) != 1 {

@@ -13,7 +13,7 @@ import (
 
 const markdownType = "text/markdown"
 
-// addResources registers the resources, all of which readResource reads.
+// addResources registers all resources with readResource as their handler.
 func (h *Handler) addResources(s *sdk.Server) {
 	for _, r := range []sdk.Resource{
 		{URI: "service://folders", Name: "folders", Title: "Folders", Description: "The paths of all folders that you may read."},
@@ -39,8 +39,9 @@ type request struct{ uri, kind, name, cursor string }
 
 type requestKey struct{}
 
-// withResource adds the parsed request to ctx, and rewrites its URI for the library's
-// templates, which support neither a cursor nor a slash in the path of a folder.
+// withResource adds the parsed request to ctx. It also replaces the URI in params by one that
+// matches a template of the MCP library: templates support neither a cursor nor a slash in a
+// folder path.
 func (h *Handler) withResource(ctx context.Context, params *sdk.ReadResourceParams) (context.Context, error) {
 	a := request{uri: params.URI}
 	path, query, _ := strings.Cut(strings.TrimPrefix(a.uri, h.Scheme+"://"), "?")
@@ -55,7 +56,7 @@ func (h *Handler) withResource(ctx context.Context, params *sdk.ReadResourcePara
 	return context.WithValue(ctx, requestKey{}, a), nil
 }
 
-// plain returns the path of a resource in the form of its template.
+// plain returns the path of a resource in the form that its template matches.
 func (a request) plain() string {
 	if a.name == "" {
 		return a.kind
@@ -69,8 +70,8 @@ func (a request) plain() string {
 	return a.kind + "/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + content
 }
 
-// readResource reads a resource. If the content does not fit in one reply, it ends with the
-// URI of the next part.
+// readResource handles a read of a resource. If the content does not fit in one reply, the
+// reply ends with the URI of the next page.
 func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	c, a := caller(ctx), ctx.Value(requestKey{}).(request)
 	out, err := metered(h, c, tool{}, len(a.uri), func() (output, error) { return h.resource(c, a) })
@@ -86,7 +87,7 @@ func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) 
 
 var errNoResource = fault.Errorf(fault.NotFound, "there is no such resource; resources/list and resources/templates/list list the existing ones")
 
-// resource returns the requested resource.
+// resource returns the content of the requested resource.
 func (h *Handler) resource(c call, a request) (output, error) {
 	id, whole := strings.CutSuffix(a.name, "/content")
 	switch {

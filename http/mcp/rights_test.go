@@ -13,16 +13,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// target is the set of things that arguments can name.
+// target contains the folder, document, tag and job that arguments can name.
 type target struct{ folder, id, tag, document, job string }
 
-// fill replaces the placeholders in a text by a target.
+// fill replaces the placeholders in a text by the fields of g.
 func (g target) fill(text string) string {
 	return strings.NewReplacer("{folder}", g.folder, "{id}", g.id, "{tag}", g.tag, "{document}", g.document, "{job}", g.job).Replace(text)
 }
 
-// aims has, for every tool and resource, all ways to name a thing: arguments of the tool, or
-// the URI of the resource.
+// aims lists, for each tool and resource, every way to name something: arguments of the tool
+// in JSON, or the URI of the resource.
 var aims = map[string][]string{
 	"service_list_folders":             {`{}`},
 	"service_list_tags":                {`{}`},
@@ -49,8 +49,8 @@ var aims = map[string][]string{
 	"service://documents/{document_id}/content": {"service://documents/{document}/content"},
 }
 
-// For a thing that the user may not read, tools and resources reply as for one that does
-// not exist, and leave it unchanged.
+// For something that the user may not read, the reply of every tool and resource is the same
+// as for something that does not exist, and nothing changes.
 func TestToolsRevealOnlyReadable(t *testing.T) {
 	root, set := everything(t)
 	file := filepath.Join(root, "a.md")
@@ -106,8 +106,8 @@ func TestToolsRevealOnlyReadable(t *testing.T) {
 	}
 }
 
-// offered returns the names of the tools, and the URIs of the resources and
-// their templates, in order.
+// offered returns the sorted names of the offered tools, and the URIs of the offered resources
+// and resource templates.
 func (s *service) offered(a *agent) (names []string) {
 	for name := range a.schemas {
 		names = append(names, name)
@@ -122,7 +122,8 @@ func (s *service) offered(a *agent) (names []string) {
 	return names
 }
 
-// reply calls a tool with JSON arguments, or reads a resource, and returns the whole reply.
+// reply calls a tool with arguments in JSON, or reads a resource by URI, and returns the whole
+// reply as text.
 func (a *agent) reply(name, aim string) string {
 	a.Helper()
 	if strings.HasPrefix(name, "service://") {
@@ -137,7 +138,8 @@ func (a *agent) reply(name, aim string) string {
 	return fmt.Sprint(text, data, failed)
 }
 
-// completions returns the completions of an argument of a resource template.
+// completions returns the completions for an argument of a resource template, given the typed
+// text.
 func (a *agent) completions(argument, typed string) []string {
 	a.Helper()
 	uri := map[string]string{"folder_name": "service://folders/{folder_name}", "tag_name": "service://tags/{tag_name}"}[argument]

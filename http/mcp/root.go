@@ -12,12 +12,12 @@ import (
 	"annals/events/fault"
 )
 
-// root is the absolute path of a folder below which files may be imported from this
-// machine's disk.
+// root is the absolute path of a folder on this machine's disk. Files in it and below it may
+// be imported.
 type root string
 
-// Errors for refused files. Outside the roots it is always errOutside, which does not
-// reveal whether a file exists.
+// Errors for refused files. For a path outside the roots the error is always errOutside, so
+// that it does not reveal whether a file exists.
 var (
 	errOutside = fault.Errorf(fault.Forbidden, "it is not below a folder that files may be imported from")
 	errLink    = fault.Errorf(fault.Forbidden, "links are not followed")
@@ -28,13 +28,13 @@ var (
 	errSwapped = fault.Errorf(fault.Conflict, "it was replaced while it was being opened")
 )
 
-// openBelow opens the regular file at an absolute path below one of the roots. It
-// follows neither links nor "..".
+// openBelow opens a regular file by its absolute path, which must be below one of the roots.
+// It follows neither links nor "..".
 func openBelow(roots []root, path string) (*os.File, error) {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
 		return nil, errOutside
 	}
-	// A trailing slash or dot names a folder; cleaning would remove it.
+	// filepath.Clean would remove a trailing slash or dot. Such a path names a folder.
 	if names := strings.Split(filepath.ToSlash(path), "/"); filepath.IsAbs(path) && (names[len(names)-1] == "" || names[len(names)-1] == ".") {
 		return nil, errUnclean
 	}
@@ -46,8 +46,8 @@ func openBelow(roots []root, path string) (*os.File, error) {
 	return nil, errOutside
 }
 
-// open opens one folder after another, each relative to its parent. Otherwise a folder that
-// is replaced by a link meanwhile could lead outside the root.
+// open opens each folder on the path relative to the folder above it. If it opened the whole
+// path at once, a folder that is concurrently replaced by a link could lead outside the root.
 func (r root) open(names []string) (*os.File, error) {
 	dir, err := os.OpenRoot(string(r))
 	if err != nil {
@@ -65,7 +65,7 @@ func (r root) open(names []string) (*os.File, error) {
 	return openFile(dir, names[len(names)-1])
 }
 
-// openFolder opens a folder in another, unless it is a link.
+// openFolder opens a folder by its name in dir, unless it is a link.
 func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	seen, err := look(dir, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func openFolder(dir *os.Root, name string) (*os.Root, error) {
 	return below, nil
 }
 
-// openFile opens a regular file in a folder.
+// openFile opens a regular file by its name in dir. A file with several hard links is refused.
 func openFile(dir *os.Root, name string) (*os.File, error) {
 	seen, err := look(dir, name)
 	switch {
@@ -94,9 +94,9 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	case !seen.Mode().IsRegular():
 		return nil, errNoFile
 	case links(seen) > 1:
-		return nil, errLinked // the others may be outside the roots
+		return nil, errLinked // other hard links of the file may be outside the roots
 	}
-	// Do not block if the file was replaced by a pipe.
+	// If the file was replaced by a named pipe, opening it without O_NONBLOCK would block.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, openError(err)
@@ -108,7 +108,7 @@ func openFile(dir *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// look returns the file info of a name in a folder. A link is an error.
+// look returns the file info of a name in dir. A link is an error.
 func look(dir *os.Root, name string) (fs.FileInfo, error) {
 	seen, err := dir.Lstat(name)
 	switch {
@@ -120,7 +120,7 @@ func look(dir *os.Root, name string) (fs.FileInfo, error) {
 	return seen, nil
 }
 
-// openError returns the error for a file below a root that cannot be opened.
+// openError returns the error to report for a file below a root that cannot be opened.
 func openError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

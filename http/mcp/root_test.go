@@ -11,8 +11,8 @@ import (
 	"annals/events"
 )
 
-// Even if files and folders are replaced by links meanwhile, openBelow opens only files
-// below the root.
+// openBelow opens only files below the root, even while files and folders are replaced by
+// links.
 func TestOpenBelowFollowsNoLinks(t *testing.T) {
 	top := t.TempDir()
 	inside, outside := filepath.Join(top, "in"), filepath.Join(top, "out")
@@ -71,7 +71,7 @@ func TestOpenBelowFollowsNoLinks(t *testing.T) {
 	}
 }
 
-// A path must end with the name of a file, and no way to write a path leads out of the root.
+// A path must end with the name of a file. No spelling of a path leads out of the root.
 func TestOpenBelowPaths(t *testing.T) {
 	top := t.TempDir()
 	inside := filepath.Join(top, "in")

@@ -7,20 +7,20 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaOf returns the JSON schema of a type. The jsonschema tags of its fields are their
-// descriptions.
+// schemaOf returns the JSON schema of a Go type. The descriptions come from the jsonschema
+// tags of its fields.
 func schemaOf[T any](h *Handler) *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(err) // unreachable: all types are defined in this package
+		panic(err) // unreachable, because all types are defined in this package
 	}
 	h.tidy(s)
 	return s
 }
 
-// tidy puts the configured names into a schema's descriptions and forbids null for lists.
-// It splits nullable types into two schemas, because some clients support only one type
-// per schema.
+// tidy adapts a schema: it puts the configured names into descriptions, forbids null for
+// lists, and splits a nullable type into two schemas. Some clients support only one type per
+// schema.
 func (h *Handler) tidy(s *jsonschema.Schema) {
 	s.Description = h.named(s.Description)
 	if len(s.Types) == 2 {
@@ -39,12 +39,12 @@ func (h *Handler) tidy(s *jsonschema.Schema) {
 	}
 }
 
-// maxPath is the maximum number of characters of a path argument. All folder paths are
-// shorter.
+// maxPath is the maximum length of a path argument in characters. It is the maximum length of
+// a folder path.
 const maxPath = naming.MaxSegments * (naming.MaxName + 1)
 
-// inputSchema adds limits to the fields of a schema. A field name has the same limits in
-// every tool.
+// inputSchema adds limits to the fields of an input schema. Fields with the same name have the
+// same limits in every tool.
 func (h *Handler) inputSchema(s *jsonschema.Schema) *jsonschema.Schema {
 	for name, p := range s.Properties {
 		switch name {

@@ -88,7 +88,7 @@ func (h *Handler) sourceOf(p search.Source) source {
 	}
 }
 
-// pageNumber returns a page's number, nil if there are no pages.
+// pageNumber returns a pointer to n, or nil if n is 0 because the document has no pages.
 func pageNumber(n int) *int {
 	if n == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (o searchOut) markdown() string {
 	return b.String()
 }
 
-// name is the document, section and pages of a source.
+// name returns the document title, section and pages of a source.
 func (s source) name() string {
 	name := "**" + inLine(s.DocumentTitle) + "**"
 	if s.LeafTitle != s.DocumentTitle {
@@ -120,12 +120,12 @@ func (s source) name() string {
 	return name + s.pages()
 }
 
-// where returns the name to cite a source by, and the URL that opens it.
+// where returns the document id with which to cite a source, its URL and its folder.
 func (s source) where() string {
 	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place())
 }
 
-// place returns the folder of a source and the folder's owner.
+// place returns the folder of a source and the owner of that folder.
 func (s source) place() string {
 	place := "in folder " + inLine(s.Folder)
 	if s.Owner != "" {
@@ -144,7 +144,7 @@ func (s source) pages() string {
 	return fmt.Sprintf(", pages %d-%d", *s.StartPage, *s.EndPage)
 }
 
-// shortened returns the beginning of a question, which may be very long.
+// shortened returns the beginning of a long question.
 func shortened(s string) string {
 	const most = 200
 	runes := []rune(inLine(s[:min(len(s), 8*most)]))

@@ -15,8 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// No tool, resource or completion reveals the names of folders above a shared folder. The
-// paths that a user sees can be used as arguments, as can paths from the top level.
+// No tool, resource or completion reveals the names of the folders above a shared folder. As
+// arguments, tools accept paths as the user sees them and paths from the top level.
 func TestHiddenNamesAreNotShown(t *testing.T) {
 	root := t.TempDir()
 	s := start(t, func(o *mcp.Options) { o.IngestRoots, o.AllowDelete = []string{root}, true })
@@ -64,8 +64,7 @@ func TestHiddenNamesAreNotShown(t *testing.T) {
 	if err != nil || !slices.Equal(completed.Completion.Values, []string{"Notes", "Notes/Sub"}) {
 		t.Errorf("completions %+v, %v", completed, err)
 	}
-	// A file that is imported to a path as the user sees it is filed there, and
-	// reported under the same path.
+	// A file can be imported to a path as the user sees it. The result reports the same path.
 	path := filepath.Join(root, "d.md")
 	if err := os.WriteFile(path, []byte("# D\n\nA new one.\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -110,7 +109,8 @@ func TestHiddenNamesAreNotShown(t *testing.T) {
 	}
 }
 
-// Shared folders with equal names have different paths, and each path leads to its folder.
+// Two shared folders with the same name have different paths for the user, and each path leads
+// to its own folder.
 func TestSharedFoldersOfOneName(t *testing.T) {
 	s := start(t)
 	papers := []paper{
@@ -146,7 +146,8 @@ func TestSharedFoldersOfOneName(t *testing.T) {
 	if seen["3.md"] != "Notes" || seen["5.md"] != "D" || !strings.HasPrefix(seen["1.md"], "Notes (") || !strings.HasPrefix(seen["4.md"], "Plain (") || seen["6.md"] == "F (0123abcd)" {
 		t.Errorf("shown as %v", seen)
 	}
-	// A path from the top level has precedence over a shown path.
+	// A path that begins at the top level takes precedence over an equal path that begins at a
+	// shared folder.
 	if p, err := s.options.Queries.PlaceOf(t.Context(), user("bob"), "Plain/x/D"); err != nil || p.Shown || p.Rest != "" {
 		t.Errorf("Plain/x/D leads to %+v, %v", p, err)
 	}

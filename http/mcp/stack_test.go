@@ -29,19 +29,21 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// service is a running server with the whole stack and a log in memory.
+// service is a running MCP server with real commands, queries and read models, and a log in
+// memory.
 type service struct {
 	testing.TB
-	url     string // of the tools
+	url     string // URL of the MCP server
 	log     *events.Log
 	handler *commands.Handler
 	options mcp.Options
 	queries *queries.Queries
 	stack   *stacktest.Stack
-	last    events.Position // of the last event that the test appended itself
+	last    events.Position // position of the last event that the test itself appended
 }
 
-// start serves on a free port until the test ends. change may set options first.
+// start serves on a free port until the test ends. The functions in change may set options
+// before.
 func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	t.Helper()
 	s := prepare(t)
@@ -49,7 +51,7 @@ func start(t testing.TB, change ...func(*mcp.Options)) *service {
 	return s
 }
 
-// prepare returns a service that does not run yet, so that a test can fill its log.
+// prepare returns a service that does not run yet. A test can append events to its log first.
 func prepare(t testing.TB) *service {
 	s := &service{TB: t, log: events.NewLog(memory.New())}
 	t.Cleanup(func() { s.log.Close() })
@@ -89,8 +91,8 @@ func (s *service) serve(change ...func(*mcp.Options)) {
 	s.Cleanup(live.Close)
 }
 
-// verify accepts names of users as their tokens. "admin" is an administrator. For "outage"
-// it reports that the issuer is unreachable.
+// verify accepts the name of a user as the user's token. The user "admin" is an administrator.
+// For the token "outage" it reports that the issuer is unreachable.
 func verify(_ context.Context, token string) (events.User, time.Time, error) {
 	switch token {
 	case "outage":
@@ -105,7 +107,7 @@ func user(name string) events.User {
 	return events.User{Principal: events.Principal("user:" + name), Admin: name == "admin"}
 }
 
-// signed sends requests with a user's token.
+// signed is an http.RoundTripper that adds a bearer token to each request.
 type signed struct{ token string }
 
 func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -114,14 +116,14 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// agent is a client of the tools.
+// agent is an MCP client of the service.
 type agent struct {
 	*service
 	*sdk.ClientSession
-	schemas map[string]*jsonschema.Resolved // of outputs, by tool
+	schemas map[string]*jsonschema.Resolved // of structured content, by tool
 }
 
-// connect returns a client with a user's token.
+// connect returns an MCP client that sends the token of the named user.
 func (s *service) connect(name string) *agent {
 	s.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
@@ -142,7 +144,7 @@ func (s *service) connect(name string) *agent {
 	return a
 }
 
-// resolve parses a schema that a client received.
+// resolve decodes a JSON schema that a client received.
 func resolve(t testing.TB, got any) *jsonschema.Resolved {
 	t.Helper()
 	text, err := json.Marshal(got)
@@ -160,11 +162,11 @@ func resolve(t testing.TB, got any) *jsonschema.Resolved {
 	return resolved
 }
 
-// args are a tool's arguments.
+// args are the arguments of a tool call.
 type args = map[string]any
 
-// try calls a tool, and returns its text, its structured content, and whether it failed. It
-// checks the content against the tool's schema.
+// try calls a tool. It returns the text of the result, its structured content, and whether the
+// call failed. It checks the structured content against the tool's schema.
 func (a *agent) try(tool string, in args) (text string, data any, failed bool) {
 	a.Helper()
 	result, err := a.CallTool(a.Context(), &sdk.CallToolParams{Name: "service_" + tool, Arguments: in})
@@ -182,7 +184,8 @@ func (a *agent) try(tool string, in args) (text string, data any, failed bool) {
 	return text, result.StructuredContent, result.IsError
 }
 
-// ok calls a tool that must succeed, and decodes its structured content into out.
+// ok calls a tool, fails the test if the call fails, and decodes the structured content into
+// out.
 func (a *agent) ok(tool string, in args, out any) (text string) {
 	a.Helper()
 	text, data, failed := a.try(tool, in)
@@ -199,7 +202,8 @@ func (a *agent) ok(tool string, in args, out any) (text string) {
 	return text
 }
 
-// refused calls a tool that must fail with an error that contains words.
+// refused calls a tool, and fails the test unless the call fails with an error that contains
+// all words.
 func (a *agent) refused(tool string, in args, words ...string) {
 	a.Helper()
 	text, _, failed := a.try(tool, in)
@@ -226,13 +230,14 @@ func (a *agent) read(uri string) (string, error) {
 	return result.Contents[0].Text, nil
 }
 
-// paper is a file to import.
+// paper is a file to import with its folder and tags.
 type paper struct {
 	folder, name, text string
 	tags               []string
 }
 
-// file imports papers as a user, and returns the ids of their documents.
+// file imports files as a user, waits until they are imported, and returns the ids of their
+// documents.
 func (s *service) file(who string, papers ...paper) (ids []string) {
 	s.Helper()
 	_, ids = s.importJob(who, papers...)
@@ -260,13 +265,13 @@ func (s *service) importJob(who string, papers ...paper) (job string, ids []stri
 	return started.Job.String(), s.finish(who, started.Job.String())
 }
 
-// finish waits until a job is done, and returns the ids of its documents.
+// finish waits until a job is done. It returns the ids of the imported documents.
 func (s *service) finish(who, job string) (ids []string) {
 	s.Helper()
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		j, err := s.options.Queries.Job(s.Context(), user(who), job)
 		if fault.Is(err, fault.NotFound) {
-			continue // not read yet
+			continue // the read model has not yet applied the events of the job
 		}
 		if err != nil {
 			s.Fatal(err)
@@ -284,7 +289,7 @@ func (s *service) finish(who, job string) (ids []string) {
 	}
 }
 
-// share gives a user access to a folder of alice's. The user accepts the invitation.
+// share gives a user access to a folder of alice and accepts the invitation as that user.
 func (s *service) share(path, who, access string) {
 	s.Helper()
 	id := s.offer(path, who, access)
@@ -292,7 +297,7 @@ func (s *service) share(path, who, access string) {
 	s.wait(at, err)
 }
 
-// offer is like share, but the user does not accept.
+// offer gives a user access to a folder of alice, and leaves the invitation pending.
 func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	s.Helper()
 	folder, found, err := s.queries.FolderAt(s.Context(), user("alice"), path)
@@ -306,7 +311,8 @@ func (s *service) offer(path, who, access string) (id uuid.UUID) {
 	return folder.ID
 }
 
-// wait waits until a write can be read.
+// wait waits until the write at a position can be read. It fails the test if err, the error of
+// the write, is not nil.
 func (s *service) wait(at events.Position, err error) {
 	s.Helper()
 	if err == nil {
@@ -317,8 +323,8 @@ func (s *service) wait(at events.Position, err error) {
 	}
 }
 
-// send sends a request without the protocol's library. header has pairs of names and
-// values.
+// send sends an HTTP request without the MCP library. header contains names and values in
+// turn.
 func (s *service) send(method, body string, header ...string) (*http.Response, string) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url, strings.NewReader(body))

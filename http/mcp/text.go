@@ -5,19 +5,21 @@ import (
 	"strings"
 )
 
-// inLine puts an untrusted text on one line, so that it cannot imitate other output.
+// inLine puts a text on one line. An untrusted text could otherwise imitate other parts of the
+// output.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// ends shortens a long text to its beginning and end. An error may contain a long argument.
+// ends returns the beginning and the end of a text if it is long. Errors may quote long
+// arguments.
 func ends(s string) string {
-	const most = 200 // bytes of each
+	const most = 200 // bytes of the beginning and of the end
 	if len(s) <= 2*most {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + " … " + strings.ToValidUTF8(s[len(s)-most:], "")
 }
 
-// quoted returns a text as a Markdown quotation.
+// quoted returns a text as a Markdown block quote.
 func quoted(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(s)) {
@@ -27,7 +29,7 @@ func quoted(s string) string {
 	return b.String()
 }
 
-// bullets returns a Markdown list.
+// bullets returns a Markdown list of items.
 func bullets(items []string) string {
 	var b strings.Builder
 	for _, item := range items {
@@ -36,7 +38,7 @@ func bullets(items []string) string {
 	return b.String()
 }
 
-// count returns a number and a noun, such as "1 file" or "2 files".
+// count returns a number and a noun, in the plural unless n is 1: "1 file", "2 files".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -44,7 +46,7 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// orEmpty returns a list that is never null.
+// orEmpty returns list, or an empty list for nil, so that its JSON is never null.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -8,23 +8,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is the description of a tool for agents.
+// tool describes a tool.
 type tool struct {
-	name         string // without the prefix
+	name         string // without the configured prefix
 	title, about string
-	suffix       string // appended to the description; tool names in it are not replaced
+	suffix       string // appended to the description; named does not replace tool names in it
 	effect       effect
-	free         bool // its time is not charged
+	free         bool // the duration of its calls is not charged
 }
 
-// effect is what a tool changes.
+// effect says what a tool can change.
 type effect int
 
 const (
 	reads effect = iota
 	adds
 	deletes
-	settles // repeated calls have no further effect
+	settles // repeating a call has no further effect
 )
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
@@ -35,21 +35,21 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	}
 }
 
-// output is the result of a tool: its fields are the structured content, and markdown is
-// the text.
+// output is the result of a tool call. Its exported fields become the structured content, and
+// markdown returns the text.
 type output interface{ markdown() string }
 
-// paged is output that may have a next page.
+// paged is an output that may have a next page.
 type paged interface{ next() string }
 
-// more is embedded in outputs that may have a next page.
+// more is embedded in paged outputs.
 type more struct {
 	NextCursor string `json:"next_cursor,omitempty" jsonschema:"there is more: call again with this as cursor; absent on the last page"`
 }
 
 func (m more) next() string { return m.NextCursor }
 
-// add offers a tool.
+// add registers a tool with the function that runs it.
 func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, In) (Out, error)) {
 	name := h.Prefix + t.name
 	definition := &sdk.Tool{
@@ -70,8 +70,9 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, I
 	})
 }
 
-// metered calls a tool and charges the caller for its time. length is the length of its
-// arguments. Replies to callers who keep sending refused calls are delayed.
+// metered runs a tool call and charges the user for its duration, unless the tool is free.
+// length is the length of the arguments in bytes. If a user keeps sending calls that are
+// refused, the replies are delayed.
 func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, error)) (out Out, err error) {
 	defer func() {
 		if err != nil {
@@ -92,7 +93,7 @@ func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, e
 	return run()
 }
 
-// addTools offers every tool that is configured.
+// addTools registers the tools that the options allow.
 func (h *Handler) addTools(s *sdk.Server) {
 	add(h, s, listFoldersTool, h.listFolders)
 	add(h, s, listTagsTool, h.listTags)

@@ -15,13 +15,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// everything also offers the tools that are off by default.
+// everything returns options that also enable the tools that are off by default, and the
+// folder from which files can be imported.
 func everything(t testing.TB) (root string, set func(*mcp.Options)) {
 	root = t.TempDir()
 	return root, func(o *mcp.Options) { o.IngestRoots, o.AllowDelete = []string{root}, true }
 }
 
-// An agent can find, read, ask, import and delete as the instructions say.
+// An agent that follows the server's instructions can find, read, ask, import and delete.
 func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -145,7 +146,8 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	a.refused("get_document_metadata", args{"document_id": id}, "no document "+id, "service_search")
 }
 
-// Every tool and each of its fields has a description, and the hints say whether it writes.
+// Every tool and each field of its schemas has a description. The tool's hints match whether
+// it writes.
 func TestToolsAreDescribed(t *testing.T) {
 	_, set := everything(t)
 	s := start(t, set)
@@ -202,7 +204,8 @@ func described(t *testing.T, tool string, schema any) {
 	}
 }
 
-// By default nobody can import from the disk or delete documents.
+// By default no tool imports files from the disk or deletes documents, even for an
+// administrator.
 func TestWritingToolsAreOffByDefault(t *testing.T) {
 	s := start(t)
 	a := s.connect("admin")
@@ -216,7 +219,6 @@ func TestWritingToolsAreOffByDefault(t *testing.T) {
 	}
 }
 
-// The configured prefix and scheme are used in all names and descriptions.
 func TestNamesAreConfigured(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set, func(o *mcp.Options) { o.Prefix, o.Scheme = "kb.", "kb" })
@@ -245,7 +247,7 @@ func TestNamesAreConfigured(t *testing.T) {
 	}
 }
 
-// Arguments that are null count as missing, at any depth.
+// Null arguments, at any depth, are treated like missing ones.
 func TestNullsCountAsMissing(t *testing.T) {
 	root, set := everything(t)
 	s := start(t, set)
@@ -266,12 +268,11 @@ func TestNullsCountAsMissing(t *testing.T) {
 	}
 }
 
-// callOf returns a call of a tool with arguments in JSON.
+// callOf returns the JSON-RPC request for a tool call with arguments in JSON.
 func callOf(tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"service_%s","arguments":%s}}`, tool, arguments)
 }
 
-// Errors for invalid arguments say what to correct.
 func TestArgumentsAreChecked(t *testing.T) {
 	_, set := everything(t)
 	a := start(t, set).connect("alice")
@@ -319,7 +320,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// Tools return a URL that people can open, and the instructions say to cite it.
+// Sources have a URL that people can open in a browser, and the instructions tell agents to
+// cite it.
 func TestAgentsCiteURLs(t *testing.T) {
 	s := start(t, func(o *mcp.Options) { o.LinkURL = &url.URL{Scheme: "https", Host: "annals.example"} })
 	ids := s.file("alice", paper{"Staff", "handbook.md", handbook, nil})

@@ -24,8 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the service's metrics. It is the http.Handler of GET /metrics, and safe for
-// use by several goroutines.
+// Metrics are the metrics of a node. The embedded http.Handler handles GET /metrics. All
+// methods may be called concurrently.
 type Metrics struct {
 	http.Handler
 	registry *prometheus.Registry
@@ -44,12 +44,12 @@ type Metrics struct {
 	lacking  prometheus.Gauge
 }
 
-// maxScrapes is the maximum number of concurrent scrapes. Each queries the read models,
+// maxScrapes is the maximum number of concurrent scrapes. A scrape queries the read models,
 // and needs no token.
 const maxScrapes = 4
 
-// New returns the metrics of a program version. A scrape omits values that cannot be read,
-// and logs the error.
+// New returns the metrics of a program of the given version. If a value cannot be read, a
+// scrape omits it and logs the error.
 func New(version string, logger *slog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -97,14 +97,15 @@ func New(version string, logger *slog.Logger) *Metrics {
 	return m
 }
 
-// outcomes are the importer's names for how an attempt at a file ended.
+// outcomes are the names that the importer uses for the end of an attempt at importing a file.
 var outcomes = []string{"imported", "failed", "fault", "given_back"}
 
-// signInOutcomes are the labels of the sign-in's events.
+// signInOutcomes maps the kinds of sign-in events that are outcomes to values of the label
+// outcome.
 var signInOutcomes = map[string]string{"signed in": "signed_in", "sign-in failed": "failed", "sign-in refused": "refused", "program misused": "program_misused"}
 
-// countOutcomes creates the metrics of successes and failures. All series exist from the
-// start, so that a rate shows the first failure.
+// countOutcomes creates the counters by outcome. It creates all series with the value 0:
+// otherwise a rate would miss the first failure.
 func (m *Metrics) countOutcomes() {
 	m.files = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "annals_import_files_total", Help: "Attempts at importing a file that ended on this node: imported; failed, because of the file; fault, because of the service; given_back, to be tried again.",
@@ -130,25 +131,26 @@ func (m *Metrics) countOutcomes() {
 	m.registry.MustRegister(m.files, m.signins, m.died, m.readers, m.lacking)
 }
 
-// FileEnded counts an attempt at importing a file by its outcome.
+// FileEnded counts the end of an attempt at importing a file.
 func (m *Metrics) FileEnded(outcome string) {
 	if slices.Contains(outcomes, outcome) {
 		m.files.WithLabelValues(outcome).Inc()
 	}
 }
 
-// SignIn counts an event of the sign-in if it is the outcome of an attempt.
+// SignIn counts a sign-in event, given its kind, if that kind is the outcome of an attempt to
+// sign in.
 func (m *Metrics) SignIn(kind string) {
 	if o, ok := signInOutcomes[kind]; ok {
 		m.signins.WithLabelValues(o).Inc()
 	}
 }
 
-// ReaderDied counts a reader process that ended while it read a file.
+// ReaderDied counts a reader process that exited while it read a file.
 func (m *Metrics) ReaderDied() { m.died.Inc() }
 
-// Readers sets whether reader processes can be started and how many confinement measures
-// they lack.
+// Readers sets whether reader processes can be started, and how many of the confinement
+// measures are missing on this machine.
 func (m *Metrics) Readers(up bool, lacking int) {
 	m.lacking.Set(float64(lacking))
 	if up {
@@ -156,18 +158,18 @@ func (m *Metrics) Readers(up bool, lacking int) {
 	}
 }
 
-// Request measures a finished request.
+// Request adds the duration of a finished request to the histogram.
 func (m *Metrics) Request(a httpd.Answered) {
 	m.requests.WithLabelValues(a.Route, a.Method, strconv.Itoa(a.Status)).Observe(a.Took.Seconds())
 }
 
-// Lost counts n access records that were lost.
+// Lost counts n entries of the access log that could not be stored.
 func (m *Metrics) Lost(n int) { m.lost.Add(float64(n)) }
 
-// steps are the steps of importing a file.
+// steps are the known steps of importing a file.
 var steps = []string{"reading", "splitting", "summarising", "filing"}
 
-// Step measures the time that an attempt at importing a file spent in a step.
+// Step adds the time that an attempt at importing a file spent in a step.
 func (m *Metrics) Step(step string, took time.Duration) {
 	if !slices.Contains(steps, step) {
 		step = "other" // a reader process may report any step
@@ -175,7 +177,7 @@ func (m *Metrics) Step(step string, took time.Duration) {
 	m.steps.WithLabelValues(step).Observe(took.Seconds())
 }
 
-// limits are the labels of refusals.
+// limits are the values of the label limit of refusals.
 var limits = func() []string {
 	all := []string{"searches"} // concurrent reads
 	for _, k := range quota.Kinds() {
@@ -184,14 +186,14 @@ var limits = func() []string {
 	return all
 }()
 
-// Refuse counts a request that was refused because of a limit.
+// Refuse counts a request that was refused because a limit was reached.
 func (m *Metrics) Refuse(limit string) {
 	if slices.Contains(limits, limit) {
 		m.refused.WithLabelValues(limit).Inc()
 	}
 }
 
-// Driver wraps a driver to measure its appends.
+// Driver returns a driver that measures the duration of d's appends.
 func (m *Metrics) Driver(d events.Driver) events.Driver { return measured{d, m} }
 
 type measured struct {
@@ -199,7 +201,7 @@ type measured struct {
 	to *Metrics
 }
 
-// Append measures the append of the wrapped driver.
+// Append appends to the wrapped driver and measures the duration.
 func (d measured) Append(ctx context.Context, stream string, expected int64, records []events.Record) (events.Appended, error) {
 	began := time.Now()
 	at, err := d.Driver.Append(ctx, stream, expected, records)
@@ -212,7 +214,7 @@ func (d measured) Append(ctx context.Context, stream string, expected int64, rec
 	return at, nil
 }
 
-// scrapeLog logs the errors of scrapes.
+// scrapeLog logs errors during a scrape.
 type scrapeLog struct{ *slog.Logger }
 
 func (l scrapeLog) Println(v ...any) {

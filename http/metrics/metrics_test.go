@@ -18,7 +18,7 @@ import (
 	"annals/queries"
 )
 
-// lines returns the lines of a scrape without comments.
+// lines scrapes m and returns the lines that are not comments.
 func lines(t *testing.T, m *metrics.Metrics) map[string]bool {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -66,7 +66,7 @@ func TestAppendsAreMeasured(t *testing.T) {
 		`annals_log_append_failures_total{kind="conflict"} 1`, `annals_log_append_failures_total{kind="canceled"} 1`)
 }
 
-// reads is a read side that may fail.
+// reads is a fake of the queries; its fields are the errors to return.
 type reads struct{ models, backlog error }
 
 func (r reads) Status(context.Context) ([]queries.Model, error) {
@@ -77,7 +77,7 @@ func (r reads) Backlog(context.Context) (queries.Backlog, error) {
 	return queries.Backlog{Files: 4, Age: time.Minute}, r.backlog
 }
 
-// Values that cannot be read are omitted and logged; the others are reported.
+// A scrape omits and logs values that cannot be read, and reports all other values.
 func TestScrapeOmitsUnreadableValues(t *testing.T) {
 	models := []string{
 		`annals_projection_position{projection="vault"} 7`, `annals_projection_head{projection="vault"} 9`, `annals_projection_lag_events{projection="vault"} 2`,
@@ -111,7 +111,8 @@ func TestScrapeOmitsUnreadableValues(t *testing.T) {
 	}
 }
 
-// Unknown steps share one series, because they come from other processes.
+// Steps with unknown names are counted in the series "other". Reader processes could otherwise
+// create any number of series.
 func TestUnknownStepsShareASeries(t *testing.T) {
 	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
 	for _, step := range []string{"reading", "page 1", "page 2"} {
@@ -124,8 +125,8 @@ func TestUnknownStepsShareASeries(t *testing.T) {
 		`annals_http_request_seconds_sum{method="GET",route="/vault/documents/{id}",status="404"} 1`)
 }
 
-// Outcomes that the importer and the sign-in report are counted, and their series exist
-// from the start.
+// The outcomes of imports and sign-ins are counted. Their series exist from the start with the
+// value 0.
 func TestOutcomesAreCounted(t *testing.T) {
 	m := metrics.New("1.2", slog.New(slog.DiscardHandler))
 	want(t, lines(t, m), `annals_import_files_total{outcome="fault"} 0`, `annals_signins_total{outcome="failed"} 0`,

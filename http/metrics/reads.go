@@ -11,25 +11,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reads reports the state of the read side. *queries.Queries implements it.
+// Reads are the queries that a scrape needs. *queries.Queries implements it.
 type Reads interface {
 	Status(ctx context.Context) ([]queries.Model, error)
 	Backlog(ctx context.Context) (queries.Backlog, error)
 }
 
-// Follow adds the state of the read side and the free space of disks to every scrape. A
-// second call is not allowed.
+// Follow adds the state of the read models, the import backlog and the free disk space to
+// every scrape. It must be called only once.
 func (m *Metrics) Follow(reads Reads, disks disk.Folders) {
 	m.registry.MustRegister(state{reads, disks})
 }
 
-// state collects the metrics that are read at each scrape.
+// state collects the metrics that are read during a scrape.
 type state struct {
 	Reads
 	disks disk.Folders
 }
 
-// readTimeout bounds the reads of a scrape.
+// readTimeout is the maximum duration of the queries of a scrape.
 const readTimeout = 5 * time.Second
 
 func byModel(name, help string) *prometheus.Desc {

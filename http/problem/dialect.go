@@ -12,17 +12,17 @@ import (
 	"annals/events/fault"
 )
 
-// Dialect is how one of the two services writes replies and errors.
+// Dialect is the format in which the core or the vault writes replies and errors.
 type Dialect struct {
 	contentType string
-	// Tagged says that replies to GET have an ETag, and that HEAD is supported.
+	// Tagged is true if replies to GET have an ETag and HEAD is supported.
 	Tagged bool
-	// fault returns the body of the reply to an error. text is the part of err that
-	// clients may see.
+	// fault returns the JSON value for an error reply. text is the part of err that clients
+	// may see.
 	fault func(status int, text string, err error) any
 }
 
-// Core is the dialect of the core, in the style of FastAPI.
+// Core is the dialect of the core: errors look like those of FastAPI.
 var Core = Dialect{"application/json", false, func(status int, text string, err error) any {
 	type detail struct {
 		Detail    any        `json:"detail"`
@@ -40,7 +40,7 @@ var Core = Dialect{"application/json", false, func(status int, text string, err 
 	return detail{text, rateLimitOf(status, err)}
 }}
 
-// Vault is the dialect of the vault, in the style of NestJS.
+// Vault is the dialect of the vault: errors look like those of NestJS.
 var Vault = Dialect{"application/json; charset=utf-8", true, func(status int, text string, err error) any {
 	type failure struct {
 		StatusCode int        `json:"statusCode"`
@@ -66,11 +66,11 @@ var Vault = Dialect{"application/json; charset=utf-8", true, func(status int, te
 	return failure{status, text, http.StatusText(status), rateLimitOf(status, err)}
 }}
 
-// RangeNotSatisfiable is the reason phrase of a 416 in RFC 9110; net/http has an
-// older one.
+// RangeNotSatisfiable is the reason phrase for status 416 in RFC 9110. http.StatusText returns
+// an older one.
 const RangeNotSatisfiable = "Range Not Satisfiable"
 
-// rateLimit says, in a 429, which limit is used up and when to try again.
+// rateLimit is the part of a 429 reply that names the limit and says when to try again.
 type rateLimit struct {
 	Limit      string `json:"limit"`
 	RetryAfter int    `json:"retry_after"` // seconds, as in the header
@@ -85,7 +85,7 @@ func rateLimitOf(status int, err error) *rateLimit {
 
 func retryAfter(err error) int { return int(fault.RetryAfter(err) / time.Second) }
 
-// Write sends a value as JSON.
+// Write sends status and a value as JSON.
 func (d Dialect) Write(w http.ResponseWriter, status int, value any) error {
 	body, err := Encode(value)
 	if err != nil {
@@ -95,24 +95,24 @@ func (d Dialect) Write(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
-// Encode returns a value as JSON.
+// Encode returns the JSON of a value, without escaping HTML.
 func Encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // replies are not HTML, and texts stay readable
+	enc.SetEscapeHTML(false) // replies are never HTML, and texts stay readable
 	err := enc.Encode(value)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Send sends JSON.
+// Send sends status and a body that is JSON already.
 func (d Dialect) Send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", d.contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// Fail sends an error.
+// Fail sends an error with the status for its kind.
 func (d Dialect) Fail(w http.ResponseWriter, err error) {
 	status, text := Describe(err)
 	switch status {
@@ -127,5 +127,5 @@ func (d Dialect) Fail(w http.ResponseWriter, err error) {
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter(err)))
 	}
-	_ = d.Write(w, status, d.fault(status, text, err)) // these bodies can always be encoded
+	_ = d.Write(w, status, d.fault(status, text, err)) // these values can always be encoded
 }

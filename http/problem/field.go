@@ -9,7 +9,7 @@ import (
 	"annals/events/nearest"
 )
 
-// Field is an error in one field of a core request, in the format of pydantic v2.
+// Field is one error in a field of a core request, in the format of pydantic v2.
 type Field struct {
 	Type  string         `json:"type"`
 	Loc   []any          `json:"loc"`
@@ -18,7 +18,7 @@ type Field struct {
 	Ctx   map[string]any `json:"ctx,omitempty"`
 }
 
-// Invalid is an error of kind fault.Invalid that names every wrong field of a core
+// Invalid is an error of kind fault.Invalid that lists the errors in the fields of a core
 // request.
 type Invalid struct{ Fields []Field }
 
@@ -40,24 +40,24 @@ func locText(loc []any) []string {
 	return out
 }
 
-// Limits of an error reply.
+// Limits on the size of an error reply.
 const (
-	MaxFaults = 100      // errors
-	MaxEcho   = 16 << 10 // bytes of an input that an error repeats
+	MaxFaults = 100      // maximum number of errors
+	MaxEcho   = 16 << 10 // maximum size of an input value that an error repeats, in bytes
 )
 
-// Fields collects the errors in a core request, up to MaxFaults.
+// Fields collects up to MaxFaults errors in a core request.
 type Fields []Field
 
-// Add adds an error with pydantic's type and message, the invalid input, the message's
-// context, and the field's location.
+// Add adds an error. kind and msg are pydantic's type and message, input is the invalid value,
+// ctx are the parameters of the message, and loc is the location of the field.
 func (f *Fields) Add(kind, msg string, input any, ctx map[string]any, loc ...any) {
 	if len(*f) < MaxFaults {
 		*f = append(*f, Field{kind, loc, msg, echo(input), ctx})
 	}
 }
 
-// Err returns an *Invalid, or nil if nothing is wrong.
+// Err returns an *Invalid with the errors, or nil if there are none.
 func (f Fields) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (f Fields) Err() error {
 	return &Invalid{f}
 }
 
-// echo returns an input to repeat in an error, or nil if it is too long.
+// echo returns an input value as an error repeats it, or nil if its JSON is too long.
 func echo(input any) any {
 	if b, err := json.Marshal(input); err != nil || len(b) > MaxEcho {
 		return nil
@@ -73,7 +73,7 @@ func echo(input any) any {
 	return input
 }
 
-// ValueError returns the error for a value of the right type that is not accepted.
+// ValueError returns the error for a value that has the right type but is not accepted.
 func ValueError(loc []any, why string, input any) Field {
 	return Field{"value_error", loc, "Value error, " + why, echo(input), map[string]any{"error": map[string]any{}}}
 }
@@ -84,8 +84,8 @@ func (f *Fields) TooLong(input any, limit, got int, loc []any) {
 		map[string]any{"field_type": "List", "max_length": limit, "actual_length": got}, loc...)
 }
 
-// AddValue adds the error for a value of the right type that is not accepted because of
-// err.
+// AddValue adds the error for a value that has the right type but is not accepted. err is the
+// reason.
 func (f *Fields) AddValue(loc []any, err error, input any) {
 	if len(*f) < MaxFaults {
 		_, why := Describe(err)
@@ -93,17 +93,17 @@ func (f *Fields) AddValue(loc []any, err error, input any) {
 	}
 }
 
-// Unknown adds the error for an unknown field at loc, with the known name that was
-// probably meant.
+// Unknown adds the error for an unknown field in the object at loc. The error suggests the
+// most similar of the known names.
 func (f *Fields) Unknown(name string, input any, known []string, loc []any) {
 	f.Add("extra_forbidden", "Extra inputs are not permitted: "+nearest.Hint(name, known), input, nil, Under(loc, nearest.Shortened(name))...)
 }
 
-// Under returns the location of a name or index under loc.
+// Under returns loc extended by at, which is a name or an index.
 func Under(loc []any, at any) []any { return append(loc[:len(loc):len(loc)], at) }
 
-// Rejected is an error of kind fault.Invalid that lists the errors in a vault request, in
-// the words of class-validator.
+// Rejected is an error of kind fault.Invalid that lists the errors in a vault request, in the
+// words of class-validator, the validation library of NestJS.
 type Rejected []string
 
 func (e Rejected) Error() string { return strings.Join(e, "; ") }

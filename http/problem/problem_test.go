@@ -13,8 +13,8 @@ import (
 	"annals/events/fault"
 )
 
-// Each service words errors like the framework whose clients it serves. Neither sends
-// the details of an internal error.
+// Errors of the core look like those of FastAPI, and errors of the vault like those of NestJS.
+// The details of an internal error are never sent.
 func TestFail(t *testing.T) {
 	secret := errors.New("disk /dev/secret failed")
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestFailSetsHeaders(t *testing.T) {
 	}
 }
 
-// An error names every wrong field, but repeats little of a large request.
+// An error reply lists every wrong field, up to MaxFaults, and repeats only short input
+// values.
 func TestFieldsAreBounded(t *testing.T) {
 	var none Fields
 	if err := none.Err(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"annals/events/fault"
 )
 
-// statuses are the status codes of both services, by kind of fault.
+// statuses are the HTTP status codes for each kind of fault.
 var statuses = map[fault.Kind]int{
 	fault.Internal:        http.StatusInternalServerError,
 	fault.Invalid:         http.StatusUnprocessableEntity,
@@ -23,8 +23,8 @@ var statuses = map[fault.Kind]int{
 	fault.Exhausted:       http.StatusTooManyRequests,
 }
 
-// Error is an error of the HTTP request itself: an unknown path, a wrong method, an
-// unreadable body. It has no kind of fault.
+// Error is an error in the HTTP request itself: an unknown path, a wrong method, an unreadable
+// body. Unlike other errors it has no kind of fault.
 type Error struct {
 	Status int
 	Text   string
@@ -32,8 +32,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// Describe returns the status code of an error and the text that clients may see: the
-// message of its outermost fault, or only the status text if it is internal.
+// Describe returns the status code for an error and the text that clients may see: the message
+// of its outermost fault.Error, or only the status text for an internal error.
 func Describe(err error) (status int, text string) {
 	var (
 		own      *Error

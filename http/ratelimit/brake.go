@@ -10,33 +10,34 @@ import (
 )
 
 const (
-	// freeRefusals is the number of refusals that are sent to a user without delay. One more
-	// is allowed each second.
+	// freeRefusals is the number of refused requests of a user whose replies are not delayed.
+	// One is added each second, up to this number.
 	freeRefusals = 20
-	// delay is the delay of each further refusal.
+	// delay is the time by which the reply to each further refused request is delayed.
 	delay = time.Second
-	// maxDelayed is the maximum number of concurrently delayed replies to a user.
+	// maxDelayed is the maximum number of replies to a user that are delayed at the same time.
 	maxDelayed = 64
 )
 
-// Brake delays replies to clients that keep sending requests that are refused: one refusal
-// is cheap, but thousands per second are not. The zero value is ready for use, and a nil
-// Brake delays nothing. It is safe for use by several goroutines.
+// Brake delays the replies to users who keep sending requests that are refused. A single
+// refusal is cheap, but thousands per second are not. The zero value is ready for use, and a
+// nil *Brake delays nothing. All methods may be called concurrently.
 type Brake struct {
 	mu    sync.Mutex
 	users map[events.Principal]*offender
 }
 
-// offender is a user with recent refusals.
+// offender is a user whose requests were refused recently.
 type offender struct {
-	free    float64 // refusals that are still sent without delay
+	free    float64 // number of refusals whose replies are not delayed
 	updated time.Time
 	delayed int
 }
 
-// Refused is called with the error of a request. If the user could have avoided it and had
-// many such errors recently, it waits for a second or until ctx ends. It returns false if
-// too many replies are delayed already: the caller should close the connection.
+// Refused is called before the reply to a request that failed with err. If the user could have
+// avoided the error and had many such errors recently, it waits for a second or until ctx
+// ends. It returns false without waiting if too many replies to the user are delayed already.
+// The caller should then close the connection.
 func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) bool {
 	if b == nil || !avoidable(err) {
 		return true
@@ -57,8 +58,8 @@ func (b *Brake) Refused(ctx context.Context, user events.Principal, err error) b
 	return true
 }
 
-// avoidable reports whether a client could have avoided an error: a limit is used up, or
-// the user lacks a right.
+// avoidable reports whether the user could have avoided an error: a limit is used up, or the
+// user lacks a right.
 func avoidable(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.Exhausted, fault.TooLarge, fault.Forbidden:
@@ -99,7 +100,7 @@ func (u *offender) refill(now time.Time) {
 	}
 }
 
-// forget removes users without recent refusals.
+// forget removes the users who had no refusals recently.
 func (b *Brake) forget(now time.Time) {
 	for user, u := range b.users {
 		if u.refill(now); u.delayed == 0 && u.free == freeRefusals {

@@ -16,13 +16,13 @@ import (
 	"annals/events/fault"
 )
 
-// Limiter admits the reads of users. Set its fields before the first call. A nil Limiter
-// admits everything. It is safe for use by several goroutines.
+// Limiter limits the reads of each user. Set its fields before the first call. A nil *Limiter
+// allows every read. All methods may be called concurrently.
 type Limiter struct {
-	// Limits returns the limits of a user. Only Search is used. A user without it has no
-	// limits.
+	// Limits returns the limits of a user, of which only quota.Search is used. Without it the
+	// user's reads are not limited.
 	Limits func(context.Context, events.User) (quota.Limits, error)
-	AtOnce int               // maximum concurrent reads of a user; 0 means 1
+	AtOnce int               // maximum number of concurrent reads of a user; 0 means 1
 	Refuse func(kind string) // called for each refusal; may be nil
 
 	now func() time.Time // time.Now if nil
@@ -31,10 +31,10 @@ type Limiter struct {
 	users map[events.Principal]*account
 }
 
-// account is the usage of one user.
+// account is the state of one user.
 type account struct {
-	left     time.Duration // time left of the limit; negative if reads took longer
-	full     time.Duration // the limit
+	left     time.Duration // read time that the user has left; negative if reads took longer than expected
+	full     time.Duration // read time per minute
 	updated  time.Time     // when left was computed
 	lookedUp time.Time     // when full was looked up
 	running  chan struct{}
@@ -43,40 +43,42 @@ type account struct {
 }
 
 const (
-	// minute is the period of a limit.
+	// minute is the period in which the full read time is refilled.
 	minute = time.Minute
-	// maxUsers is the number of accounts above which accounts with their full time are
-	// removed.
+	// maxUsers is the number of accounts above which those are removed that have their full
+	// read time left.
 	maxUsers = 10_000
-	// maxWaiting is the maximum number of waiting reads of a user, and maxWait the maximum
-	// time that a read waits.
+	// maxWaiting is the maximum number of reads of a user that wait for a slot. maxWait is the
+	// maximum time that a read waits.
 	maxWaiting = 32
 	maxWait    = 10 * time.Second
-	// expectedCost is reserved for each read until its real cost is known, in addition to
-	// perByte. A read does not begin if less time is left.
+	// expectedCost is the time that is reserved for a read until its duration is known, in
+	// addition to perByte for each byte of the question. If the user has less time left, the
+	// read is refused.
 	expectedCost = 10 * time.Millisecond
 )
 
-// perByte is the cost of each byte of a question: long questions need more lookups even
-// if they find nothing.
+// perByte is the time that each byte of a question costs. Long questions need more lookups,
+// even if nothing is found.
 const perByte = 2 * time.Microsecond
 
-// Read is an admitted read. A nil Read is not charged.
+// Read is a read that was allowed. Its methods do nothing for a nil *Read, which stands for a
+// free read.
 type Read struct {
 	limiter  *Limiter
 	account  *account
-	reserved time.Duration // taken from the account until End
-	base     time.Duration // cost of the question's length
+	reserved time.Duration // time that is reserved until End
+	base     time.Duration // cost of the question's length, which is charged in any case
 	begun    time.Time
-	idle     time.Duration // time spent on writing to the client
+	idle     time.Duration // time that writing to the client took
 	slot     bool
 	keep     bool
 	once     sync.Once
 }
 
-// Begin waits until the user may read. The caller must call End. length is the length of
-// the question in bytes. The error is of kind fault.Exhausted if the user has no time left
-// or too many waiting reads.
+// Begin waits for one of the user's slots for concurrent reads. The caller must call End after
+// the read. length is the length of the question in bytes. If the user has no read time left
+// or too many reads are waiting, the error is of kind fault.Exhausted.
 func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Read, error) {
 	if l == nil {
 		return nil, nil
@@ -97,11 +99,11 @@ func (l *Limiter) Begin(ctx context.Context, user events.User, length int) (*Rea
 	return r, nil
 }
 
-// limitTTL is the time for which a limit is cached, because users who are refused may send
-// many requests.
+// limitTTL is how long the limit of a user is cached, because users who have used up their
+// limit may keep sending requests.
 const limitTTL = 5 * time.Second
 
-// limit returns a user's time per minute, or 0 if there is no limit.
+// limit returns the read time per minute of a user, or 0 if the user has no limit.
 func (l *Limiter) limit(ctx context.Context, user events.User) (time.Duration, error) {
 	l.mu.Lock()
 	a := l.users[user.Principal]
@@ -121,7 +123,7 @@ func (l *Limiter) clock() time.Time {
 	return time.Now()
 }
 
-// reserve takes the expected cost of the read from the user's time.
+// reserve deducts the expected cost of the read from the user's read time.
 func (r *Read) reserve(user events.Principal, full time.Duration) error {
 	l := r.limiter
 	l.mu.Lock()
@@ -129,7 +131,7 @@ func (r *Read) reserve(user events.Principal, full time.Duration) error {
 	a := l.account(user, full)
 	r.reserved = min(expectedCost+r.base, full)
 	if a.left < r.reserved {
-		// A sixtieth of the limit is refilled each second.
+		// Each second a sixtieth of the limit is refilled.
 		wait := time.Duration(float64(r.reserved-a.left) / float64(full) * float64(minute))
 		l.refuse("search")
 		return fault.Later("search", wait, "you have used up the %s of time that your searches and listings may take a minute; "+
@@ -168,7 +170,7 @@ func (r *Read) wait(ctx context.Context) error {
 	return err
 }
 
-// account returns a user's account with its time updated.
+// account returns the account of a user with the refilled read time.
 func (l *Limiter) account(user events.Principal, full time.Duration) *account {
 	now := l.clock()
 	if l.users == nil {
@@ -200,7 +202,7 @@ func (a *account) refill(now time.Time) {
 	}
 }
 
-// forget removes accounts without running reads whose time is refilled.
+// forget removes the accounts that have no running reads and their full read time left.
 func (l *Limiter) forget(now time.Time) {
 	for user, a := range l.users {
 		if a.refill(now); a.reads == 0 && a.left == a.full {
@@ -215,8 +217,9 @@ func (l *Limiter) refuse(kind string) {
 	}
 }
 
-// Keep makes the user's next read wait for End, because this read continues while its
-// reply is written. Otherwise the next read may begin with the first byte of the reply.
+// Keep delays the user's next read until End, even while the reply is written. Use it if the
+// read continues while its reply is written. Without Keep, the next read may begin with the
+// first byte of the reply.
 func (r *Read) Keep() {
 	if r != nil {
 		r.keep = true
@@ -230,7 +233,7 @@ func (r *Read) release() {
 	}
 }
 
-// End charges the user for the duration of the read.
+// End charges the user for the duration of the read and releases its slot.
 func (r *Read) End() {
 	if r == nil {
 		return
@@ -239,7 +242,7 @@ func (r *Read) End() {
 		r.release()
 		cost := r.base
 		if r.begun.IsZero() {
-			cost = 0 // it never ran
+			cost = 0 // the read never ran
 		} else {
 			cost += r.limiter.clock().Sub(r.begun) - r.idle
 		}
@@ -250,7 +253,7 @@ func (r *Read) End() {
 	})
 }
 
-// Writer returns a writer to the client. The time of its writes is not charged, because
+// Writer returns a writer for the reply. The duration of its writes is not charged, because
 // the client may be slow.
 func (r *Read) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if r == nil {
@@ -277,7 +280,7 @@ func (w *writer) Write(p []byte) (int, error) {
 // Unwrap lets an http.ResponseController find the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Used returns the time that a user has used and that is not refilled yet.
+// Used returns how much of the read time a user has used up and that was not refilled since.
 func (l *Limiter) Used(user events.Principal) time.Duration {
 	if l == nil {
 		return 0

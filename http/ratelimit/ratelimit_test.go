@@ -27,7 +27,7 @@ func limited(search time.Duration, atOnce int) *Limiter {
 	}}
 }
 
-// read reads for a duration of fake time.
+// read runs a read that takes the given duration of fake time.
 func read(t *testing.T, l *Limiter, u events.User, length int, duration time.Duration) error {
 	t.Helper()
 	r, err := l.Begin(t.Context(), u, length)
@@ -41,17 +41,18 @@ func read(t *testing.T, l *Limiter, u events.User, length int, duration time.Dur
 func TestTimeIsChargedAndRefilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(6*time.Second, 1)
-		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second is refilled meanwhile
+		if err := read(t, l, bob, 0, 5*time.Second); err != nil { // half a second is refilled in this time
 			t.Fatal(err)
 		}
-		if err := read(t, l, bob, 0, 4*time.Second); err != nil { // more than is left: the rest is owed
+		if err := read(t, l, bob, 0, 4*time.Second); err != nil { // longer than the time that is left, which becomes negative
 			t.Fatal(err)
 		}
 		err := read(t, l, bob, 0, 0)
 		if !fault.Is(err, fault.Exhausted) {
 			t.Fatalf("beyond the limit: %v", err)
 		}
-		// 9 s were used of 6 s, and 0.9 s refilled: 2.1 s are owed.
+		// The user has read for 9 s with a limit of 6 s per minute, and 0.9 s were refilled.
+		// The missing 2.1 s take 21 s to refill.
 		if after := fault.RetryAfter(err); after < 21*time.Second || after > 23*time.Second {
 			t.Errorf("retry after %s, want about 21 s", after)
 		}
@@ -127,7 +128,8 @@ func TestConcurrentReadsAreBounded(t *testing.T) {
 	})
 }
 
-// Concurrent reads reserve their expected cost when they begin.
+// Concurrent reads reserve their expected cost when they begin, so that together they cannot
+// exceed the limit.
 func TestConcurrentReadsReserveCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited(time.Second, 100)
@@ -141,7 +143,7 @@ func TestConcurrentReadsReserveCost(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if passed.Load() != 4 { // of 210 ms each
+		if passed.Load() != 4 { // each read costs 210 ms
 			t.Errorf("%d concurrent reads passed, want 4", passed.Load())
 		}
 	})
@@ -163,7 +165,7 @@ func TestSlowClientsAreNotCharged(t *testing.T) {
 	})
 }
 
-// A user's next read may run while a reply is written, unless Keep was called.
+// While a reply is written, the user's next read may begin, unless Keep was called.
 func TestKeepDelaysNextRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, keep := range []bool{false, true} {
@@ -229,7 +231,7 @@ func TestLimitIsCached(t *testing.T) {
 		if lookups != 1 {
 			t.Errorf("the limit was looked up %d times, want 1", lookups)
 		}
-		full = 0 // removes the limit
+		full = 0 // 0 removes the limit
 		time.Sleep(limitTTL)
 		for range 100 {
 			if err := read(t, l, bob, 1_000_000, time.Second); err != nil {
