@@ -16,8 +16,8 @@ import (
 	"annals/cmd/annals/engine"
 )
 
-// Tests must not call, or conflict with, a server that someone runs on this machine
-// with the commands of README.
+// The default address of tests must not be that of README. Otherwise a test could call,
+// or conflict with, a server that somebody runs on this machine.
 func TestNoTestUsesTheDefaultAddress(t *testing.T) {
 	if _, port, err := net.SplitHostPort(defaultListen); err != nil || port != "0" {
 		t.Errorf("tests run with the default address %s: TestMain must set one whose port is 0", defaultListen)
@@ -96,8 +96,9 @@ func TestServeReportsSettingsBeforeTakenPort(t *testing.T) {
 		}
 	}
 
-	// With valid settings the error is about the address, and no user admin was
-	// created whose password nobody has seen.
+	// If all settings are valid but the address is in use, serve reports the address.
+	// It must not have created the user admin before, because nobody would have seen
+	// the password.
 	if got := start(); !strings.Contains(got, "--listen "+taken.Addr().String()) {
 		t.Errorf("serve on an address in use printed %q, want the flag and the address", got)
 	}

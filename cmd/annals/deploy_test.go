@@ -25,12 +25,12 @@ func deployed(t *testing.T, name string) string {
 	return string(text)
 }
 
-// wantFlag fails the test unless serve has the flag of an environment variable, and the
-// flag accepts the value.
+// wantFlag fails the test unless serve has a flag that the environment variable sets,
+// and the flag accepts the value.
 func wantFlag(t *testing.T, file, variable, value string) {
 	t.Helper()
 	if variable == "ANNALS_CONFIG" {
-		return // sets --config
+		return // sets --config, a flag of all commands
 	}
 	serve, _, err := rootCommand().Find([]string{"serve"})
 	if err != nil {
@@ -48,7 +48,7 @@ func wantFlag(t *testing.T, file, variable, value string) {
 	}
 }
 
-// composeFile has the parts of compose.yaml and single.yaml that the tests check.
+// composeFile is the part of a compose file that the tests check.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -68,8 +68,8 @@ func TestComposeFile(t *testing.T) {
 	checkCompose(t, "compose.yaml", 2)
 }
 
-// The single-node file has one container with all data in one volume, which by default
-// is reachable only from its own machine, and contains no password.
+// The compose file for a single node has one container and one volume with all data. By
+// default its port is reachable only from the same machine. It contains no password.
 func TestSingleComposeFile(t *testing.T) {
 	compose := checkCompose(t, "single.yaml", 1)
 	node := compose.Services["annals"]
@@ -88,7 +88,7 @@ func TestSingleComposeFile(t *testing.T) {
 	}
 }
 
-// checkCompose checks a compose file with the given number of nodes of Annals.
+// checkCompose checks a compose file that must run the given number of Annals nodes.
 func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(deployed(t, file)), &compose); err != nil {
@@ -129,8 +129,8 @@ func checkCompose(t *testing.T, file string, want int) (compose composeFile) {
 	return compose
 }
 
-// env.example has exactly the variables that the compose file requires, and no values
-// for secrets.
+// The file env.example must have exactly the variables that compose.yaml requires, and
+// no values for secrets.
 func TestEnvironmentExampleMatchesComposeFile(t *testing.T) {
 	var asked, given []string
 	for _, m := range regexp.MustCompile(`[^$]\$\{([A-Z_]+)[^}]*\}`).FindAllStringSubmatch(deployed(t, "compose.yaml"), -1) {
@@ -169,8 +169,8 @@ func TestDeploymentFiles(t *testing.T) {
 	wantSettings(t, "annals.yaml", filepath.Join("..", "..", "deploy", "annals.yaml"))
 }
 
-// wantSettings fails the test unless all settings of a configuration file, called name in
-// errors, are valid for serve.
+// wantSettings fails the test unless serve accepts all settings of a configuration
+// file. name is the name of the file in errors.
 func wantSettings(t *testing.T, name, path string) {
 	t.Helper()
 	if err := run(t.Context(), []string{"version", "--config", path}, nil, io.Discard, t.Output()); err != nil {
@@ -195,8 +195,8 @@ func wantSettings(t *testing.T, name, path string) {
 	}
 }
 
-// The unit limits the resources of the program with its child processes, and allows
-// reader processes to confine themselves.
+// The systemd unit must limit the resources of the server together with its child
+// processes, and must not forbid what reader processes need to confine themselves.
 func TestUnitLimits(t *testing.T) {
 	unit := deployed(t, "annals.service")
 	for _, setting := range []string{`MemoryMax=\d+[MG]`, `TasksMax=\d+`, `OOMPolicy=continue`, `LimitNOFILE=\d+`, `NoNewPrivileges=yes`, `SystemCallFilter=.*landlock_restrict_self.*seccomp`} {

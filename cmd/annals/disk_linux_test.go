@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// smallDisk returns a folder on a separate disk with some megabytes of space.
+// smallDisk returns a folder on a separate disk of a few megabytes.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill uses all free space of a disk, until free is called.
+// fill uses up the free space of a disk. free makes the space available again.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -49,9 +49,10 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// On a full disk read models cannot apply new events. They can still be read until
-// access to a folder is withdrawn, because reads would not respect the withdrawal. When
-// there is space again, everything continues automatically.
+// While the disk is full, read models cannot apply new events but can still be read.
+// After a grant is withdrawn, reads must fail, because the outdated read models would
+// still allow access. When the disk has space again, the read models catch up without a
+// restart.
 func TestReadsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, models := t.TempDir(), smallDisk(t)
@@ -78,8 +79,8 @@ func TestReadsOnFullDisk(t *testing.T) {
 		}
 		return status, string(reply)
 	}
-	// until repeats a request until the reply contains a text, or no longer contains
-	// it.
+	// until repeats a request until the reply contains text, if has is true, or does
+	// not contain it, if has is false.
 	until := func(user, method, path, body, text string, has bool) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {

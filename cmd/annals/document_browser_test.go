@@ -11,8 +11,8 @@ import (
 	"github.com/pquerna/otp/totp"
 )
 
-// A link to a page of a document leads through the sign-in, with a second factor, to
-// that page.
+// If a user who is not signed in opens a link to a page of a document, the browser
+// shows that page after the sign-in with a second factor.
 func TestLinkOpensPageInBrowser(t *testing.T) {
 	const page = "#page=29"
 	browser := startChromium(t)
@@ -58,7 +58,7 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 		t.Helper()
 		browser.wait("the document", `location.href === "`+link+page+`" && document.contentType === "application/pdf"`)
 	}
-	// At the first sign-in the user sets up a second factor.
+	// At the first sign-in the user has to set up a second factor.
 	signIn()
 	secret := browser.wait("the page of a new secret", `document.querySelector(".secret")?.textContent`)
 	code, err := totp.GenerateCode(strings.ReplaceAll(secret, " ", ""), time.Now())
@@ -69,11 +69,11 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 	recovery := browser.wait("the page of recovery codes", `document.querySelector(".codes code")?.textContent`)
 	browser.run(`document.querySelector("a.onward").click()`)
 	shown()
-	// After the sign-in the link opens directly.
+	// Now that the user is signed in, the link opens the page without a sign-in.
 	browser.open("about:blank")
 	browser.open(link + page)
 	shown()
-	// Another browser has to pass the second factor.
+	// A browser without the cookies needs the second factor again.
 	browser.call("Network.clearBrowserCookies", nil, nil)
 	browser.open("about:blank")
 	signIn()

@@ -18,7 +18,7 @@ func TestUnknownVariables(t *testing.T) {
 		"ANNALS_QUOTA_FOLDER=1":                     "did you mean ANNALS_QUOTA_FOLDERS?",
 		"ANNALS_PORT=9000":                          "annals serve --help lists the settings",
 		"ANNALS_ZZZ=1":                              "annals serve --help lists the settings",
-		"ANNALS_DECLINE=Reports":                    "", // --decline works only on the command line
+		"ANNALS_DECLINE=Reports":                    "", // --decline has no environment variable
 		"ANNALS_TOKEN=a":                            "known",
 		"ANNALS_CONFIG=a":                           "known",
 		"ANNALS_PPROF=a":                            "known",
@@ -40,8 +40,8 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// The variable of every flag is known, except for flags that only the command line
-// sets.
+// Every flag has a known environment variable, unless it can be set only on the command
+// line.
 func TestFlagVariablesAreKnown(t *testing.T) {
 	var environment, unknown []string
 	for _, command := range rootCommand().Commands() {

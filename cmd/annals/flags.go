@@ -51,7 +51,8 @@ var folderLimitHelp = map[quota.Kind]string{
 	quota.Documents: "maximum number of documents in a top-level folder and all folders below it",
 }
 
-// bindLimits binds the flags of the general limits.
+// bindLimits binds the flags of the general limits, which apply to all users and
+// folders.
 func bindLimits(flags *pflag.FlagSet, s *usage.Settings, searches *int) {
 	s.User, s.Folder = quota.Default, quota.DefaultFolder
 	for kind, help := range limitHelp {
@@ -64,15 +65,15 @@ func bindLimits(flags *pflag.FlagSet, s *usage.Settings, searches *int) {
 	flags.IntVar(searches, "quota-searches", max(1, runtime.NumCPU()/2), "maximum number of searches, questions and listings of one user that run at the same time; further ones wait")
 }
 
-// accountsOf returns the accounts that a command works on.
+// accountsOf returns the accounts that the flags of a command select.
 func accountsOf(cmd *cobra.Command, at *engine.URLs) admin.Accounts {
 	return admin.Accounts{URLs: *at, Listen: defaultListen, Warn: cmd.ErrOrStderr()}
 }
 
-// accountsCommand carries out a command on the accounts.
+// accountsCommand runs a command on opened accounts.
 type accountsCommand func(ctx context.Context, store *accounts.Store, cmd *cobra.Command, args []string) error
 
-// onAccounts returns a function for cobra that opens the accounts and calls run.
+// onAccounts returns a function for cobra's RunE that opens the accounts and calls run.
 func onAccounts(at *engine.URLs, run accountsCommand) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return accountsOf(cmd, at).Do(cmd.Context(), func(ctx context.Context, store *accounts.Store) error {

@@ -13,8 +13,8 @@ import (
 	"annals/queries/accesslog"
 )
 
-// OpenAccessLog opens the access log: in PostgreSQL if the accounts are there, else in
-// the data folder.
+// OpenAccessLog opens the access log. It is in PostgreSQL if the accounts are in
+// PostgreSQL, and otherwise in the data folder.
 func (u URLs) OpenAccessLog(ctx context.Context, o accesslog.Options) (*accesslog.Log, error) {
 	if !InDatabase(u.Accounts) {
 		return accesslog.Open(ctx, filepath.Join(u.Data, accesslog.File), o)
@@ -30,8 +30,9 @@ func (u URLs) OpenAccessLog(ctx context.Context, o accesslog.Options) (*accesslo
 	return log, nil
 }
 
-// SignInAccess converts an event of the sign-in to a record of the access log. An event
-// without an address comes from a command, not from a server.
+// SignInAccess converts an event of the built-in sign-in to a record of the access log.
+// If the event has no client address, it was caused by a command, not by a request to a
+// server.
 func SignInAccess(e accounts.Event, correlation string) accesslog.Access {
 	a := accesslog.Access{
 		Kind: accesslog.KindOf(string(e.Kind)), Via: "signin", Correlation: correlation, Address: e.Address, Name: e.User,
@@ -49,18 +50,19 @@ func SignInAccess(e accounts.Event, correlation string) accesslog.Access {
 	return a
 }
 
-// CommandAccess records what commands do in the access log. It opens the log for the
-// first record.
+// CommandAccess records in the access log what commands do. It opens the access log
+// when the first record is written.
 type CommandAccess struct {
 	URLs
-	Warn io.Writer // for a warning if recording fails
+	Warn io.Writer // where to print a warning if recording fails
 
 	log    *accesslog.Log
 	failed bool
 }
 
-// Record records an access. It returns no error, because the command has already made
-// its change. If the data folder does not exist, nothing is recorded.
+// Record records an access. If recording fails, it prints a warning and returns no
+// error, because the change of the command is already made. If the data folder does not
+// exist, Record does nothing.
 func (c *CommandAccess) Record(ctx context.Context, a accesslog.Access) {
 	if _, err := os.Stat(c.Data); err != nil && !InDatabase(c.Accounts) {
 		return
@@ -75,7 +77,7 @@ func (c *CommandAccess) Record(ctx context.Context, a accesslog.Access) {
 	c.log.Record(a)
 }
 
-// Close writes the records and closes the log.
+// Close writes buffered records and closes the access log.
 func (c *CommandAccess) Close() error {
 	if c.log == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"annals/queries/accesslog"
 )
 
-// A failed sign-in is recorded without an actor: someone else may have tried.
+// A failed sign-in is recorded with the name that was entered but without an actor,
+// because anybody can enter that name.
 func TestSignInAccess(t *testing.T) {
 	for kind, actor := range map[accounts.EventKind]string{accounts.SignedIn: "user:bob", accounts.SignInFailed: "", accounts.SignInRefused: "", accounts.FactorAdded: "user:bob"} {
 		a := engine.SignInAccess(accounts.Event{Kind: kind, User: "bob", Address: "192.0.2.1", Detail: "x"}, "c")

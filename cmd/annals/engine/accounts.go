@@ -17,14 +17,14 @@ import (
 // AccountsFlag is the name of the flag with the URL of the accounts.
 const AccountsFlag = "accounts"
 
-// InDatabase reports whether a URL names a PostgreSQL database.
+// InDatabase reports whether the URL text names a PostgreSQL database.
 func InDatabase(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && slices.Contains(sqldb.PostgresSchemes, scheme)
 }
 
-// openDatabase parses the URL of a database in a flag. It does not connect. Errors do not
-// contain the URL, which may have a password.
+// openDatabase parses the database URL text of a flag. It does not connect. Its errors
+// do not contain the URL, which may have a password.
 func openDatabase(flag, text string) (*sqldb.Postgres, error) {
 	database, err := sqldb.ParsePostgres(text)
 	if err != nil {
@@ -50,13 +50,14 @@ func (u URLs) OpenAccounts(ctx context.Context) (*accounts.Store, error) {
 	return accounts.OpenFile(ctx, path)
 }
 
-// accountsPath returns the path of the accounts if they are in a file.
+// accountsPath returns the path of the accounts file. It is used only if the accounts
+// are not in PostgreSQL.
 func (u URLs) accountsPath() (string, error) {
 	return localPath(AccountsFlag, u.Accounts, u.Data, "sqlite", accounts.FileName)
 }
 
-// HasAccounts reports whether the accounts exist. If they are in a database, it does not
-// connect to it, and only checks the URL.
+// HasAccounts reports whether the accounts exist. For accounts in PostgreSQL it only
+// checks that the URL is valid, without connecting, and returns true.
 func (u URLs) HasAccounts() (bool, error) {
 	if InDatabase(u.Accounts) {
 		_, err := openDatabase(AccountsFlag, u.Accounts)
@@ -76,7 +77,7 @@ func (u URLs) HasAccounts() (bool, error) {
 	}
 }
 
-// WithoutPassword returns a URL with a placeholder for its password.
+// WithoutPassword returns the URL text with PASSWORD in place of its password.
 func WithoutPassword(text string) string {
 	const placeholder = "PASSWORD"
 	u, err := url.Parse(text)
@@ -84,7 +85,7 @@ func WithoutPassword(text string) string {
 		return placeholder
 	}
 	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil { // what cannot be parsed may be a password
+	if err != nil { // a text that cannot be parsed may contain a password
 		return placeholder
 	}
 	if _, set := u.User.Password(); set {

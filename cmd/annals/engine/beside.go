@@ -12,7 +12,7 @@ import (
 	"annals/projections/generation"
 )
 
-// ReadTimeout is the Timeout of commands that only read.
+// ReadTimeout is the value of Beside.Timeout for commands that only read.
 const ReadTimeout = 5 * time.Second
 
 // Beside opens the log and the control store of a service for a command. A server may be
@@ -22,8 +22,8 @@ type Beside struct {
 	Timeout time.Duration // for each response of EventStoreDB or PostgreSQL; 0 means no limit
 	Logger  *slog.Logger
 
-	Models  Models             // after Open
-	Options generation.Options // after Open
+	Models  Models             // set by Open
+	Options generation.Options // set by Open
 }
 
 // Open opens the log and the control store. Both must exist.
@@ -58,8 +58,8 @@ func (b *Beside) Open(ctx context.Context) (closeAll func() error, err error) {
 	return closeAll, nil
 }
 
-// readLog calls read, which reads the log. If the log is at EventStoreDB, the timeout
-// applies.
+// readLog calls read, which reads the log. If the log is at EventStoreDB, read has to
+// return within Timeout.
 func (b *Beside) readLog(ctx context.Context, read func(context.Context) error) error {
 	if !InCluster(b.Log) {
 		return read(ctx)
@@ -67,7 +67,7 @@ func (b *Beside) readLog(ctx context.Context, read func(context.Context) error) 
 	return withTimeout(ctx, b.Timeout, "EventStoreDB, where the log is,", read)
 }
 
-// timedLog applies the timeout of a Beside to reads of its log.
+// timedLog is the log of a Beside, with its Timeout for each read.
 type timedLog struct {
 	events.Driver
 	of *Beside
@@ -89,8 +89,8 @@ func (l timedLog) ReadAll(ctx context.Context, after events.Position, limit int,
 	return batch, through, err
 }
 
-// ReadModels calls read, which reads the read models. If they are in PostgreSQL, the
-// timeout applies, and its error is a TimeoutError.
+// ReadModels calls read, which reads the read models. If they are in PostgreSQL, read
+// has to return within Timeout; otherwise ReadModels returns a TimeoutError.
 func (b *Beside) ReadModels(ctx context.Context, read func(context.Context) error) error {
 	if b.Models.database == nil {
 		return read(ctx)
@@ -98,7 +98,7 @@ func (b *Beside) ReadModels(ctx context.Context, read func(context.Context) erro
 	return withTimeout(ctx, b.Timeout, fmt.Sprintf("the database %s, where the read models are,", b.Models.database), read)
 }
 
-// TimeoutError is returned if a server did not respond in time.
+// TimeoutError is returned if EventStoreDB or PostgreSQL did not respond in time.
 type TimeoutError struct {
 	server  string
 	timeout time.Duration
@@ -108,9 +108,9 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s did not respond within %s", e.server, e.timeout)
 }
 
-// withTimeout calls f, and returns a TimeoutError that names the server if it did not
-// respond in time. Calls may be nested: if the inner call timed out, the error names its
-// server.
+// withTimeout calls f. If f fails because of the timeout, withTimeout returns a
+// TimeoutError with the name server. If f called withTimeout for another server and
+// that call timed out, the error has the name of the other server.
 func withTimeout(ctx context.Context, timeout time.Duration, server string, f func(context.Context) error) error {
 	if timeout == 0 {
 		return f(ctx)
@@ -125,9 +125,9 @@ func withTimeout(ctx context.Context, timeout time.Duration, server string, f fu
 		return nil
 	case errors.As(err, &inner):
 		return inner
-	case fault.Is(err, fault.Invalid): // it explains more than the timeout would
+	case fault.Is(err, fault.Invalid): // this error is more helpful than a TimeoutError
 		return err
-	case errors.As(context.Cause(limited), &cause): // else the caller cancelled
+	case errors.As(context.Cause(limited), &cause): // otherwise the caller canceled ctx
 		return expired
 	}
 	return err

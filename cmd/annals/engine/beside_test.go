@@ -40,8 +40,8 @@ func TestOpenNamesUnreachableServer(t *testing.T) {
 	}
 }
 
-// If the log stops responding while read models are read, the error names the log, not
-// the database.
+// Reading the read models also reads the log. If the log stops responding meanwhile,
+// the error names the log, not the database of the read models.
 func TestTimeoutNamesLogBehindReadModels(t *testing.T) {
 	log := memory.New()
 	if _, err := events.NewLog(log).Append(t.Context(), "job-a", events.NoStream, events.Cause{}, events.New{Data: events.FileStarted{}}); err != nil {

@@ -12,12 +12,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrLocked is returned if a server has locked the folder or database.
+// ErrLocked is returned if another process, usually a server, has locked the folder or
+// database.
 var ErrLocked = errors.New("a server is running on")
 
-// LockData creates a data folder if it does not exist, and locks it until unlock is
-// called or the process ends. Servers and commands that must not run beside a server lock
-// it. If the folder is locked, the error is ErrLocked.
+// LockData locks a data folder until unlock is called or the process ends. If the
+// folder does not exist, LockData creates it. It is used by servers, and by commands
+// that must not run at the same time as a server. If another process has locked the
+// folder, the error is ErrLocked.
 func LockData(dir string) (unlock func() error, err error) {
 	return lock("the data folder", dir, LockFile)
 }
@@ -25,7 +27,8 @@ func LockData(dir string) (unlock func() error, err error) {
 // LockFile is the file in a data folder that LockData locks.
 const LockFile = "serve.lock"
 
-// lock is LockData for any folder and lock file. what names the folder in errors.
+// lock is like LockData, for any folder dir and lock file in it. what names the folder
+// in errors.
 func lock(what, dir, file string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create %s: %w", what, err)
@@ -39,11 +42,11 @@ func lock(what, dir, file string) (unlock func() error, err error) {
 	return l.Unlock, nil
 }
 
-// RestoringFile marks a data folder whose restore is incomplete. Nothing in such a
-// folder may be used.
+// RestoringFile is the name of a file that marks a data folder as incompletely
+// restored. Servers and commands must not use such a folder.
 const RestoringFile = "restoring"
 
-// CheckRestored returns an error for a data folder whose restore is incomplete.
+// CheckRestored returns an error if a data folder is incompletely restored.
 func CheckRestored(dataDir string) error {
 	switch _, err := os.Stat(filepath.Join(dataDir, RestoringFile)); {
 	case err == nil:

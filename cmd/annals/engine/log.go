@@ -14,30 +14,34 @@ import (
 	"annals/events/sqlite"
 )
 
-// LogFlag is the name of the flag with the URL of the log. LogHelp is its help.
+// LogFlag is the name of the flag with the URL of the log, and LogHelp is its help
+// text.
 const (
 	LogFlag = "log"
 	LogHelp = "URL of the log, sqlite:///path or esdb://user:password@host:2113?prefix=P (default: log.db in the data folder)"
 )
 
-// Values of create in OpenLog: whether it creates a log that does not exist.
+// Values for the parameter create of OpenLog. With MayCreate, OpenLog creates a missing
+// log; with MustExist, it returns an error.
 const (
 	MustExist = false
 	MayCreate = true
 )
 
-// InCluster reports whether a URL names a log at EventStoreDB or KurrentDB. Several
-// processes may use such a log at the same time.
+// InCluster reports whether the URL text names a log at EventStoreDB or KurrentDB,
+// which several processes may use at the same time.
 func InCluster(text string) bool { return eventstoredb.Knows(text) }
 
-// Overlap reports whether two URLs name logs of one cluster that share streams, because
-// the prefix of one begins with the prefix of the other.
+// Overlap reports whether two URLs name logs that share streams. They do if both logs
+// are in the same EventStoreDB cluster and the stream prefix of one begins with the
+// stream prefix of the other.
 func Overlap(one, other string) bool {
 	return InCluster(one) && InCluster(other) && eventstoredb.Overlap(one, other)
 }
 
-// OpenLog opens the log at the URL text of a flag, or the one in the data folder if text
-// is empty. It returns an error if the restore of the data folder is incomplete.
+// OpenLog opens the log at the URL text, or the log in the data folder if text is
+// empty. flag is the flag with the URL, for errors. If the data folder is incompletely
+// restored, OpenLog returns an error.
 func OpenLog(ctx context.Context, flag, text, dataDir string, create bool) (events.Driver, error) {
 	if InCluster(text) {
 		return openCluster(ctx, flag, text, dataDir, create)
@@ -60,7 +64,8 @@ func OpenLog(ctx context.Context, flag, text, dataDir string, create bool) (even
 	return sqlite.Open(ctx, path)
 }
 
-// LoadLog returns a function that writes a log to a new file at path and opens it.
+// LoadLog returns a function that writes the events of a backup to a new log file at
+// path, and opens the log.
 func LoadLog(path string) backup.Load {
 	return func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error) {
 		if err := sqlite.Load(ctx, path, batches); err != nil {
@@ -74,8 +79,9 @@ func LoadLog(path string) backup.Load {
 	}
 }
 
-// openCluster opens a log at EventStoreDB. Every prefix can be read there, so a log
-// without events probably means a wrong URL: it is an error unless create is set.
+// openCluster opens a log at EventStoreDB. If the log has no events and create is
+// false, it returns an error, because the URL is probably wrong: EventStoreDB reports
+// no error for a prefix that does not exist.
 func openCluster(ctx context.Context, flag, text, dataDir string, create bool) (driver events.Driver, err error) {
 	if err := CheckRestored(dataDir); err != nil {
 		return nil, err

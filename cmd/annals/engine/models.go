@@ -16,15 +16,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// Models are the read models with their search index. If several nodes share the read
-// models, they are in a database, and the folder holds only the data of this node.
+// Models are the read models and their search index. If several nodes share the read
+// models, their tables are in a database, and the folder tables has only the data of
+// this node.
 type Models struct {
 	tables   string
 	search   searchindex.Store
-	database *sqldb.Postgres // nil if the read models are in the folder
+	database *sqldb.Postgres // database of shared read models; nil if the read models are in the folder tables
 }
 
-// Models returns the read models without opening them.
+// Models checks the URLs of the read models and the search index. It does not open
+// them.
 func (u URLs) Models() (m Models, err error) {
 	var errTables, errSearch error
 	if InDatabase(u.ReadModels) {
@@ -38,12 +40,14 @@ func (u URLs) Models() (m Models, err error) {
 	return m, errors.Join(errTables, errSearch)
 }
 
-// Database returns the database that the nodes share, or nil if there is none.
+// Database returns the database of the read models that the nodes share, or nil if the
+// read models are not shared.
 func (m Models) Database() *sqldb.Postgres { return m.database }
 
-// Lock locks the folders against other servers until unlock is called. The lock of the
-// data folder is not enough, because the folders may be outside of it: a second server
-// with another data folder would delete generations that its control store does not list.
+// Lock locks the folders of read models and search indexes until unlock is called. The
+// lock of the data folder is not enough, because these folders may be outside of it.
+// Without this lock, a server with another data folder could use the same folders, and
+// would delete generations that are not in its own control store.
 func (m Models) Lock() (unlock func() error, err error) {
 	unlockTables, err := lock("the folder of read models", m.tables, "read-models.lock")
 	if err != nil {
@@ -56,13 +60,13 @@ func (m Models) Lock() (unlock func() error, err error) {
 	return func() error { return errors.Join(unlockSearch(), unlockTables()) }, nil
 }
 
-// Options returns o with the stores of tables and search indexes set.
+// Options returns o with Tables and Search set.
 func (m Models) Options(o generation.Options) generation.Options {
 	o.Tables, o.Search = tables.Folder(m.tables), m.search
 	return o
 }
 
-// Open opens the read models for a server. Their folders stay locked until unlock is
+// Open opens the read models for a server. It locks their folders until unlock is
 // called.
 func (m Models) Open(ctx context.Context, o generation.Options) (models *projections.Set, unlock func() error, err error) {
 	if unlock, err = m.Lock(); err != nil {
@@ -74,10 +78,11 @@ func (m Models) Open(ctx context.Context, o generation.Options) (models *project
 	return models, unlock, nil
 }
 
-// OpenControl opens the control store, which lists the generations of each read model,
-// and returns o with it and the stores of the read models set. The control store is in
-// the folder dir, or in the database that the nodes share. If they share a database but
-// each has its own search index, the read model passages stays local with that index.
+// OpenControl opens the control store, which lists the generations of each read model.
+// It returns o with Control, Tables and Search set. The control store is in the folder
+// dir, or in the database if the nodes share read models. If they share read models but
+// each node has its own search index, the read model passages is not shared: its tables
+// and its control store are local like the index.
 func (m Models) OpenControl(ctx context.Context, dir string, o generation.Options) (_ generation.Options, closeAll func() error, err error) {
 	own, err := control.Open(ctx, filepath.Join(dir, ControlFile))
 	if err != nil {
@@ -100,16 +105,17 @@ func (m Models) OpenControl(ctx context.Context, dir string, o generation.Option
 	}, nil
 }
 
-// ControlFile is the name of the control store in a data folder.
+// ControlFile is the name of the control store file in a data folder.
 const ControlFile = "control.db"
 
-// embeddedNode is the node name if only one process serves the read models. It is the
-// same after a restart, so that the new process can release the claims of a killed one
-// immediately.
+// embeddedNode is the node name if read models are not shared. It is the same after a
+// restart, so that a server can immediately release the claims of its killed
+// predecessor.
 const embeddedNode = "embedded"
 
-// NewNode returns the node name of this process. With a shared database every process
-// has a new name, because other nodes may have taken over the claims of the previous one.
+// NewNode returns the node name of this process. If nodes share read models, every
+// process gets a new name, because other nodes may have taken over the claims of its
+// predecessor.
 func (m Models) NewNode() string {
 	if m.database == nil {
 		return embeddedNode

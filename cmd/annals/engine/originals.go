@@ -12,7 +12,8 @@ import (
 	"annals/events/s3"
 )
 
-// BucketForm is the form of a bucket's URL. BucketHelp explains defaults and credentials.
+// BucketForm shows the form of a bucket URL in the help of flags. BucketHelp describes
+// the defaults and the credentials.
 const (
 	BucketForm = "s3://BUCKET/PREFIX?endpoint=https://HOST:9000&region=REGION"
 	BucketHelp = "The default endpoint is that of Amazon S3; the default region is read from the server. Credentials come from\n" +
@@ -20,11 +21,11 @@ const (
 		"or from the IAM role of the machine."
 )
 
-// inBucket reports whether a URL names an S3 bucket.
+// inBucket reports whether the URL text names an S3 bucket.
 func inBucket(text string) bool { return strings.HasPrefix(text, s3.Scheme+"://") }
 
-// openBucket opens the bucket at the URL of a setting. Errors do not contain the URL,
-// which may have secrets.
+// openBucket opens the S3 bucket at the URL text. setting is the setting with the URL,
+// for errors. Errors do not contain the URL, which may have secrets.
 func openBucket(ctx context.Context, setting, text string) (*s3.Bucket, error) {
 	bucket, err := s3.Open(ctx, text)
 	if err != nil {
@@ -33,9 +34,9 @@ func openBucket(ctx context.Context, setting, text string) (*s3.Bucket, error) {
 	return bucket, nil
 }
 
-// OpenOriginals opens the originals for a server. gate is the commit gate that the nodes
-// share; it is nil if there is only one node. Uploads to a bucket are staged in the data
-// folder.
+// OpenOriginals opens the originals for a server. gate is the commit gate that the
+// nodes share, or nil if there is only one node. If the originals are in an S3 bucket,
+// uploads are first stored in the data folder.
 func (u URLs) OpenOriginals(ctx context.Context, gate originals.Gate) (originals.Store, error) {
 	if inBucket(u.Originals) {
 		bucket, err := openBucket(ctx, "--originals", u.Originals)

@@ -10,10 +10,12 @@ import (
 	"annals/projections/searchindex/meilisearch"
 )
 
-// SearchEngines are the engines for --search. The first one is the default.
+// SearchEngines lists the search engines that --search accepts. The first one is the
+// default.
 var SearchEngines = searchindex.Kinds{bleve.Kind, meilisearch.Kind}
 
-// openSearch opens the store of the search indexes. It does not connect to a server yet.
+// openSearch returns the store of search indexes at the URL text, or in the data folder
+// if text is empty. It does not connect to a search server.
 func openSearch(text, dataDir string) (searchindex.Store, error) {
 	store, err := SearchEngines.Open(text, filepath.Join(dataDir, "search"))
 	if err != nil {
@@ -22,7 +24,7 @@ func openSearch(text, dataDir string) (searchindex.Store, error) {
 	return store, nil
 }
 
-// lockSearch locks the search indexes against other servers. If they are locked, the
+// lockSearch locks the search indexes of store. If another process has locked them, the
 // error is ErrLocked.
 func lockSearch(store searchindex.Store) (unlock func() error, err error) {
 	unlock, err = store.Lock()

@@ -1,7 +1,8 @@
 // Package engine opens the stores of a service by the URLs in its settings: log,
 // originals, read models with their search index, accounts, access log and backups. No
-// other package of cmd/annals names a concrete engine. Engine may import every engine,
-// and nothing of cmd/annals.
+// other package below cmd/annals names a concrete engine, such as SQLite or
+// EventStoreDB. This package may import every engine, and no other package below
+// cmd/annals.
 package engine
 
 import (
@@ -16,15 +17,16 @@ import (
 	"annals/events/sqldb"
 )
 
-// URLs say where a service keeps its data. An empty URL means the embedded engine in
-// the folder Data.
+// URLs name the places where a service stores its data. If a URL is empty, the data is
+// in the folder Data.
 type URLs struct {
-	Data                                         string // folder of the embedded engines
+	Data                                         string // data folder
 	Log, ReadModels, Search, Originals, Accounts string
 }
 
-// localPath returns the path in the URL of an embedded engine, or name in the data folder
-// if the URL is empty. The scheme of the URL must be scheme.
+// localPath returns the path in the file URL text, which must have the given scheme. If
+// text is empty, it returns the path of the file name in the data folder. flag is the
+// flag with the URL, for errors.
 func localPath(flag, text, dataDir, scheme, name string) (path string, err error) {
 	if text == "" {
 		return filepath.Join(dataDir, name), nil
@@ -33,7 +35,8 @@ func localPath(flag, text, dataDir, scheme, name string) (path string, err error
 	if err != nil || u.Scheme == "" {
 		return "", fmt.Errorf("--%s: the value is not a URL: use %s:///path%s", flag, scheme, alternatives(flag))
 	}
-	// Do not show the rest of the URL: if a slash is missing, it may be a password.
+	// Show only the scheme: if a slash is missing in the URL, the rest may be a
+	// password.
 	if u.Scheme != scheme {
 		return "", fmt.Errorf("--%s: the scheme %q is not supported: use %s:///path%s", flag, u.Scheme, scheme, alternatives(flag))
 	}
@@ -43,7 +46,7 @@ func localPath(flag, text, dataDir, scheme, name string) (path string, err error
 	return filepath.FromSlash(u.Path), nil
 }
 
-// alternatives lists the URLs of servers that a flag accepts.
+// alternatives describes the URLs of servers that a flag accepts, for errors.
 func alternatives(flag string) string {
 	switch flag {
 	case LogFlag, "from", "to":
@@ -56,8 +59,8 @@ func alternatives(flag string) string {
 	return ""
 }
 
-// Check returns an error that names the first invalid URL. It opens nothing, so a valid
-// URL may still lead nowhere.
+// Check returns an error that names the first invalid URL. It opens no store and does
+// not check that one exists.
 func (u URLs) Check() error {
 	if !InCluster(u.Log) {
 		if _, err := localPath(LogFlag, u.Log, u.Data, "sqlite", "log.db"); err != nil {
@@ -80,7 +83,7 @@ func (u URLs) Check() error {
 	return err
 }
 
-// Folders returns the local folders that the service writes to.
+// Folders returns the local folders to which the service writes, by name.
 func (u URLs) Folders() disk.Folders {
 	all := disk.Folders{{Name: "data", Path: u.Data}, {Name: "temp", Path: os.TempDir()}}
 	for _, engine := range []struct{ flag, text, scheme string }{
@@ -88,7 +91,7 @@ func (u URLs) Folders() disk.Folders {
 	} {
 		path, err := localPath(engine.flag, engine.text, u.Data, engine.scheme, engine.flag)
 		if err != nil {
-			continue // the URL of a server
+			continue // the data is on a server
 		}
 		if engine.flag == LogFlag {
 			path = filepath.Dir(path)
@@ -104,8 +107,8 @@ func (u URLs) Folders() disk.Folders {
 	return all
 }
 
-// ExplainFullDisk adds the names of full disks to the error of a failed start. A database
-// on a full disk fails to open with an error that does not mention the disk.
+// ExplainFullDisk adds the names of full disks to err, the error of a failed start. On
+// a full disk SQLite fails to open with an error that does not mention the disk.
 func (u URLs) ExplainFullDisk(err error) error {
 	if full := u.Folders().Full(); len(full) > 0 {
 		return fmt.Errorf("%w; no space is left on the disk of: %s: free some and start again", err, strings.Join(full, ", "))
@@ -116,8 +119,9 @@ func (u URLs) ExplainFullDisk(err error) error {
 // DefaultData is the data folder if --data is not set.
 const DefaultData = "annals-data"
 
-// AccountFlags returns the flags that another command needs to find the accounts, each
-// after a space. Since output may be logged, it has a placeholder instead of a password.
+// AccountFlags returns the flags, each after a space, with which another command finds
+// the same accounts. It has a placeholder in place of a password, because the output
+// may be logged.
 func (u URLs) AccountFlags() (flags string) {
 	if u.Data != DefaultData {
 		flags += " --data " + ShellQuote(u.Data)

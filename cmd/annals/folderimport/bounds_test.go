@@ -20,8 +20,9 @@ func TestCutBoundsBatches(t *testing.T) {
 	}
 }
 
-// An unreadable path may be that of a file or of a directory, whose names the server
-// normalizes differently.
+// A path that could not be read may be a file or a directory. The server changes the
+// names of files and directories in different ways, so documents at both resulting
+// paths must not be removed.
 func TestUnreadablePathsAreExcludedFromRemoval(t *testing.T) {
 	f := folderImport{tree: tree{others: []string{`A\q`}, faults: []Failure{{File: `B\s`}}}}
 	excluded := f.excluded()

@@ -13,8 +13,8 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// makeChanges makes the changes that need no upload, and returns the files to upload. In
-// a dry run it only lists the changes.
+// makeChanges makes the changes that need no upload, and returns the files to upload.
+// In a dry run it makes no change and records all of them in the summary instead.
 func (f *folderImport) makeChanges(ctx context.Context, c *comparison) (send []localFile, err error) {
 	removed := plannedRemovals(c)
 	if len(removed) > 0 && !f.Yes && !f.DryRun {
@@ -95,7 +95,7 @@ func plannedRemovals(c *comparison) (removed []PlannedChange) {
 	return removed
 }
 
-// whyNot returns the reason why a file cannot be imported.
+// whyNot returns the reason why the file of change cannot be imported.
 func (f *folderImport) whyNot(c *comparison, change mirror.Change) string {
 	if !errors.Is(change.Err, mirror.ErrConflict) {
 		return reasonOf(change.Err)
@@ -114,8 +114,8 @@ func (f *folderImport) unchanged(file localFile, d mirror.Document) outcome {
 	}
 }
 
-// noteUnchanged records files that the server already has, unless the state file lists
-// them.
+// noteUnchanged records in the state file that the server already has some files,
+// unless the state file lists them already.
 func (f *folderImport) noteUnchanged(all []outcome) error {
 	all = slices.DeleteFunc(all, func(o outcome) bool {
 		noted, ok := f.state.done[o.Path]
@@ -142,8 +142,9 @@ func (f *folderImport) keep(file localFile, d mirror.Document, at string) {
 	f.meter.Print("document kept, because it was changed on the server: " + file.Path)
 }
 
-// rename moves a document to the path of a file. done is false if the server rejects the
-// change or a folder has moved; the caller then uploads the file.
+// rename moves a document to the path of a file. done is false if the server rejects
+// the change, or if the folder of the document was moved since it was listed; the
+// caller then uploads the file.
 func (f *folderImport) rename(ctx context.Context, c *comparison, change mirror.Change) (done bool, err error) {
 	d, to := change.Document, c.paths[change.File]
 	if inPlace, err := f.isInPlace(ctx, c, dirOf(d.Path)); err != nil || !inPlace {
@@ -176,8 +177,8 @@ func dirOf(name string) string {
 	return ""
 }
 
-// ensureFolder returns the id of the folder at a path below the folder of the import. If
-// the folder does not exist, it is created.
+// ensureFolder returns the id of the folder at the path at, which is relative to the
+// folder of the import. If the folder does not exist, ensureFolder creates it.
 func (f *folderImport) ensureFolder(ctx context.Context, c *comparison, at string) (id string, err error) {
 	if id, ok := c.tree.Folders[at]; ok {
 		return id, nil
@@ -192,14 +193,15 @@ func (f *folderImport) ensureFolder(ctx context.Context, c *comparison, at strin
 	return id, err
 }
 
-// isInPlace reports whether the folder at a path is still the one that was listed. Moving
-// a folder does not change the versions of its documents, so the versions do not show it.
+// isInPlace reports whether the folder that was listed at a path is still there.
+// Required versions of documents do not protect against a moved folder, because moving
+// a folder does not change them.
 func (f *folderImport) isInPlace(ctx context.Context, c *comparison, at string) (bool, error) {
 	folder, found, err := f.vault.FolderAt(ctx, path.Join(f.folder, at))
 	return found && folder.ID == c.tree.Folders[at], err
 }
 
-// proposeChange lists a change without making it.
+// proposeChange records a change in the summary of a dry run.
 func (f *folderImport) proposeChange(c *comparison, change mirror.Change) {
 	file := f.tree.files[change.File]
 	delete(f.pending, file.Path)

@@ -18,20 +18,23 @@ import (
 	"annals/http/ingest"
 )
 
-// comparison is the result of comparing the directory with the server's folder.
+// comparison is the result of comparing the local directory with the folder on the
+// server.
 type comparison struct {
 	tree    mirror.Tree
-	paths   []string // of the files of the tree, in the server's form
+	paths   []string // path of each local file, with names as the server stores them
 	changes []mirror.Change
 	removed []mirror.Change
-	made    map[madeAt]string // paths of files that no longer exist, by the document that an import created from each
+	made    map[madeAt]string // maps documents that imports created to the paths of their files, if those no longer exist
 }
 
-// madeAt is the id of a document and the path at which an import created it.
+// madeAt is the id of a document that an import created, and the document's path at
+// that time.
 type madeAt struct{ document, path string }
 
-// compare compares the directory with the folder on the server. It returns nil if the URL
-// of the vault is unknown or wrong.
+// compare compares the local directory with the folder on the server. If the URL of the
+// vault is unknown or wrong, it returns nil. inFlight has the files that are already
+// being imported.
 func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool) (*comparison, error) {
 	if f.vault == nil {
 		return nil, nil
@@ -69,7 +72,7 @@ func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool)
 		case change.Action != mirror.Remove:
 			c.changes = append(c.changes, change)
 		case !f.Delete:
-		case change.Shared && f.Yes: // nobody can confirm that this is not the document of the file
+		case change.Shared && f.Yes: // nobody can be asked whether this document belongs to the file
 			shared++
 		default:
 			c.removed = append(c.removed, change)
@@ -81,7 +84,7 @@ func (f *folderImport) compare(ctx context.Context, inFlight map[localFile]bool)
 	return c, f.checkRemoval(c)
 }
 
-// lister lists folders of the vault for mirror.List.
+// lister implements mirror.Lister with the vault.
 type lister struct{ vault *client.Vault }
 
 func (l lister) Subfolders(ctx context.Context, folder string) (all []mirror.Folder, err error) {
@@ -100,7 +103,8 @@ func (l lister) Documents(ctx context.Context, folder string) (all []mirror.Docu
 	return all, err
 }
 
-// made returns the documents that imports created from files that no longer exist.
+// made returns the documents that imports created from files that no longer exist, with
+// the paths of those files.
 func (f *folderImport) made() map[madeAt]string {
 	present := make(map[string]bool, len(f.tree.files))
 	for _, file := range f.tree.files {
@@ -115,14 +119,15 @@ func (f *folderImport) made() map[madeAt]string {
 	return made
 }
 
-// serverPath returns the path of a file's document below the folder on the server, which
-// normalizes names.
+// serverPath returns the path of a file's document relative to the folder of the
+// import. It changes the names as the server does.
 func serverPath(file string) string {
 	dir, name := path.Split(file)
 	return path.Join(serverFolder(strings.TrimSuffix(dir, "/")), ingest.FileName(name))
 }
 
-// serverFolder returns the path of a directory below the folder on the server.
+// serverFolder returns the path of a directory's folder on the server, relative to the
+// folder of the import.
 func serverFolder(dir string) string {
 	if normal, err := naming.Folder(dir); err == nil {
 		return normal
@@ -130,7 +135,8 @@ func serverFolder(dir string) string {
 	return dir
 }
 
-// mirrorFile returns a file and its record in the state, for mirror.Plan.
+// mirrorFile returns a file, and its record in the state file, in the form that
+// mirror.Plan needs.
 func (f *folderImport) mirrorFile(file localFile, at string, inFlight bool) mirror.File {
 	noted := f.state.done[file.Path]
 	same := f.state.finished(file)
@@ -173,11 +179,11 @@ func hashFile(ctx context.Context, name string) (string, error) {
 }
 
 // excluded returns a function that reports whether the document at a path must not be
-// renamed or removed: either no import creates such a document, or its file may be in a
-// directory that could not be read.
+// renamed or removed. That is so if imports do not create documents with such a path,
+// or if the document's file may be in a directory that could not be read.
 func (f *folderImport) excluded() func(at string) bool {
 	var unknown []string
-	add := func(name string) { // either a file or a directory; the server normalizes their names differently
+	add := func(name string) { // it is unknown whether name is a file or a directory
 		unknown = append(unknown, serverPath(name), serverFolder(name))
 	}
 	for _, name := range f.tree.others {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// noted writes a state file as if an earlier import had the outcomes. The files that
+// noted writes a state file with the given records of an earlier import. Files that
 // exist count as unchanged since that import.
 func (f *importer) noted(t *testing.T, outcomes ...outcome) {
 	t.Helper()
@@ -38,12 +38,13 @@ func (f *importer) noted(t *testing.T, outcomes ...outcome) {
 // outcome is the record of a file in a state file.
 type outcome map[string]any
 
-// madeOf returns the record of a file from which an import created a document.
+// madeOf returns the record of a file from which an earlier import created a document.
 func madeOf(name, id, text string) outcome {
 	return outcome{"path": name, "size": 0, "mtime": 0, "document": id, "sha256": sumOf(text), "version": 1, "made": true}
 }
 
-// Changes that other users make after the listing must not be lost.
+// If another user changes a document after it was listed, the server rejects the change
+// that the import sends, and the import reports a conflict.
 func TestImportSendsVersionsWithChanges(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()
@@ -107,7 +108,7 @@ func TestImportKeepsDocumentsChangedAtServer(t *testing.T) {
 	}
 	f.Tags = nil
 	writeFile(t, dir, "a.md", "mine, again")
-	for range 2 { // the conflict is reported again by the next import
+	for range 2 { // the next import reports the conflict again
 		if got, err := f.run(t.Context()); err == nil || got.Failed != 1 || len(core.received) > 0 || !strings.Contains(got.Failures[0].Reason, "both changed") {
 			t.Errorf("changed at both: outcome = %+v, %v; received %q", got, err, core.received)
 		}
@@ -155,7 +156,7 @@ func TestImportRenamesOnlyItsOwnDocuments(t *testing.T) {
 	if err != nil || len(*changes) > 0 || got.Kept != 1 || !slices.Equal(core.received, []string{"Top/copy.md", "Top/found.md"}) {
 		t.Errorf("outcome = %+v, %v; changes %q, received %q", got, err, *changes, core.received)
 	}
-	f.Restart = true // keeps the records of documents that an import created
+	f.Restart = true // the import still knows which documents it created
 	if err := os.Rename(filepath.Join(dir, "mine.md"), filepath.Join(dir, "new.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +165,9 @@ func TestImportRenamesOnlyItsOwnDocuments(t *testing.T) {
 	}
 }
 
-// If several documents have the same name, the file belongs to the one in its record.
-// The others are removed only after the user has seen them listed.
+// If several documents have the path of a file, the one in the record of the file
+// belongs to it. The others are removed only after the user has confirmed a list of
+// them.
 func TestImportOfSharedNames(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()
@@ -191,7 +193,9 @@ func TestImportOfSharedNames(t *testing.T) {
 	}
 }
 
-// Moving a folder does not change the versions of its documents.
+// If a folder is moved on the server after it was listed, the import removes no
+// document from it. The required versions do not prevent that, because moving a folder
+// does not change the versions of its documents.
 func TestImportRemovesNothingFromMovedFolder(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()
@@ -228,7 +232,8 @@ func TestDryRunRefusesToEmptyAFolder(t *testing.T) {
 	}
 }
 
-// A document without a file may belong to a file that failed.
+// If a file could not be imported, the import removes no document, because a document
+// without a file may belong to the failed file.
 func TestImportRemovesNothingAfterFailure(t *testing.T) {
 	core := newFakeCore(t)
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// fakeCore implements the parts of the core that an import needs. Tests can make its
-// requests fail.
+// fakeCore implements the requests of the service at /core that an import sends. Tests
+// can make these requests fail.
 type fakeCore struct {
 	*httptest.Server
 	t *testing.T
@@ -26,16 +26,16 @@ type fakeCore struct {
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
 	docs     map[string]int // number of times each document was created, by folder and content
-	received []string       // names of uploaded files, in order
+	received []string       // names of uploaded files, in the order of arrival
 	versions map[string]int // required versions of the replaced documents, by file name
 	requests int
 	uploads  int
 
 	token   string
-	polls   int                                                      // number of polls of a job before it is done
-	unfound bool                                                     // jobs never become done, although all their files end
-	before  func(n int, w http.ResponseWriter, r *http.Request) bool // may reply to request n; returns true if it did
-	lose    func(upload int) bool                                    // reports whether to drop the connection after accepting an upload
+	polls   int                                                      // number of status requests before a job is done
+	unfound bool                                                     // if true, all files of a job end but the job is never done, as if search did not find them
+	before  func(n int, w http.ResponseWriter, r *http.Request) bool // called before request n is handled; returns true if it has replied itself
+	lose    func(upload int) bool                                    // reports whether to accept an upload but drop the connection before the reply
 	refuse  func(folders []string) (status int, detail any)
 }
 
@@ -88,7 +88,7 @@ func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		if err != nil {
-			return // the client closed the connection; nothing is accepted
+			return // the client closed the connection: accept nothing
 		}
 		if p.FormName() == "file_metadata" {
 			if err := json.NewDecoder(p).Decode(&entries); err != nil {
@@ -138,7 +138,7 @@ func readPart(p *multipart.Part) (client.FileResult, string, error) {
 	return result, hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// accept creates a job, and reports whether to drop the reply.
+// accept accepts a job. lost is true if the reply is to be dropped.
 func (f *fakeCore) accept(job *fakeJob, folders, sums []string) (lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,8 +193,9 @@ func (f *fakeCore) wantOnce(t *testing.T, n int) {
 	}
 }
 
-// withVault adds a vault whose folder Top has the documents. Requests that change them
-// are recorded, and get the status that change returns.
+// withVault adds a service at /vault with the folder Top, which contains the given
+// documents. Requests that change a document get the status that change returns.
+// changes lists them.
 func (f *fakeCore) withVault(documents []map[string]any, change func(method, id string) int) (changes *[]string) {
 	changes = new([]string)
 	f.before = func(_ int, w http.ResponseWriter, r *http.Request) bool {

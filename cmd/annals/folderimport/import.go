@@ -1,9 +1,9 @@
-// Package folderimport implements the command import: it imports a directory into a
-// folder of a running server, and updates the folder when it is called again. It walks
-// the directory, compares it with the documents in the vault, uploads new and changed
-// files, and renames, tags and removes documents. A state file records each step, so that
-// an interrupted import can continue. It calls the server only through the client
-// package.
+// Package folderimport implements the command import, which imports a local directory
+// into a folder of a running server. Another import of the same directory updates the
+// folder. The package walks the directory, compares it with the documents on the
+// server, uploads new and changed files, and renames, tags and removes documents. A
+// state file records each step, so that an interrupted import can continue. The package
+// calls the server only through the client package.
 package folderimport
 
 import (
@@ -28,21 +28,21 @@ import (
 
 // Options are the settings of an import.
 type Options struct {
-	Server     string // URL of the core
-	Vault      string // URL of the vault; if empty, the state file alone decides which files to upload
+	Server     string // URL of the service at /core
+	Vault      string // URL of the service at /vault; if empty, the state file alone decides which files to upload
 	Credential client.Credential
 
-	Path     string // of a directory, or of one file
-	Folder   string // folder on the server; default: the name of the directory
+	Path     string // the directory to import, or a single file
+	Folder   string // path of the target folder on the server; default: the name of the directory
 	Tags     []string
 	Parallel int    // concurrent uploads, from 1 to 16
 	State    string // path of the state file; default: in the user's cache directory
 
-	Replace bool // changed files replace their documents instead of creating new ones
-	Restart bool // use the state file only to know which documents an import created
-	Delete  bool // remove documents that have no file
-	Yes     bool // do not ask before removing documents
-	Force   bool // allow Delete to remove all documents
+	Replace bool // a changed file replaces its document instead of creating another one
+	Restart bool // ignore the state file, except to find which documents an import created
+	Delete  bool // remove documents whose files no longer exist
+	Yes     bool // remove documents without asking for confirmation
+	Force   bool // allow Delete to remove every document of the folder
 	DryRun  bool // list the changes without making them
 
 	Quiet    bool // print only failures
@@ -51,8 +51,8 @@ type Options struct {
 	Out, Err io.Writer
 
 	Pause    time.Duration // before the first retry of a request; default 500 ms
-	Poll     time.Duration // between the first two polls of a job; default 100 ms
-	Patience time.Duration // maximum wait until search finds imported files; default 10 s
+	Poll     time.Duration // between the first two status requests for a job; default 100 ms
+	Patience time.Duration // maximum time to wait until search finds imported files; default 10 s
 }
 
 // Run imports the directory and prints a summary. It returns an error if it stopped early
@@ -86,7 +86,7 @@ func Run(ctx context.Context, o Options) error {
 	return o.run(ctx, t, key)
 }
 
-// key returns the key of this import.
+// key returns the key of the import, which its state file must have.
 func (o *Options) key(t tree) (stateKey, error) {
 	key := stateKey{Server: o.Server, Folder: strings.Trim(o.Folder, "/"), Dir: t.dir}
 	if o.Folder == "" {
@@ -102,7 +102,8 @@ func (o *Options) key(t tree) (stateKey, error) {
 	return key, nil
 }
 
-// list prints what would be imported, without a server to compare with.
+// list prints the files that would be uploaded. It only reads the state file and does
+// not call the server.
 func (o *Options) list(t tree, key stateKey) error {
 	s := &state{path: o.State, key: key}
 	if err := s.load(o.Restart); err != nil {
@@ -130,7 +131,7 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	asks := o.Delete && !o.Yes && !o.DryRun // no progress bar then: it would overwrite the question
+	asks := o.Delete && !o.Yes && !o.DryRun // then show no progress bar, which would overwrite the question
 	m := newMeter(o.Err, len(t.files), o.Quiet || o.DryRun || asks)
 	if over := t.passed.String(); over != "" && !o.Quiet {
 		m.Print("skipped: " + over)
@@ -166,7 +167,7 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 
 // openState opens the state file; a dry run only reads it.
 func (o *Options) openState(t tree, key stateKey) (s *state, err error) {
-	restart := o.Restart && !t.single // if one file is imported, keep the records of the others
+	restart := o.Restart && !t.single // an import of a single file keeps the records of other files
 	if o.DryRun {
 		s = &state{path: o.State, key: key}
 		err = s.load(restart)
@@ -181,32 +182,33 @@ func (o *Options) openState(t tree, key stateKey) (s *state, err error) {
 	return s, err
 }
 
-// folderImport is one run of an import.
+// folderImport is one run of the command import.
 type folderImport struct {
 	Options
-	folder string // folder on the server
+	folder string // path of the target folder on the server
 	tree   tree
 	state  *state
 	meter  *meter
 	core   *client.Core
-	vault  *client.Vault // nil means that the state file alone decides which files to upload
+	vault  *client.Vault // if nil, the state file alone decides which files to upload
 
 	uploads  chan struct{}  // semaphore for concurrent uploads
-	replaces map[string]int // required versions of the documents to replace, by path; complete before the first upload
+	replaces map[string]int // required version of each document to replace, by path; filled before the first upload
 
 	mu      sync.Mutex
-	pending map[string]localFile // files that have not ended, by path
+	pending map[string]localFile // files without an outcome yet, by path
 	summary Summary
 }
 
-// batch holds the files of one upload. If job is not "", they are already uploaded.
+// batch holds the files of one upload. If job is not "", they are already uploaded, and
+// job is the id of their job.
 type batch struct {
 	job   string
 	files []localFile
 }
 
-// run imports everything that an earlier run did not. It returns an error if it stopped
-// early; failed files are in the summary.
+// run imports the files that earlier runs did not import. Failed files are recorded in
+// the summary. run returns an error only if it stopped before it tried all files.
 func (f *folderImport) run(ctx context.Context) error {
 	if !f.DryRun {
 		if err := f.checkServer(ctx); err != nil {
@@ -224,7 +226,7 @@ func (f *folderImport) run(ctx context.Context) error {
 		return err
 	}
 	g, whole := errgroup.WithContext(ctx)
-	g.SetLimit(2 * f.Parallel) // upload the next batch while the server imports one
+	g.SetLimit(2 * f.Parallel) // upload a batch while the server imports another one
 	for _, b := range batches {
 		if whole.Err() != nil {
 			break
@@ -243,8 +245,8 @@ func (f *folderImport) run(ctx context.Context) error {
 }
 
 // checkServer checks that the server is reachable and accepts the credential. If the
-// server does not have the last recorded job, its data folder is a new one, and the state
-// is reset.
+// server does not have the last job in the state file, it has lost its data or is
+// another server, and checkServer removes all records.
 func (f *folderImport) checkServer(ctx context.Context) error {
 	known, err := f.core.Knows(ctx, f.state.recent)
 	switch {
@@ -259,8 +261,8 @@ func (f *folderImport) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// plan returns the batches to import, beginning with those in flight. It makes the
-// changes that need no upload.
+// plan makes the changes that need no upload. It returns the batches to import,
+// beginning with those whose jobs are still running.
 func (f *folderImport) plan(ctx context.Context) (batches []batch, c *comparison, err error) {
 	inFlight := map[localFile]bool{}
 	for id, sent := range f.state.jobs {
@@ -290,7 +292,8 @@ func (f *folderImport) plan(ctx context.Context) (batches []batch, c *comparison
 	return batches, c, nil
 }
 
-// unfinished returns the files to upload according to the state alone.
+// unfinished returns the files to upload if only the state file is known, not the
+// documents on the server.
 func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile) {
 	for _, file := range f.tree.files {
 		switch {
@@ -299,9 +302,9 @@ func (f *folderImport) unfinished(inFlight map[localFile]bool) (send []localFile
 		case !inFlight[file]:
 			send = append(send, file)
 			if noted, _ := f.state.noted(file); f.Replace {
-				f.replaces[file.Path] = noted.Version // the server rejects the file if the document has a later version
+				f.replaces[file.Path] = noted.Version // if the document has another version, the server rejects the file
 			}
-			if f.DryRun { // without a comparison it is unknown whether this would be an update
+			if f.DryRun { // without a comparison a dry run cannot know whether the server has a document for the file
 				f.summary.Created++
 				f.propose(PlannedChange{Action: "create", File: file.Path})
 			}
@@ -329,8 +332,8 @@ func (f *folderImport) fail(reason string, files ...localFile) error {
 	return f.note("", outcomes...)
 }
 
-// note records outcomes in the state and counts them in the summary. If job is not "",
-// they are the outcomes of that job, which has ended.
+// note records outcomes in the state file and counts them in the summary. If job is not
+// "", that job has ended with these outcomes.
 func (f *folderImport) note(job string, outcomes ...outcome) error {
 	if err := f.state.ended(job, outcomes); err != nil {
 		return err
@@ -339,7 +342,7 @@ func (f *folderImport) note(job string, outcomes ...outcome) error {
 	defer f.mu.Unlock()
 	for _, o := range outcomes {
 		if f.pending[o.Path] != o.localFile {
-			continue // an earlier run uploaded the file, and it was changed or removed since then
+			continue // not a file of this run: an earlier run uploaded it, and it was changed or removed since
 		}
 		delete(f.pending, o.Path)
 		f.summary.count(o)

@@ -23,7 +23,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// importer imports one directory repeatedly.
+// importer imports one directory several times with the same options.
 type importer struct {
 	folderimport.Options
 	stderr bytes.Buffer
@@ -41,7 +41,7 @@ func credential(token string) client.Credential {
 	return client.Credential{Token: client.FixedToken(token), Name: "the token"}
 }
 
-// run imports and returns the summary that was printed.
+// run imports the directory and returns the summary that was printed.
 func (f *importer) run(ctx context.Context) (s folderimport.Summary, err error) {
 	var out bytes.Buffer
 	f.stderr.Reset()
@@ -55,7 +55,8 @@ func (f *importer) run(ctx context.Context) (s folderimport.Summary, err error) 
 	return s, err
 }
 
-// If the search engine is down, a job is not done although all its files have ended.
+// If the search engine is down, a job is not done although all its files are imported.
+// The import stops waiting after Patience.
 func TestImportEndsBeforeFilesAreFound(t *testing.T) {
 	core := newFakeCore(t)
 	core.unfound = true
@@ -206,8 +207,9 @@ func TestImportRepeatsUploadWithIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestImportContinuesAfterKill truncates the state file of an import at many lengths,
-// as if the import had been killed there, and imports again.
+// TestImportContinuesAfterKill truncates the state file of a finished import at many
+// lengths, as if the import had been killed after writing so much, and imports again.
+// No file may be imported twice.
 func TestImportContinuesAfterKill(t *testing.T) {
 	t.Parallel()
 	core := newFakeCore(t)
@@ -243,7 +245,7 @@ func TestImportAwaitsJobsInFlight(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	core.before = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/core/jobs/job-2" {
-			cancel() // both jobs are in flight
+			cancel() // now the jobs of both batches are running
 		}
 		return false
 	}
@@ -271,7 +273,7 @@ func TestImportResetsStateOfAnotherServer(t *testing.T) {
 	if _, err := f.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	clear(core.jobs) // as if its data folder had been deleted
+	clear(core.jobs) // as if the data folder of the server had been deleted
 	clear(core.docs)
 	got, err := f.run(t.Context())
 	if err != nil || got.Imported != 5 {
@@ -299,7 +301,7 @@ func TestImportIsolatesRefusedFiles(t *testing.T) {
 		t.Error("import with refused files succeeds")
 	}
 	want := 30
-	if os.Getuid() != 0 { // root can read every file
+	if os.Getuid() != 0 { // the user root can read every file
 		want--
 	}
 	if got.Imported != want || got.Failed != 50-want {
@@ -316,7 +318,7 @@ func TestImportFailsRemovedFiles(t *testing.T) {
 	core := newFakeCore(t)
 	dir := writeTree(t, 20)
 	core.before = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
-		if n == 1 { // the file is listed, but not uploaded yet
+		if n == 1 { // the directory is listed, but the file is not uploaded yet
 			if err := os.Remove(filepath.Join(dir, "sub2/file007.md")); err != nil {
 				t.Error(err)
 			}

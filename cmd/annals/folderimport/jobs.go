@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	maxBatchFiles = 100 // in one upload
+	maxBatchFiles = 100 // maximum number of files in one upload
 	maxBatchBytes = 32 << 20
 	maxPoll       = 2 * time.Second
-	maxUploads    = 3 // of one batch, if the server loses its job
+	maxUploads    = 3 // maximum number of uploads of the same batch, which is uploaded again if the server does not have its job
 )
 
-// cut divides files into batches of limited size. A file larger than maxBytes is a batch
-// of its own.
+// cut divides files into batches of limited number and size. A file that is larger than
+// maxBytes gets its own batch.
 func cut(files []localFile, maxFiles int, maxBytes int64) (all [][]localFile) {
 	start, size := 0, int64(0)
 	for i, f := range files {
@@ -37,7 +37,8 @@ func cut(files []localFile, maxFiles int, maxBytes int64) (all [][]localFile) {
 	return all
 }
 
-// importBatch uploads a batch, unless it is already in flight, and waits for its job.
+// importBatch uploads a batch, unless it is already uploaded, and waits until its job
+// has ended.
 func (f *folderImport) importBatch(ctx context.Context, b batch) error {
 	for range maxUploads {
 		if b.job == "" {
@@ -81,9 +82,10 @@ func (f *folderImport) upload(ctx context.Context, files []localFile) (client.Jo
 	return f.core.Upload(ctx, sent)
 }
 
-// importWithout imports the rest of a batch after an upload failed because of some of its
-// files. If a file cannot be read, it leaves that file out. If the server rejects the
-// upload, it uploads each half, until the rejected file is alone.
+// importWithout imports what it can of a batch after the upload failed with err. If a
+// file cannot be read, importWithout leaves it out. If the server rejected the upload,
+// importWithout uploads the two halves separately, and so on until the rejected file is
+// alone.
 func (f *folderImport) importWithout(ctx context.Context, files []localFile, err error) error {
 	var local *client.FileError
 	switch {
@@ -111,21 +113,21 @@ func (f *folderImport) importWithout(ctx context.Context, files []localFile, err
 	return f.fail(refused.Error(), files...)
 }
 
-// inOneFolder reports whether all files go to the same folder. Then write access is
-// missing for all of them or for none.
+// inOneFolder reports whether all files go to the same folder on the server. If write
+// access to that folder is missing, it is missing for all files.
 func (f *folderImport) inOneFolder(files []localFile) bool {
 	return !slices.ContainsFunc(files, func(file localFile) bool { return folderOf(f.folder, file) != folderOf(f.folder, files[0]) })
 }
 
-// await waits for a job and records the outcomes for its files. After all files have
-// ended, it also waits until search finds them, but at most for Patience, because the
-// search engine may be down. A Refusal with status 404 means that the server does not
-// have the job.
+// await waits until the job of a batch has ended, and records the outcomes of its
+// files. Then it waits until search finds the files, but at most for Patience, because
+// the search engine may be down. If the server does not have the job, the error is a
+// Refusal with status 404.
 func (f *folderImport) await(ctx context.Context, b batch) error {
 	shown := 0
 	var ended time.Time // time when all files of the job had ended
 	show := func(n int) {
-		n = min(n, len(f.stillPending(b.files))) // files that are not pending are already counted
+		n = min(n, len(f.stillPending(b.files))) // the other files of the batch are already counted
 		f.meter.add(n - shown)
 		shown = n
 	}
@@ -175,7 +177,7 @@ func (f *folderImport) outcomeOf(file localFile, r client.FileResult) outcome {
 	o.Made = before.Made && before.Document == r.Document
 	replaced := f.replaces[file.Path]
 	switch {
-	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // "" comes from an older server
+	case r.Outcome == events.OutcomeCreated, r.Outcome == "" && !r.Duplicate: // servers of older versions send no outcome
 		o.Made, o.Version = true, 1
 	case r.Outcome == events.OutcomeUpdated && replaced > 0:
 		o.Version = replaced + 1

@@ -33,8 +33,8 @@ func (m *meter) begin() {
 	m.Begin("importing", int64(m.done), int64(m.total))
 }
 
-// add counts files that have ended. Before files are uploaded again, their number is
-// subtracted.
+// add adds to the number of files that have ended. It is called with a negative number
+// before files are uploaded again.
 func (m *meter) add(files int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// checkDelete returns an error if Delete contradicts other options, or if there is no
-// terminal on which to ask for confirmation.
+// checkDelete returns an error if --delete contradicts other options, or if it needs a
+// confirmation but standard input is not a terminal.
 func (o *Options) checkDelete(t tree) error {
 	switch {
 	case !o.Replace:
@@ -27,7 +27,7 @@ func (o *Options) checkDelete(t tree) error {
 	return nil
 }
 
-// confirmRemoval shows the documents to remove and asks for confirmation.
+// confirmRemoval lists the documents to remove and asks the user for confirmation.
 func (o *Options) confirmRemoval(removed []PlannedChange) error {
 	const maxShown = 50
 	for _, p := range removed[:min(len(removed), maxShown)] {
@@ -49,8 +49,8 @@ func (o *Options) confirmRemoval(removed []PlannedChange) error {
 	return nil
 }
 
-// checkRemoval returns an error if --delete would remove every document: probably the
-// directory is the wrong one, or is not mounted.
+// checkRemoval returns an error if --delete would remove every document, because the
+// directory is then probably a wrong one or not mounted.
 func (f *folderImport) checkRemoval(c *comparison) error {
 	left := slices.ContainsFunc(c.changes, func(change mirror.Change) bool { return change.Document.ID != "" })
 	if len(c.removed) == 0 || f.Force || left {
@@ -60,8 +60,8 @@ func (f *folderImport) checkRemoval(c *comparison) error {
 		len(c.removed), terminal.Printable(f.folder), f.tree.dir)
 }
 
-// remove removes the documents that have no file. It is called after all uploads and
-// removes nothing if a file failed.
+// remove removes the documents whose files no longer exist. It is called after all
+// uploads. If a file failed, it removes nothing.
 func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 	if c == nil || len(c.removed) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 		f.meter.Print(fmt.Sprintf("no document was removed, because files failed: %d documents without a file remain", len(c.removed)))
 		return nil
 	}
-	ofFiles := f.documentsOfFiles() // call this after the uploads, which may have created some
+	ofFiles := f.documentsOfFiles() // only now, because the uploads may have created documents
 	for _, change := range c.removed {
 		d := change.Document
 		if ofFiles[d.ID] {
@@ -96,8 +96,8 @@ func (f *folderImport) remove(ctx context.Context, c *comparison) error {
 	return nil
 }
 
-// documentsOfFiles returns the ids of the documents of the files in the directory, even
-// if they have other names on the server.
+// documentsOfFiles returns the ids of the documents that belong to files in the
+// directory, even if the documents were renamed on the server.
 func (f *folderImport) documentsOfFiles() map[string]bool {
 	ids := make(map[string]bool)
 	for _, file := range f.tree.files {

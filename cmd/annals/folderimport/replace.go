@@ -12,9 +12,9 @@ import (
 	"annals/events"
 )
 
-// replaceByID replaces the content of a document by its id. It is needed if several
-// documents have the same name, because an upload would replace the newest of them. done
-// is false if the file failed.
+// replaceByID replaces the content of the document d with that of a file. It is used if
+// several documents have the name of the file, because an ordinary upload would replace
+// the newest of them. done is false if the file failed; the failure is then recorded.
 func (f *folderImport) replaceByID(ctx context.Context, file localFile, d mirror.Document) (done bool, err error) {
 	var job string
 	sum, err := hashFile(ctx, f.tree.path(file))

@@ -20,14 +20,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// stateKey identifies the import that a state file belongs to.
+// stateKey identifies an import. A state file contains the key of its import.
 type stateKey struct {
 	Server string `json:"server"`
 	Folder string `json:"folder"`
 	Dir    string `json:"dir"`
 }
 
-// statePath returns the default path of a state file.
+// statePath returns the default path of the state file of an import.
 func statePath(k stateKey) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -37,10 +37,11 @@ func statePath(k stateKey) (string, error) {
 	return filepath.Join(cache, "annals", "import", hex.EncodeToString(sum[:12])+".jsonl"), nil
 }
 
-// state records the outcome for each file in the state file, so that a killed import can
-// continue. Each line is synced before anything depends on it. If the import is killed
-// before it records an upload, the next import repeats the upload, and the server reports
-// its files as unchanged.
+// state is the content of the state file: the outcome for each file, and the files
+// whose jobs are still running. It lets a killed import continue. Each line is written
+// and synced before the import continues with the next step. If the import is killed
+// before it has recorded an upload, the next import uploads the same files again, and
+// the server reports them as unchanged.
 type state struct {
 	path string
 	key  stateKey
@@ -49,12 +50,12 @@ type state struct {
 	mu     sync.Mutex
 	out    *os.File               // nil in a dry run
 	done   map[string]outcome     // by path
-	jobs   map[string][]localFile // files in flight, by job
-	sums   map[localFile]string   // SHA-256 of files in flight, as they were sent
-	recent string                 // the last job; "" if there was none
+	jobs   map[string][]localFile // files whose jobs are still running, by job
+	sums   map[localFile]string   // SHA-256 of those files, as they were uploaded
+	recent string                 // id of the last job; "" if there was none
 }
 
-// outcome is the outcome for a file.
+// outcome is the record of what an import did with a file.
 type outcome struct {
 	localFile
 	Document  string   `json:"document,omitempty"`
@@ -67,24 +68,24 @@ type outcome struct {
 	Made      bool     `json:"made,omitempty"`    // true if an import created the document
 }
 
-// Outcomes in addition to those that the server reports.
+// Outcomes that the import records in addition to those that the server reports.
 const (
-	outcomeRenamed   = "renamed"   // the document was moved to the path of this file
-	outcomeMoved     = "moved"     // the document was moved to another path; the record is removed
-	outcomeForgotten = "forgotten" // --restart removed all of the record but the document that an import created
+	outcomeRenamed   = "renamed"   // the document of another file was moved to the path of this file
+	outcomeMoved     = "moved"     // the document of this file was moved to another path; the record of this file is removed
+	outcomeForgotten = "forgotten" // --restart removed the record, except for the document that an import created
 )
 
-// stateLine is one line of the file. It has exactly one of Import, Sent and Done.
+// stateLine is one line of the state file. Exactly one of Import, Sent and Done is set.
 type stateLine struct {
 	Import *stateKey   `json:"import,omitempty"`
-	Job    string      `json:"job,omitempty"` // with Sent, the job is in flight; with Done, it has ended
+	Job    string      `json:"job,omitempty"` // with Sent, the job of these files has started; with Done, it has ended
 	Sent   []localFile `json:"sent,omitempty"`
 	Sums   []string    `json:"sums,omitempty"` // SHA-256 of the files in Sent
 	Done   []outcome   `json:"done,omitempty"`
 }
 
-// openState reads the state file of an import and locks it for this process. If restart
-// is set, only the records of documents that an import created are kept.
+// openState reads the state file of an import, and locks it until close. If restart is
+// set, it removes all records, except that it keeps which documents an import created.
 func openState(path string, key stateKey, restart bool) (*state, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory for the state file: %w", err)
@@ -123,7 +124,7 @@ func (s *state) clear() {
 	s.done, s.jobs, s.sums, s.recent = map[string]outcome{}, map[string][]localFile{}, map[localFile]string{}, ""
 }
 
-// load reads the file if it exists. If restart is set, a corrupt file is not an error.
+// load reads the state file if it exists. If restart is set, it ignores a corrupt file.
 func (s *state) load(restart bool) error {
 	err := s.read()
 	if !restart {
@@ -142,7 +143,7 @@ func (s *state) load(restart bool) error {
 	return nil
 }
 
-// forgotten returns the part of an outcome that --restart keeps.
+// forgotten returns the part of o that --restart keeps.
 func (o outcome) forgotten() outcome {
 	return outcome{localFile: localFile{Path: o.Path}, Document: o.Document, Made: o.Made, Outcome: outcomeForgotten, Error: "forgotten by --restart"}
 }
@@ -193,7 +194,7 @@ func (s *state) apply(l stateLine) {
 		switch before, ok := s.done[o.Path]; {
 		case o.Outcome == outcomeMoved:
 			delete(s.done, o.Path)
-		case o.Error != "" && ok && o.Outcome != outcomeForgotten: // a failure does not change the document
+		case o.Error != "" && ok && o.Outcome != outcomeForgotten: // a failure leaves the document, and so its record, as it was
 			before.localFile, before.Error = o.localFile, o.Error
 			s.done[o.Path] = before
 		default:
@@ -203,8 +204,8 @@ func (s *state) apply(l stateLine) {
 	}
 }
 
-// rewrite atomically replaces the file with one that has only current records, and opens
-// it for appending.
+// rewrite atomically replaces the state file with one that has only current records,
+// and opens the new file for appending.
 func (s *state) rewrite() (err error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -241,18 +242,20 @@ func (s *state) rewrite() (err error) {
 	return nil
 }
 
-// sent records the files of a job as in flight, with the SHA-256 of each.
+// sent records that a job with the given files has started, with the SHA-256 of each
+// file.
 func (s *state) sent(job string, files []localFile, sums []string) error {
 	return s.append(stateLine{Job: job, Sent: files, Sums: sums})
 }
 
-// ended records outcomes. If job is not "", they are those of all its files, and the job
-// is no longer in flight.
+// ended records outcomes. If job is not "", it also records that the job has ended; the
+// outcomes are then those of all its files.
 func (s *state) ended(job string, outcomes []outcome) error {
 	return s.append(stateLine{Job: job, Done: outcomes})
 }
 
-// noted returns the record of a file. sent is the SHA-256 of the file if it is in flight.
+// noted returns the record of a file. If the job of the file is still running, sent is
+// the SHA-256 of the file as it was uploaded.
 func (s *state) noted(f localFile) (o outcome, sent string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +268,7 @@ func (s *state) finished(f localFile) bool {
 	return ok && o.Error == "" && o.localFile == f
 }
 
-// restart forgets the record of one file. In a dry run it does so only in memory.
+// restart removes the record of one file. In a dry run it removes it only in memory.
 func (s *state) restart(name string) error {
 	o, ok := s.done[name]
 	if !ok {

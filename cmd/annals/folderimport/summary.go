@@ -12,7 +12,7 @@ import (
 	"annals/events"
 )
 
-// Summary is the result of an import. Its JSON is printed by --json.
+// Summary is the result of an import, as --json prints it.
 type Summary struct {
 	Server     string          `json:"server"`
 	Dir        string          `json:"dir"`
@@ -20,11 +20,11 @@ type Summary struct {
 	Files      int             `json:"files"`
 	Imported   int             `json:"imported"`
 	Duplicates int             `json:"duplicates"`
-	Skipped    int             `json:"skipped"` // not uploaded, because the server has them
+	Skipped    int             `json:"skipped"` // files not uploaded, because the server already has them
 	Created    int             `json:"created"`
 	Updated    int             `json:"updated"`
-	Unchanged  int             `json:"unchanged"` // whether uploaded or skipped
-	Kept       int             `json:"kept"`      // documents that were changed on the server, while their files were not
+	Unchanged  int             `json:"unchanged"` // files, uploaded or not, that the server already had
+	Kept       int             `json:"kept"`      // documents left as they are, because they were changed on the server and their files were not
 	Renamed    int             `json:"renamed"`
 	Removed    int             `json:"removed"`
 	Failed     int             `json:"failed"`
@@ -32,7 +32,7 @@ type Summary struct {
 	PassedOver PassedOver      `json:"passed_over"`
 	Failures   []Failure       `json:"failures"`
 	State      string          `json:"state"`
-	DryRun     bool            `json:"dry_run,omitempty"` // the counts are those of Changes, which were not made
+	DryRun     bool            `json:"dry_run,omitempty"` // true if nothing was done: the counts are those of Changes
 	Changes    []PlannedChange `json:"changes,omitempty"`
 }
 
@@ -46,11 +46,11 @@ type Failure struct {
 type PlannedChange struct {
 	Action   string `json:"action"` // create, update, tag, rename, remove or keep
 	File     string `json:"file,omitempty"`
-	Document string `json:"document,omitempty"` // path on the server; set if the document has no file or would be renamed
+	Document string `json:"document,omitempty"` // path on the server; set if the change is to an existing document with another path, or without a file
 	Note     string `json:"note,omitempty"`
 }
 
-// String returns the line that is printed for the change.
+// String describes the change in one line.
 func (p PlannedChange) String() string {
 	switch {
 	case p.Note != "":
@@ -79,7 +79,7 @@ func (s *Summary) count(o outcome) {
 	switch {
 	case o.Outcome == events.OutcomeUpdated:
 		s.Updated++
-	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // "" comes from an older server
+	case o.Outcome == events.OutcomeUnchanged, o.Outcome == "" && o.Duplicate: // servers of older versions send no outcome
 		s.Unchanged++
 	default:
 		s.Created++

@@ -13,15 +13,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// retag is a document to which the tags of the import are added without an upload.
+// retag is a document that needs the tags of the import although its file is not
+// uploaded.
 type retag struct {
 	file   localFile
 	change mirror.Change
 }
 
-// mayLackTags reports whether a document whose file is not uploaded may lack tags of the
-// import. Tags that an earlier import added do not count, because a user may have removed
-// them on purpose.
+// mayLackTags reports whether a document may lack tags of this import. It ignores tags
+// that an earlier import added to the document: if they are missing, a user has removed
+// them.
 func (f *folderImport) mayLackTags(r retag) bool {
 	switch r.change.Action {
 	case mirror.Leave, mirror.Keep, mirror.Rename:
@@ -44,7 +45,7 @@ func (f *folderImport) retagAll(ctx context.Context, all []retag) error {
 }
 
 // retag adds the tags of the import to a document. In a dry run it only checks whether
-// the document lacks any.
+// the document lacks any of them.
 func (f *folderImport) retag(ctx context.Context, r retag) error {
 	change := f.vault.AddTags
 	if f.DryRun {
@@ -62,7 +63,7 @@ func (f *folderImport) retag(ctx context.Context, r retag) error {
 	}
 	o, _ := f.state.noted(r.file)
 	o.Tags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.Tags, f.Tags))))
-	if r.change.Action != mirror.Leave { // the file is already counted
+	if r.change.Action != mirror.Leave { // for other actions the file is already counted
 		return f.state.ended("", []outcome{o})
 	}
 	o.Version = 0

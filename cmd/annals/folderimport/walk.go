@@ -12,27 +12,28 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// localFile is a file to import, as it was when the directory was walked.
+// localFile is a file to import, with the size and time that it had when the directory
+// was listed.
 type localFile struct {
 	Path    string `json:"path"` // relative to the directory, with slashes
 	Size    int64  `json:"size"`
 	ModTime int64  `json:"mtime"` // nanoseconds since 1970
 }
 
-// tree holds the files to import.
+// tree holds the files to import, and what was found instead of files.
 type tree struct {
-	dir    string // absolute path; for a single file, its directory
+	dir    string // absolute path of the directory, or of the directory with the single file
 	files  []localFile
 	passed PassedOver
 	faults []Failure // directories that could not be listed
 	others []string  // paths of links and special files
-	single bool      // true if the import is of one file, not of a directory
+	single bool      // true if a single file is imported
 }
 
-// path returns the path of a file on this machine.
+// path returns the local path of a file.
 func (t *tree) path(f localFile) string { return filepath.Join(t.dir, filepath.FromSlash(f.Path)) }
 
-// PassedOver counts the files that are not imported, by the reason for it.
+// PassedOver counts the files that are not imported, by reason.
 type PassedOver struct {
 	Hidden  int `json:"hidden"`
 	Links   int `json:"links"`
@@ -112,7 +113,7 @@ func (t *tree) visit(name string, e fs.DirEntry, err error) error {
 	default:
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the file was removed meanwhile
+			return nil // the file was removed since it was listed
 		}
 		if err != nil {
 			t.faults = append(t.faults, Failure{rel, reasonOf(err)})
@@ -135,8 +136,8 @@ func isImportable(name string) bool {
 // folderOf returns the folder on the server into which a file is imported.
 func folderOf(top string, f localFile) string { return path.Join(top, path.Dir(f.Path)) }
 
-// reasonOf returns the text of an error without the path of the file, because the path is
-// printed next to it.
+// reasonOf returns the text of an error without the path of the file, which is printed
+// next to the text.
 func reasonOf(err error) string {
 	var e *fs.PathError
 	if errors.As(err, &e) {

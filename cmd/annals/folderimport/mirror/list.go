@@ -11,21 +11,21 @@ import (
 // Folder is a folder on the server.
 type Folder struct{ ID, Name string }
 
-// Lister lists the documents and folders directly in a folder on the server. The Path of
-// a listed document is its name.
+// Lister lists the documents and folders directly in a folder on the server. Listed
+// documents have their name as Path.
 type Lister interface {
 	Subfolders(ctx context.Context, folder string) ([]Folder, error)
 	Documents(ctx context.Context, folder string) ([]Document, error)
 }
 
-// Tree holds everything below a folder: all documents, and the ids of all folders by
-// path. Paths are relative to the folder, whose own path is "".
+// Tree contains all documents below a folder, and the ids of all folders by path. Paths
+// are relative to the folder, whose own path is "".
 type Tree struct {
 	Folders   map[string]string
 	Documents []Document
 }
 
-// List lists everything below a folder. It lists up to parallel folders concurrently.
+// List lists everything below a folder. It sends up to parallel requests concurrently.
 func List(ctx context.Context, from Lister, folder string, parallel int) (Tree, error) {
 	t := Tree{Folders: map[string]string{"": folder}}
 	var mu sync.Mutex

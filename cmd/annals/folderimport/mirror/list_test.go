@@ -10,7 +10,7 @@ import (
 	"annals/cmd/annals/folderimport/mirror"
 )
 
-// server is a Lister; its folders are keyed by id.
+// server is a Lister. Its keys are ids of folders.
 type server map[string]struct {
 	folders   []mirror.Folder
 	documents []mirror.Document

@@ -12,7 +12,7 @@ import (
 	"annals/cmd/annals/folderimport/mirror"
 )
 
-// file returns a file whose hash is its content.
+// file returns a file whose Hash returns its content.
 func file(at, content string) mirror.File {
 	return mirror.File{Path: at, Hash: func(context.Context) (string, error) { return content, nil }}
 }
@@ -23,7 +23,8 @@ func document(id, at, content string) mirror.Document {
 
 var names = map[mirror.Action]string{mirror.Create: "create", mirror.Update: "update", mirror.Leave: "leave", mirror.Keep: "keep", mirror.Rename: "rename", mirror.Remove: "remove", mirror.Fail: "fail"}
 
-// made returns the function that Plan uses to find documents that an import created.
+// made returns a value for the parameter made of Plan: imports created the documents
+// with the given ids.
 func made(ids ...string) func(mirror.Document) bool {
 	return func(d mirror.Document) bool { return slices.Contains(ids, d.ID) }
 }
@@ -55,8 +56,8 @@ func TestPlan(t *testing.T) {
 	unreadable := mirror.File{Path: "a", Hash: func(context.Context) (string, error) { return "", errors.New("unreadable") }}
 	inFlight := file("a", "1")
 	inFlight.InFlight = true
-	// noted returns a file whose record says that its document was x, with the content
-	// then.
+	// noted returns a file at a path. At its last import its content was then, and it
+	// became the document x.
 	noted := func(at, content, then string) mirror.File {
 		f := file(at, content)
 		f.Noted, f.Same = mirror.Noted{Document: "x", SHA256: then, Version: 3, Made: true}, content == then
@@ -125,15 +126,15 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanMakesAMirror carries out plans for random files, documents and records. It
-// checks that documents which no import created are not renamed, that changed documents
-// are not replaced, and that a second plan has nothing to do. Afterwards the documents
-// equal the files, except for those that were kept or failed.
+// TestPlanMakesAMirror carries out plans for random files, documents and records. A
+// document that no import created must not be renamed, and a document that was changed
+// on the server must not be replaced. Afterwards the documents must equal the files,
+// except for those that were kept or failed, and a second plan must not create, update
+// or rename anything.
 func TestPlanMakesAMirror(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
-		// Documents that an import created, and their changes on the server since
-		// then.
+		// Create documents as an import does, and change some of them on the server.
 		notes := make(map[string]mirror.Noted)
 		var documents []mirror.Document
 		for n := range random.IntN(7) {
@@ -146,7 +147,7 @@ func TestPlanMakesAMirror(t *testing.T) {
 				case 1:
 					d.Path, d.Version = fmt.Sprint("p", random.IntN(6)), d.Version+1
 				case 2:
-					continue // deleted
+					continue // this document was deleted on the server
 				}
 			}
 			documents = append(documents, d)
@@ -173,7 +174,7 @@ func TestPlanMakesAMirror(t *testing.T) {
 		if err != nil || !slices.Equal(before, documents) {
 			t.Fatalf("%v; the documents were %v and are %v", err, before, documents)
 		}
-		kept := make(map[string]bool) // paths of files whose content is not in their document
+		kept := make(map[string]bool) // paths of files that were kept or failed, so their documents may differ
 		for _, c := range changes {
 			at := slices.IndexFunc(documents, func(d mirror.Document) bool { return d.ID == c.Document.ID })
 			var f mirror.File
@@ -219,8 +220,8 @@ func TestPlanMakesAMirror(t *testing.T) {
 			}
 		}
 		if len(kept) == 0 && len(documents) > len(want) {
-			// The recorded document of a file is removed if the file now has another
-			// document.
+			// If a file now belongs to another document than the one in its record, Plan
+			// removes the recorded document only the next time.
 			documents = slices.DeleteFunc(documents, func(d mirror.Document) bool { _, ok := want[d.Path]; return !ok })
 		}
 		if len(kept) == 0 && (len(documents) != len(want) || len(got) < len(want)) {
