@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// give shares a folder of alice with a user, who accepts.
+// give shares a folder of alice with a user, who accepts the invitation.
 func give(t *testing.T, h *Handler, folder uuid.UUID, user events.User, access string) {
 	t.Helper()
 	_, err := h.ShareFolder(t.Context(), alice, "", foldertree.ShareFolder{ID: folder, Version: -1, Permissions: []events.Permission{{Principal: user.Principal, Access: access}}})

@@ -18,19 +18,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// job is an import job, folded from its stream. It drops each file when the file is
-// finished, so a finished job takes no memory.
+// job is an import job, folded from its stream. It drops each file as soon as the file is
+// finished, so a finished job takes hardly any memory.
 type job struct {
 	accepted    []*events.FileAccepted // by index; nil if finished
-	uploads     int                    // number of FileAccepted
-	starts      map[int]int            // FileStarted without Alone, by file
-	alone       map[int]int            // FileStarted with Alone, by file
+	uploads     int                    // number of FileAccepted events
+	starts      map[int]int            // number of FileStarted events without Alone, by file
+	alone       map[int]int            // number of FileStarted events with Alone, by file
 	exists      bool                   // ImportRequested was read: all files are accepted
 	user        events.User
 	correlation string
-	at          events.Position // of ImportRequested
+	at          events.Position // position of ImportRequested
 
-	open               int // files not finished
+	open               int // number of files that are not finished
 	successful, failed int
 }
 
@@ -99,18 +99,18 @@ func (j *job) weight() int { return 1 + len(j.accepted) }
 type Upload struct {
 	Name   string
 	Folder string // path of the folder to file it in
-	// If Under is not uuid.Nil, it is an existing folder, and the file goes to the path
-	// Rest below it. Folder is then only for display.
+	// If Under is not uuid.Nil, it is the id of an existing folder. The file then goes to
+	// the path Rest below that folder, and Folder is only displayed.
 	Under     uuid.UUID
 	Rest      string
 	Tags      []string
 	SHA256    string // of a committed original; empty if the file is refused
 	Size      int64
 	MediaType string
-	Replace   bool // replace the document of that name in the folder, if it exists
+	Replace   bool // the file replaces the document of the same name in the folder, if there is one
 	Version   int  // replace only this version of the document; 0 means any
-	// Refused is the reason why the file will not be read, for the user; empty if it
-	// will be.
+	// Refused is the reason, for the user, why the file will not be read. It is empty if the
+	// file will be read.
 	Refused string
 
 	existing bool // set by AdmitImport if the document to replace exists
@@ -160,7 +160,7 @@ func finished(data []events.Data) []events.Data {
 	return append(data, events.JobFinished{Failed: refused})
 }
 
-// withRefused returns a copy of the uploads in which those that data refuses are marked as
+// withRefused returns a copy of the uploads. Uploads that are refused in data are marked as
 // refused, because refused files take no quota.
 func withRefused(uploads []Upload, data []events.Data) []Upload {
 	uploads = slices.Clone(uploads)
@@ -197,7 +197,7 @@ func (u Upload) accept(index int) (events.FileAccepted, error) {
 		}
 	}
 	if u.Refused != "" {
-		tags = nil // not worth keeping in the log
+		tags = nil // the log need not keep the tags of a refused file
 	}
 	return events.FileAccepted{
 		File: index, Name: name, Folder: folder, Under: u.Under, Rest: rest, Tags: tags,
@@ -260,8 +260,8 @@ func (h *Handler) startImport(ctx context.Context, user events.User, correlation
 // start is a function that appends the events of a new job.
 type start func(context.Context, events.Cause, []events.Data) (Started, error)
 
-// startHeld starts a job under the quota hold of ctx or, if it has none, one that hold
-// opens. It charges the user uploadCost.
+// startHeld starts a job under the quota hold in ctx or, if ctx has none, under one that the
+// function hold opens. It charges the user uploadCost.
 func (h *Handler) startHeld(ctx context.Context, user events.User, hold func() (*quota.Hold, error), cause events.Cause, data []events.Data, start start) (started Started, err error) {
 	budget, err := h.charge(ctx, user)
 	if err != nil {
@@ -283,8 +283,8 @@ func (h *Handler) startJob(ctx context.Context, cause events.Cause, data []event
 	return h.appendJob(ctx, uuid.New(), 0, cause, data)
 }
 
-// appendJob appends the events data[from:] of a job; those before are in the log already.
-// The error is of kind fault.Conflict if the stream has more than from events.
+// appendJob appends the events data[from:] of a job; data[:from] is in the log already. The
+// error is of kind fault.Conflict if the stream has more than from events.
 func (h *Handler) appendJob(ctx context.Context, job uuid.UUID, from int, cause events.Cause, data []events.Data) (Started, error) {
 	started := Started{Job: job}
 	expected := int64(from) - 1
@@ -339,11 +339,11 @@ type ImportFile struct {
 	Ended    bool                // the file is finished
 	Starts   int                 // number of FileStarted without Alone
 	Alone    int                 // number of FileStarted with Alone
-	User     events.User         // who imports it
-	Cause    events.Cause        // of the events appended for it
-	At       events.Position     // of the event that created the job
+	User     events.User         // user who imports the file
+	Cause    events.Cause        // cause of the events appended for the file
+	At       events.Position     // position of the event that created the job
 
-	requested string // stream@revision of the event that created the job
+	requested string // event that created the job, as stream@revision
 }
 
 // Destination returns the folder that the file goes to.
@@ -355,8 +355,9 @@ func (f ImportFile) Destination() foldertree.Destination {
 func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (ImportFile, error) {
 	h.init()
 	f := ImportFile{Job: jobID}
-	// Accepted files never change. If another node has finished this one, this node
-	// notices when it appends the file's outcome, at the latest.
+	// The cached job is recent enough, because accepted files never change. If another node
+	// has finished this file, this node notices at the latest when it appends the file's
+	// outcome.
 	open := func(j *job) bool {
 		accepted, err := j.file(file)
 		return err == nil && accepted != nil

@@ -144,7 +144,7 @@ func TestRacingWorkersFinishJobOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := make(chan error)
-	for i := range 2 * files { // every file by both workers
+	for i := range 2 * files { // both workers finish every file
 		go func() {
 			errs <- finish(t.Context(), workers[i%2], started.Job, i/2)
 		}()

@@ -17,32 +17,33 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxKey is the maximum length of the idempotency key of an import request, in characters.
+// MaxKey is the maximum length of an idempotency key, in characters. A client sends the key
+// with an import request, and sends the same key if it repeats the request.
 const MaxKey = 255
 
 // keys is the UUID namespace of the ids of jobs that were requested with a key.
 var keys = uuid.MustParse("6c1f5c0e-6d0b-4c36-9a55-0f3f1f6f7d52")
 
-// keyedJob returns the id of the job that a user requests with a key. It is a hash of user
-// and key, so a repeated request finds the job of the first one.
+// keyedJob returns the id of the job that a user requests with a key. The id is a hash of
+// user and key, so a repeated request finds the job of the original request.
 func keyedJob(user events.Principal, key string) uuid.UUID {
 	return uuid.NewSHA1(keys, []byte(string(user)+"\x00"+key))
 }
 
-// ErrOtherUpload is returned, wrapped in an error of kind fault.Invalid, if a key is used
-// again for other files.
+// ErrOtherUpload is returned, wrapped in an error of kind fault.Invalid, if a key was used
+// before for an upload of other files.
 var ErrOtherUpload = errors.New("the key was used for another upload")
 
-// KeyedImport is an import that was requested with a key.
+// KeyedImport is an import that was requested with an idempotency key.
 type KeyedImport struct {
 	Started
 	files  []events.FileAccepted // accepted files that are in the log
-	exists bool                  // all files are in the log
+	exists bool                  // whether all files of the request are in the log
 }
 
 // Same returns ErrOtherUpload unless the uploads are the files of the job. If a file was
-// refused, then or now, it compares only name and folder, because the bytes may not have
-// been read.
+// refused in the original or in the repeated request, Same compares only its name and
+// folder, because its bytes may not have been read.
 func (k *KeyedImport) Same(uploads []Upload) error {
 	if len(uploads) != len(k.files) {
 		return otherUpload("that upload had %s, and this one has %d", counted(len(k.files)), len(uploads))
@@ -59,8 +60,8 @@ func (k *KeyedImport) Same(uploads []Upload) error {
 	return nil
 }
 
-// SameFile is like Same for a single file. It compares only name and bytes, because the
-// folder is not known yet.
+// SameFile is like Same, but checks a single upload while its request is still being
+// received. It compares only name and bytes, because the folder is not known yet.
 func (k *KeyedImport) SameFile(index int, u Upload) error {
 	if index >= len(k.files) {
 		return otherUpload("that upload had %s, and this one has more", counted(len(k.files)))
@@ -68,7 +69,7 @@ func (k *KeyedImport) SameFile(index int, u Upload) error {
 	was := k.files[index]
 	name, err := naming.Document(u.Name)
 	if err != nil {
-		return nil // Same reports it
+		return nil // Same reports the invalid name
 	}
 	if was.Name != name || was.Refused == "" && u.Refused == "" && was.SHA256 != u.SHA256 {
 		return otherFile(index, was.Name)
@@ -114,8 +115,8 @@ func otherUpload(format string, args ...any) error {
 	return fault.Errorf(fault.Invalid, "%w: %w; send a new upload with a new key", ErrOtherUpload, why)
 }
 
-// KeyedImport returns the job that a user has requested with a key, or nil. It reads the
-// log, so it also finds jobs that other processes started.
+// KeyedImport returns the job that a user has requested with a key, or nil if there is none.
+// It reads the log, so it also finds jobs that other processes started.
 func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string) (*KeyedImport, error) {
 	k, err := h.readKeyed(ctx, user, key)
 	if err != nil || !k.exists {
@@ -124,8 +125,8 @@ func (h *Handler) KeyedImport(ctx context.Context, user events.User, key string)
 	return k, nil
 }
 
-// HoldRepeat counts a repeated request as one of its user's open uploads. It reserves no
-// other quota. The caller must close the hold.
+// HoldRepeat counts a repeated request as an open upload of its user. It reserves no other
+// quota. The caller must close the hold.
 func (h *Handler) HoldRepeat(ctx context.Context, user events.User) (*quota.Hold, error) {
 	return h.Quota.OpenSlot(ctx, user)
 }
@@ -173,9 +174,9 @@ func (h *Handler) StartKeyedImport(ctx context.Context, user events.User, correl
 // errStarted means that the job exists already.
 var errStarted = errors.New("the job was started before")
 
-// startOnce is like startJob, but other requests may start the same job at the same time,
-// or may have crashed after appending some of its files. If the job exists already, the
-// error is errStarted and before is that job.
+// startOnce is like startJob, but handles other requests with the same key: they may start
+// the job at the same time, or may have crashed after appending some of its files. If the
+// job exists already, the error is errStarted, and before is that job.
 func (h *Handler) startOnce(ctx context.Context, user events.User, key string, cause events.Cause, data []events.Data) (started Started, before *KeyedImport, err error) {
 	started, err = aggregate.Retry(ctx, "an upload with this key", func() (Started, error) {
 		k, err := h.readKeyed(ctx, user, key)
@@ -200,7 +201,7 @@ func (h *Handler) startOnce(ctx context.Context, user events.User, key string, c
 }
 
 // continued returns the events of a new job whose first files are in the log already. For
-// those it returns the events in the log.
+// these files it returns the events that are in the log.
 func continued(data []events.Data, files []events.FileAccepted) ([]events.Data, error) {
 	data = slices.Clone(data)
 	for i, f := range files {

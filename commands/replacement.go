@@ -18,16 +18,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// A file with Replace becomes new content of the document with the same name in the same
-// folder, or a new document if there is none. The read models know which documents have the
-// name. The id of a new document is a hash of folder and name, so concurrent uploads use
-// the same stream: the first one creates the document, and the others add content.
+// A file with FileAccepted.Replace becomes new content of the document with the same name in
+// the same folder. If there is none, it becomes a new document. The read models know which
+// documents have the name. The id of a new document is a hash of folder, name and a number,
+// so concurrent uploads use the same stream: one creates the document, and the others add
+// content to it.
 
-// ClaimReplacement returns which document of a folder a file replaces, and what is left to
-// append. Nothing is left if the document has the same bytes and tags already, or content
+// ClaimReplacement returns which document in the folder the file replaces, and what is left
+// to append. Nothing is left if the document has the same bytes and tags already, or content
 // that was uploaded after this file. ClaimReplacement itself appends nothing. The error is
-// of kind fault.Unavailable while the read models lag behind, and fault.Conflict if the
-// document is not at the version that the file is to replace.
+// of kind fault.Unavailable while the read models lag behind. It is fault.Conflict if the
+// file is to replace a certain version, and the document is at another version.
 func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uuid.UUID) (Claim, error) {
 	h.init()
 	var known []uuid.UUID
@@ -41,7 +42,8 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	if err != nil {
 		return Claim{}, err
 	}
-	// Documents that the read models do not know yet are newer than those they know.
+	// Documents that the read models do not know yet are newer than the known ones, so they
+	// come first.
 	recent = slices.DeleteFunc(recent, func(id uuid.UUID) bool { return slices.Contains(known, id) })
 	var found []namesake
 	for _, id := range append(recent, known...) {
@@ -76,11 +78,11 @@ func (h *Handler) ClaimReplacement(ctx context.Context, f ImportFile, folder uui
 	return claim, err
 }
 
-// namesake is a document that has, or had, the name and folder of a file.
+// namesake is a document that has, or had, the same name and folder as a file.
 type namesake struct {
 	Claim
-	current   bool   // the document exists, and has that name and folder now
-	contentBy string // causation of the event that set its content
+	current   bool   // the document exists, and has the name and folder now
+	contentBy string // causation of the event that set the document's content
 }
 
 func (h *Handler) namesake(ctx context.Context, f ImportFile, folder, id uuid.UUID) (n namesake, err error) {
@@ -98,12 +100,12 @@ func (h *Handler) namesake(ctx context.Context, f ImportFile, folder, id uuid.UU
 	return n, err
 }
 
-// maxRecent limits how many of the newest documents that were created in a folder under
-// one name are read. The read models know the older ones.
+// maxRecent limits how many of the newest documents created in a folder under one name are
+// read from the log. The read models know the older documents.
 const maxRecent = 100
 
-// createdByName returns the newest documents that files with Replace created in a folder
-// under a name, newest first, and the id for the next one.
+// createdByName returns the newest documents that files with Replace have created in a
+// folder under a name, newest first. free is the id for the next such document.
 func (h *Handler) createdByName(ctx context.Context, folder uuid.UUID, name string) (recent []uuid.UUID, free uuid.UUID, err error) {
 	n, err := h.countByName(ctx, folder, name)
 	if err != nil {
@@ -115,8 +117,9 @@ func (h *Handler) createdByName(ctx context.Context, folder uuid.UUID, name stri
 	return recent, events.NamedDocumentID(folder, name, n), nil
 }
 
-// countByName returns how many documents files with Replace have created in a folder
-// under a name. Their numbers have no gaps, so a binary search reads only a few.
+// countByName returns how many documents files with Replace have created in a folder under a
+// name. These documents are numbered without gaps, so a binary search reads only a few
+// streams.
 func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string) (n int, err error) {
 	exists := func(n int) (exists bool) {
 		if err == nil {
@@ -161,8 +164,8 @@ func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	return claim
 }
 
-// addTags sets Tags to the document's tags and the given ones, unless the document has all
-// the given ones already.
+// addTags sets Tags to the document's tags together with the given ones. It leaves Tags nil
+// if the document has all the given tags already.
 func (c *Claim) addTags(has, given []string) {
 	all, err := naming.Tags(slices.Concat(has, given))
 	switch {
@@ -190,18 +193,18 @@ func (c *Claim) noteOthers(others []namesake) {
 }
 
 // acceptedLater reports whether a document's content came from a file that was accepted
-// after f. cause is the causation of that content.
+// after f. cause is the causation of the event that set the content.
 func (h *Handler) acceptedLater(ctx context.Context, cause string, f ImportFile) (later bool, err error) {
 	stream, number, _ := strings.Cut(cause, "@")
 	file, err := strconv.Atoi(number)
 	id := events.StreamID(stream)
 	if err != nil || stream != events.JobStream(id) {
-		return false, nil // not from an import
+		return false, nil // the content was not imported by a job
 	}
 	if id == f.Job {
 		return file > f.Accepted.File, nil
 	}
-	// A job's position never changes, so a cached job will do.
+	// The position of a job never changes, so the cached state is recent enough.
 	err = h.jobs.Peek(ctx, stream, func(j *job) bool { return j.exists }, func(j *job) error {
 		later = j.at > f.At
 		return nil
@@ -227,7 +230,7 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 	case c.claim.Version != d.version || d.deleted:
 		return nil, changedSinceClaim(c.claim, d)
 	}
-	next := d.version + 1 // of all events: they are one change
+	next := d.version + 1 // all events have this version, because they are one change
 	if !c.claim.Same {
 		data = append(data, events.DocumentRevised{Version: next, Content: c.content})
 	}
@@ -237,9 +240,9 @@ func (c replaceDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// FileReplacement files the content of a file as claimed, and returns the outcome. The
-// error is fault.Conflict if the document has changed since: the caller must claim again.
-// The user must have write access to the folder.
+// FileReplacement files the content of a file as claimed, and returns the outcome. The error
+// is fault.Conflict if the document has changed since it was claimed: the caller must claim
+// again. The user must have write access to the folder.
 func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim, content events.Content) (became Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(claim.Document)
@@ -250,7 +253,7 @@ func (h *Handler) FileReplacement(ctx context.Context, f ImportFile, claim Claim
 			Name: "replace document", Stream: stream, Cause: f.Cause,
 			Allow: func(ctx context.Context, d *document) error {
 				if d.claimReplacement(f, claim.Document).Own {
-					return nil // the user had access when it was filed
+					return nil // an earlier attempt filed the file, and the user had access then
 				}
 				err := h.mayWrite(ctx, f.User, claim.Folder)
 				if err == nil && hold == nil && claim.Version == 0 && f.Accepted.Existing {

@@ -26,8 +26,9 @@ func (c *countedReads) ReadStream(ctx context.Context, stream string, from int64
 	return c.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// Replacing a document whose name was used many times reads few streams. If the name was
-// used too often, the error is permanent, so that the import does not retry forever.
+// If many documents were created under the same name, replacing one of them reads few
+// streams. If there are too many, the error is permanent, so that the import does not retry
+// forever.
 func TestReplacementOfReusedName(t *testing.T) {
 	reads := &countedReads{Driver: memory.New()}
 	log := events.NewLog(reads)

@@ -23,7 +23,7 @@ type ReviseDocument struct {
 	Size    int64
 }
 
-// accept returns the only file of the job that revises the document.
+// accept returns the FileAccepted for the single file of the job that revises the document.
 func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	return events.FileAccepted{
 		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
@@ -38,7 +38,8 @@ func (h *Handler) CheckRevision(ctx context.Context, user events.User, id uuid.U
 	return h.viewRevision(ctx, user, id, version, func(*foldertree.Tree, *document) {})
 }
 
-// viewRevision calls view with the folders and the document if the user may revise it.
+// viewRevision calls view with the folder tree and the document if the user may revise this
+// version of the document.
 func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UUID, version int, view func(*foldertree.Tree, *document)) error {
 	h.init()
 	return h.documents.View(ctx, events.DocumentStream(id), func(d *document) error {
@@ -55,9 +56,9 @@ func (h *Handler) viewRevision(ctx context.Context, user events.User, id uuid.UU
 	})
 }
 
-// StartRevision starts a job of one file, whose original must be committed, for new content
-// of a document. Its errors are those of CheckRevision. The document changes when the file
-// has been extracted, if it is still at the same version.
+// StartRevision starts a job whose single file is new content for a document. The original
+// of the file must be committed. The errors are those of CheckRevision. The document changes
+// after the file was extracted, if the document is still at the same version.
 func (h *Handler) StartRevision(ctx context.Context, user events.User, correlation string, c ReviseDocument) (Started, error) {
 	var accepted events.FileAccepted
 	err := h.viewRevision(ctx, user, c.ID, c.Version, func(t *foldertree.Tree, d *document) {
@@ -76,9 +77,10 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 	return h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), []events.Data{accepted, requestedBy(user, 1)}, h.startJob)
 }
 
-// claimRevision returns whether a file already is the document's content, and an error if
-// it may not become it. An earlier attempt to import the same file is recognised by the
-// causation of its revision, even if other revisions followed.
+// claimRevision reports in Claim.Filed whether the document has the file's content already.
+// It returns an error if the file must not become the content. An earlier attempt to import
+// the same file is recognised by the causation of its revision, even if other revisions
+// followed.
 func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	claim := Claim{
 		Document: f.Accepted.Document, Folder: d.folder, Own: slices.Contains(d.revisions, f.Cause.Causation),
@@ -103,15 +105,15 @@ func (h *Handler) allowRevision(f ImportFile) func(context.Context, *document) e
 	})
 	return func(ctx context.Context, d *document) error {
 		if claim, err := d.claimRevision(f); err == nil && claim.Own {
-			return nil // the user had access then
+			return nil // an earlier attempt filed the file, and the user had access then
 		}
 		return may(ctx, d)
 	}
 }
 
-// ClaimRevision returns whether a file already is the content of its document, because of
-// an earlier attempt or because the bytes are the same. It appends nothing. Its errors are
-// those of CheckRevision.
+// ClaimRevision reports in Claim.Filed whether the document has the file's content already,
+// because of an earlier attempt or because the bytes are the same. It appends nothing. Its
+// errors are those of CheckRevision.
 func (h *Handler) ClaimRevision(ctx context.Context, f ImportFile) (claim Claim, err error) {
 	h.init()
 	allow := h.allowRevision(f)
@@ -138,8 +140,8 @@ func (c reviseDocument) decide(d *document) ([]events.Data, error) {
 	return []events.Data{events.DocumentRevised{Version: d.version + 1, Content: c.content}}, nil
 }
 
-// FileRevision makes an extracted file the content of its document. It returns the outcome
-// as ClaimRevision does.
+// FileRevision makes an extracted file the content of its document. It returns a Claim like
+// that of ClaimRevision.
 func (h *Handler) FileRevision(ctx context.Context, f ImportFile, content events.Content) (claim Claim, err error) {
 	h.init()
 	stream := events.DocumentStream(f.Accepted.Document)

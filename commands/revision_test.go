@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// revision is the file of a job that revises version 1 of document 50.
+// revision returns the single file of a job that revises version 1 of document 50.
 func revision(job byte, sha256 string) ImportFile {
 	f := ImportFile{Job: id(job), User: alice, Accepted: events.FileAccepted{SHA256: sha256, Document: id(50), Version: 1}}
 	f.Cause.Causation = events.JobStream(f.Job) + "@0"
@@ -24,7 +24,7 @@ func TestReviseDocument(t *testing.T) {
 	revised := events.DocumentRevised{Version: 2, Content: content}
 	for _, test := range []struct {
 		name  string
-		given []events.Data // caused by the file of job 7
+		given []events.Data // events of the document; their cause is the file of job 7
 		file  ImportFile
 		then  []events.Data
 		kind  fault.Kind

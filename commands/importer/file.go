@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	// errUnknownFile means that the job, or the file in it, does not exist.
+	// errUnknownFile means that the job does not exist, or has no file with this number.
 	errUnknownFile = errors.New("the file to import does not exist")
 	// errFiled means that there is nothing left to do, because the file is filed already.
 	errFiled = errors.New("the file is filed already")
@@ -27,7 +27,7 @@ var (
 	errTimeout = errors.New("importing the file timed out")
 )
 
-// maxRuns limits how often a file is read because of conflicts.
+// maxRuns limits how often one call of importFile reads a file again because of conflicts.
 const maxRuns = 5
 
 // importFile imports a file from the start, and skips steps that were completed before. It
@@ -46,7 +46,8 @@ func (i *Importer) importFile(ctx context.Context, ref fileRef) error {
 	return err
 }
 
-// runFile is importFile without the timeout; clock cancels ctx after it.
+// runFile does the work of importFile. It uses clock to enforce the timeout: when clock
+// fires, it cancels ctx.
 func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) error {
 	file, err := i.Handler.FileToImport(ctx, ref.Job, ref.File)
 	if fault.Is(err, fault.NotFound) {
@@ -90,15 +91,15 @@ func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) 
 		case errors.Is(err, turns.ErrSuspended):
 			runs-- // a suspension is not a conflict
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && serviceFault(err):
-			// Read the file again: another upload has taken the id of its document.
+			// Another upload has taken the id of the file's document: read the file again.
 		default:
 			return err
 		}
 	}
 }
 
-// suspect returns why a file must be read alone, or "" if it need not be. The error means
-// that the file must not be read again.
+// suspect returns why a file must be read alone, or "" if it need not be. An error means that
+// the file was read alone too often and fails.
 func (i *Importer) suspect(ref fileRef, file commands.ImportFile) (why string, err error) {
 	if file.Alone >= maxAlone && !i.isolated(ref) {
 		return "", fault.Errorf(fault.Invalid, "reading the file was given up: it crashed every process that read it, including two that read no other file: save it again, or export it as PDF or text, and upload that")
@@ -123,12 +124,12 @@ type run struct {
 
 	located bool
 	folder  uuid.UUID
-	claim   commands.Claim // valid if located
+	claim   commands.Claim // valid if located is set
 	text    textWriter
-	hold    *quota.Hold // for the text; nil until the file was read
+	hold    *quota.Hold // for the text; nil until the text is complete
 
-	// hasOther means that the user can read other, another document with the same bytes.
-	// The two fields are valid only if lookedUp is set.
+	// hasOther means that the user can read another document with the same bytes; other is
+	// that document. Both fields are valid only if lookedUp is set.
 	hasOther, lookedUp bool
 	other              uuid.UUID
 }
@@ -162,7 +163,7 @@ func (r *run) fileNew(ctx context.Context) error {
 	if found {
 		err = r.locate(ctx, folder)
 	} else if a := r.file.Accepted; a.Replace && a.Version > 0 {
-		err = markFinal(commands.NoVersion(a)) // before a folder is created for it
+		err = markFinal(commands.NoVersion(a)) // fail before the folder is created
 	}
 	var content events.Content
 	if err == nil {
@@ -175,9 +176,9 @@ func (r *run) fileNew(ctx context.Context) error {
 }
 
 // checkFolder returns an error if the folder was deleted while the file was being filed in
-// it. Folders have their own stream, so a concurrent deletion does not make the append of
-// the document conflict. The document stays in the deleted folder, where nobody can see
-// it.
+// it. Folders and documents have different streams, so the deletion does not make the append
+// to the document's stream conflict. The document stays in the deleted folder, where nobody
+// can see it.
 func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 	exists, err := r.Handler.HasFolder(ctx, folder)
 	if err == nil && !exists {
@@ -186,7 +187,8 @@ func (r *run) checkFolder(ctx context.Context, folder uuid.UUID) error {
 	return err
 }
 
-// locate claims a document in a folder. The error is errFiled if nothing is left to do.
+// locate claims a document for the upload in a folder. The error is errFiled if the upload is
+// filed already.
 func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.file.Accepted.Replace {
 		r.located, r.folder = true, folder
@@ -203,8 +205,9 @@ func (r *run) locate(ctx context.Context, folder uuid.UUID) (err error) {
 	return nil
 }
 
-// ensureLocated creates the folder if it does not exist. It is called after the file was
-// read, so no folder is created for a file that cannot be read.
+// ensureLocated calls locate if that was not done before, and creates the folder if it does
+// not exist. It is called after the file was read, so no folder is created for a file that
+// cannot be read.
 func (r *run) ensureLocated(ctx context.Context) error {
 	if r.located {
 		return nil
@@ -217,8 +220,9 @@ func (r *run) ensureLocated(ctx context.Context) error {
 	return r.locate(ctx, folder)
 }
 
-// fileAs creates the document, unless the folder already contains one with the same bytes
-// under another id. It checks access again, which may have been withdrawn since the upload.
+// fileAs creates the document, unless the folder already contains a document with the same
+// bytes under another id. It checks the user's access again, because the access may have been
+// withdrawn since the upload.
 func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	if err := r.progress.at(ctx, "filing", ""); err != nil {
 		return err
@@ -235,7 +239,7 @@ func (r *run) fileAs(ctx context.Context, content events.Content) (err error) {
 	return r.explainRefusal(ctx, err)
 }
 
-// checkDuplicate returns errFiled if the read models know a document with the same bytes in
+// checkDuplicate returns errFiled if the read models find a document with the same bytes in
 // the folder.
 func (r *run) checkDuplicate(ctx context.Context, command commands.ImportDocument) error {
 	if err := r.findOther(ctx, r.folder); err != nil || !r.hasOther {
@@ -268,8 +272,8 @@ func (r *run) document(folder uuid.UUID, content events.Content) commands.Import
 }
 
 // findOther queries the read models for another document with the same bytes that the user
-// can read, preferably in the folder. It must be called before the document is created.
-// Otherwise the query could find that document.
+// can read, preferably in the folder. It must be called before the upload's own document is
+// created, because the query could find that document otherwise.
 func (r *run) findOther(ctx context.Context, folder uuid.UUID) (err error) {
 	if r.lookedUp || r.Handler.Duplicates == nil {
 		return nil
@@ -280,12 +284,13 @@ func (r *run) findOther(ctx context.Context, folder uuid.UUID) (err error) {
 	return err
 }
 
-// outcome returns the event for a filed upload. It is a duplicate if its document existed
-// before, or if the user can read another document with the same bytes. A new version of a
-// document is never a duplicate.
+// outcome returns the event for a filed upload. The upload is a duplicate if its document
+// existed before, or if the user can read another document with the same bytes. A new version
+// of a document is never a duplicate.
 func (r *run) outcome(ctx context.Context) (events.FileImported, error) {
 	if r.claim.Own && !isRevision(r.file.Accepted) {
-		// With the document's folder the query would prefer the document itself.
+		// Pass no folder: the query prefers documents in the folder, so it would return the
+		// upload's own document.
 		if err := r.findOther(ctx, uuid.Nil); err != nil {
 			return events.FileImported{}, err
 		}

@@ -44,35 +44,36 @@ type Importer struct {
 	// Summarise returns a Summariser for a new document. It may be nil.
 	Summarise func(title string) Summariser
 
-	// Workers is the number of normal slots for reading files concurrently; 0 means one
-	// per core. turns.Readers returns the limit including extra slots. The subscriber
-	// should deliver several times as many files, because other steps of an import wait
-	// for the log, where many files can wait together.
+	// Workers is the number of normal slots for reading files concurrently; 0 means one per
+	// core. turns.Readers returns the number of slots including the extra ones. The
+	// subscriber should deliver several times as many files, because the other steps of an
+	// import wait for the log, and many files can wait for the log at the same time.
 	Workers int
-	// RequeueAfter is how long a file waits for a slot, if long files occupy all slots,
-	// until it is returned to the queue for another node; 0 means no limit.
+	// RequeueAfter is how long a file waits for a slot while long files occupy all slots.
+	// Then it is returned to the queue for another node. 0 means no limit.
 	RequeueAfter time.Duration
 	// FileTimeout limits one attempt to import a file, without the wait for a slot; 0
 	// means 15 minutes.
 	FileTimeout time.Duration
 	// Retries is how often a file is retried after a fault of the service; 0 means 4, a
-	// negative number means never. Pauses grow from RetryPause (0 means 200 ms) to 10 s.
-	// After the last retry the file is returned to the queue if something is unavailable,
-	// and fails otherwise.
+	// negative number means never. Pauses grow from RetryPause (0 means 200 ms) to 10 s. If
+	// the last retry fails because something is unavailable, the file is returned to the
+	// queue. After any other fault the file fails.
 	Retries    int
 	RetryPause time.Duration
 	Drain      time.Duration // for files in progress when Run ends; 0 means 10 s
 	Logger     *slog.Logger  // slog.Default() if nil
-	// Observe is called after each attempt to import a file with the duration of each
-	// step, without the wait for a slot. It may be nil.
+	// Observe is called after each attempt to import a file, once for each step with the
+	// time that the step took. The wait for a slot does not count. Observe may be nil.
 	Observe func(step string, took time.Duration)
 	// Ended is called with the outcome of each delivery of a file. Died is called for
 	// each reader process that died while reading a file. Both may be nil.
 	Ended func(Outcome)
 	Died  func()
 
-	// SpoolDir is the folder for temporary files, which store the text of a file being
-	// read beyond the first 1 MiB. Empty means the system's folder for temporary files.
+	// SpoolDir is the folder for temporary files. Each stores the text of a file that is
+	// being read, except for the first 1 MiB, which stays in memory. Empty means the
+	// system's folder for temporary files.
 	SpoolDir string
 
 	// Limits, which only tests set; 0 means the default.
@@ -85,7 +86,7 @@ type Importer struct {
 
 	mu      sync.Mutex
 	started map[fileRef]bool // files whose start this process has recorded
-	alone   map[fileRef]bool // files that this process has recorded as read alone
+	alone   map[fileRef]bool // files that this process has recorded as suspects, which are read alone
 }
 
 // Outcome is the outcome of one delivery of a file.
@@ -116,17 +117,17 @@ func (i *Importer) logger() *slog.Logger { return cmp.Or(i.Logger, slog.Default(
 
 func (i *Importer) timeout() time.Duration { return cmp.Or(i.FileTimeout, 15*time.Minute) }
 
-// Run imports the files that sub delivers until ctx ends. It acknowledges a message when
-// the file was imported or has failed. It rejects the message (nack) if ctx or the message's
-// context ended before, or if something that the import needs is unavailable. When ctx ends,
-// Run accepts no more messages, and those in progress have the time Drain until their
-// contexts are cancelled. Run closes sub, and returns when all its goroutines have ended.
+// Run imports the files that sub delivers until ctx ends. It acknowledges a message when the
+// file was imported or has failed. It rejects the message (nack) if ctx or the message's
+// context ends before that, or if something that the import needs is unavailable. When ctx
+// ends, Run accepts no more messages; the contexts of messages in progress are cancelled
+// after the time Drain. Run closes sub, and returns when all its goroutines have ended.
 func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
 	drained, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	source := &source{Subscriber: sub, drained: drained}
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: cmp.Or(i.Drain, 10*time.Second)}, watermill.NewSlogLoggerWithLevelMapping(i.logger(), map[slog.Level]slog.Level{
-		slog.LevelInfo: slog.LevelDebug, // the router's messages are too detailed for Info
+		slog.LevelInfo: slog.LevelDebug, // Watermill's router logs too many details as Info
 	}))
 	if err != nil {
 		return fmt.Errorf("create the importer's router: %w", err)
@@ -135,7 +136,7 @@ func (i *Importer) Run(ctx context.Context, sub message.Subscriber) error {
 		source.tracked, middleware.CorrelationID,
 		i.conclude, i.retry(), i.report, middleware.Recoverer)
 	err = router.Run(ctx)
-	stop() // cancels what is still in progress after the drain time
+	stop() // cancels the messages that are in progress after the drain time
 	source.running.Wait()
 	err = errors.Join(err, sub.Close())
 	source.pumped.Wait()
@@ -166,8 +167,8 @@ var errBadMessage = errors.New("decode the message that names a file to import")
 
 // conclude records a file's failure as an event, for its user. If the context ended, or
 // something is unavailable, it returns the file to the queue instead, so the file survives
-// an outage of any length. That does not happen too often, because retry has paused
-// between its attempts before.
+// an outage of any length. Files do not return to the queue in a tight loop, because the
+// middleware retry has paused between its attempts.
 func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		_, err := next(msg)
@@ -193,7 +194,8 @@ func (i *Importer) conclude(next message.HandlerFunc) message.HandlerFunc {
 			return requeue(slog.LevelWarn)
 		}
 		if bad != nil || errors.Is(err, errUnknownFile) {
-			// There is no job to record the failure in, and a retry would fail again.
+			// The message names no job in which to record the failure, and a retry would
+			// fail again.
 			i.logger().ErrorContext(ctx, "dropped a message because it names no file of a job", "message", string(msg.Payload), "error", err)
 			return nil, nil
 		}
@@ -241,13 +243,13 @@ func serviceFault(err error) bool {
 	return outage(err)
 }
 
-// outage reports whether something that the import needs is unavailable, or a call that it
-// shared with others was cancelled.
+// outage reports whether something that the import needs is unavailable, or whether a call
+// that several files share was cancelled by one of them.
 func outage(err error) bool {
 	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Canceled)
 }
 
-// retry retries an import after faults of the service.
+// retry returns middleware that retries an import after faults of the service.
 func (i *Importer) retry() message.HandlerMiddleware {
 	return middleware.Retry{
 		MaxRetries:      max(0, cmp.Or(i.Retries, 4)),
@@ -258,7 +260,7 @@ func (i *Importer) retry() message.HandlerMiddleware {
 	}.Middleware
 }
 
-// retryable reports whether a retry by this node may succeed.
+// retryable reports whether this node may succeed if it tries again.
 func retryable(err error) bool {
 	return serviceFault(err) && !errors.Is(err, errBadMessage) && !errors.Is(err, turns.ErrRequeue)
 }

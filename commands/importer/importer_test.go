@@ -74,7 +74,7 @@ func (b *fixture) importer(d events.Driver) *Importer {
 		Originals: b.originals, Reader: b.reader, Logger: quiet,
 		Summarise:  func(title string) Summariser { return summarise.New(title) },
 		RetryPause: time.Millisecond,
-		textLimit:  1 << 30, // scripted readers return more text than their files contain
+		textLimit:  1 << 30, // readers of type script return more text than their files contain
 	}
 }
 
@@ -120,8 +120,9 @@ func (b *fixture) acceptAs(user events.User, replace bool, docs ...doc) (uuid.UU
 	return started.Job, work
 }
 
-// feed is a subscriber that delivers each file once, atOnce at a time, with contexts that
-// outlive the subscription. It calls answered for each message.
+// feed is a subscriber that delivers each file one time, with at most atOnce files in
+// progress. The contexts of its messages do not end with the subscription. It calls answered
+// after each message was acknowledged or rejected.
 type feed struct {
 	work     []fileRef
 	atOnce   int
@@ -187,7 +188,8 @@ func (f *feed) Close() error {
 	return nil
 }
 
-// deliver delivers each file to an importer once, and returns those that it rejected.
+// deliver delivers each file to an importer one time, and returns the files that the
+// importer rejected (nack).
 func (b *fixture) deliver(i *Importer, work []fileRef) (nacked []fileRef) {
 	b.Helper()
 	if len(work) == 0 {
@@ -237,14 +239,15 @@ func (b *fixture) all() (all []events.Event) {
 type outcome struct {
 	imported  map[int]events.FileImported
 	failed    map[int]string
-	kinds     map[int]string // of failed
+	kinds     map[int]string // fault kinds of the failed files
 	documents map[uuid.UUID]events.DocumentImported
-	text      map[string]string // of the streams that a document names
+	text      map[string]string // by text stream, for streams that a document refers to
 	steps     int
 }
 
-// outcome reads the log. The test fails if a file or job ended twice, a job names a document
-// that does not exist yet, or a folder was created twice.
+// outcome reads the outcome of a job from the log. The test fails if a file or job ended
+// twice, a job refers to a document that was not created before, or a folder was created
+// twice.
 func (b *fixture) outcome(job uuid.UUID) outcome {
 	b.Helper()
 	o := outcome{make(map[int]events.FileImported), make(map[int]string), make(map[int]string), make(map[uuid.UUID]events.DocumentImported), make(map[string]string), 0}
@@ -259,7 +262,7 @@ func (b *fixture) outcome(job uuid.UUID) outcome {
 				b.Errorf("folder %s was created twice", d.Name)
 			}
 			folders[key] = d.Folder
-		case events.FolderMoved: // frees its name
+		case events.FolderMoved: // its old name is free again
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.FolderDeleted:
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
@@ -381,7 +384,7 @@ func TestSameBytesOneDocument(t *testing.T) {
 	}
 }
 
-// found are read models with one document.
+// found are read models that know a single document.
 type found struct {
 	document uuid.UUID
 	sha256   string

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Run must not return before its goroutines have ended.
+// Goroutines of Run must have ended when it returns.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

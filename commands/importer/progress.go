@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// firstReport is the time until the first step of a file is reported. Most files are
-	// finished earlier, and so take only one event.
+	// firstReport is the delay before the first step of a file is reported. Most files are
+	// finished before, so they take only one event.
 	firstReport = 250 * time.Millisecond
-	// minInterval is the minimum time between two reports. For long files the interval
-	// is elapsed/slowdown, so that no file reports more than a few hundred steps.
+	// minInterval is the minimum time between two reports of a file. For long files the
+	// interval is the elapsed time divided by slowdown, so no file has more than a few
+	// hundred reports.
 	minInterval = time.Second
 	slowdown    = 20
 )
@@ -28,13 +29,13 @@ type progress struct {
 
 	mu            sync.Mutex
 	step, message string    // current step, and its message
-	reported      [2]string // the last reported step and message, which are not repeated
+	reported      [2]string // the last reported step and message, which are not reported twice
 	next          time.Time // earliest time of the next report
 	since         time.Time // time of the first report
-	err           error     // of a report; kept for callers that cannot return it
+	err           error     // of a report that failed in reading, which cannot return it
 
 	begun time.Time                // of the current step; zero if none is running
-	spent map[string]time.Duration // by step
+	spent map[string]time.Duration // time spent, by step
 }
 
 // watch reports the start of reading a file after the time firstReport, even if the reader
@@ -79,7 +80,7 @@ func (p *progress) at(ctx context.Context, step, message string) error {
 	return p.err
 }
 
-// account adds the time since the last call to that of the current step.
+// account adds the time since its last call to the time spent in the current step.
 func (p *progress) account() {
 	now := time.Now()
 	if !p.begun.IsZero() {
@@ -133,8 +134,8 @@ func (p *progress) report(ctx context.Context) {
 	}
 }
 
-// reading returns the extract.Progress for the reader of the file. The next call of at
-// returns its error.
+// reading returns the extract.Progress for the reader of the file. If a report fails, the
+// next call of at returns the error.
 func (p *progress) reading(ctx context.Context) func(step string, page, pages int) {
 	return func(step string, page, pages int) {
 		message := ""

@@ -10,7 +10,7 @@ import (
 	"annals/events/failpoint"
 )
 
-// locateReplaced claims the document that the file replaces in the folder. The error is
+// locateReplaced claims the document in the folder that the file replaces. The error is
 // errFiled if the file need not be read.
 func (r *run) locateReplaced(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimReplacement(ctx, r.file, r.folder); err != nil {
@@ -28,10 +28,11 @@ func (r *run) locateReplaced(ctx context.Context) (err error) {
 	return err
 }
 
-// replacementAttempt returns the number of the first text stream, a hash of the upload and of
-// the version that it replaces. When a document gets a new version, read models drop text
-// streams of the document that no version names. A file that is read again, because its
-// document got a version in between, must therefore use another text stream.
+// replacementAttempt returns the number of the first text stream to use. It is a hash of the
+// upload and of the version that the upload replaces. When a document gets a new version, the
+// read models drop all text streams of the document that no version refers to. So if the
+// document gets a version while the file is being read, the file is read again and must use
+// another text stream.
 func (r *run) replacementAttempt() int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s@%d@%d", r.file.Job, r.file.Accepted.File, r.claim.Version))
 	return 2*maxAttempts + int(binary.BigEndian.Uint32(sum[:])>>1)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// named are read models that know these documents, newest first, all with the name and folder
-// of the test.
+// named are read models that know these documents, newest first. They return them for any
+// folder and name.
 type named []uuid.UUID
 
 func (n named) AlikeDocuments(_ context.Context, _ []uuid.UUID, names []string, _ uuid.UUID) ([]string, error) {
@@ -30,7 +30,7 @@ func (n named) NamesTaken(_ context.Context, _ []uuid.UUID, names []string) ([]b
 	return make([]bool, len(names)), nil
 }
 
-// replace imports a file with Replace, and returns its outcome.
+// replace imports a file with FileAccepted.Replace set, and returns its outcome.
 func (b *fixture) replace(d doc, known ...uuid.UUID) events.FileImported {
 	b.Helper()
 	job, work := b.acceptAs(alice, true, d)
@@ -92,7 +92,8 @@ func TestReplacementBecomesVersion(t *testing.T) {
 	}
 }
 
-// Documents that were imported without Replace are found by the read models.
+// If several documents have the name of the file, the newest one gets the new content, and a
+// warning lists the others.
 func TestReplacementTakesNewest(t *testing.T) {
 	b := newFixture(t)
 	old, newest := b.imported(doc{"a.md", "Library", "old"}), b.imported(doc{"a.md", "Library", "newer"})
@@ -104,7 +105,8 @@ func TestReplacementTakesNewest(t *testing.T) {
 	if _, err := b.handler().ChangeDocument(b.Context(), alice, "", commands.ChangeDocument{ID: newest, Version: 2, Name: &other}); err != nil {
 		t.Fatal(err)
 	}
-	// The read models lag behind: the importer checks their results against the log.
+	// The read models still return the renamed document under its old name. The importer must
+	// notice, and replace the other document.
 	if f := b.replace(doc{"a.md", "Library", "newest"}, newest, old); f.Document != old || len(f.Warnings) > 0 {
 		t.Errorf("imported as %+v, want a version of %s", f, old)
 	}
@@ -133,8 +135,8 @@ func TestReplacingFileAddsTags(t *testing.T) {
 	}
 }
 
-// Concurrent uploads are filed in any order. The document ends up with the content of the one
-// that was accepted last.
+// Concurrent uploads are filed in any order. The document must end up with the content of the
+// upload that was accepted last.
 func TestConcurrentReplacementsLastAcceptedWins(t *testing.T) {
 	for range 3 {
 		b := newFixture(t)
@@ -174,7 +176,7 @@ func TestConcurrentReplacementsLastAcceptedWins(t *testing.T) {
 
 func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
 	first := newFixture(t)
-	text := long(30 << 10) // two appends
+	text := long(30 << 10) // long enough for two appends
 	want := strings.Count(text, "a thing or two")
 	for _, before := range []string{"", "old", text} {
 		for _, after := range []bool{false, true} {
@@ -228,8 +230,8 @@ func TestCrashAroundAnyAppendReplacesOnce(t *testing.T) {
 	}
 }
 
-// The text stream depends on the version that the file replaces: read models have dropped the
-// streams of earlier attempts when the document got another version.
+// While the file is filed, its document gets another version. Then read models drop the text
+// that was appended before, so it must be appended again, to another stream.
 func TestNewVersionAppendsTextAgain(t *testing.T) {
 	b := newFixture(t)
 	document := b.replace(doc{"a.md", "Library", "one"}).Document

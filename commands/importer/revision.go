@@ -13,12 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// isRevision reports whether a file is new content of a document named in the request.
+// isRevision reports whether a file is new content for one document, which the request named
+// by its id.
 func isRevision(f events.FileAccepted) bool { return f.Document != uuid.Nil }
 
 // firstAttempt returns the number of the first text stream of a file. For a revision it is
-// taken from the job's id, so a resumed job finds its own text stream, and concurrent
-// revisions of a document use different ones.
+// computed from the job's id. So a resumed job finds its own text stream, and concurrent
+// revisions of a document use different text streams.
 func firstAttempt(f commands.ImportFile) int {
 	if !isRevision(f.Accepted) {
 		return 0
@@ -26,8 +27,8 @@ func firstAttempt(f commands.ImportFile) int {
 	return maxAttempts + int(binary.BigEndian.Uint32(f.Job[:4])>>1)
 }
 
-// readable returns the file with a name that has the extension of its media type, by which
-// the reader is chosen. The document of a revision may have been renamed.
+// readable returns the file with a name whose extension fits its media type, because the
+// extension determines the reader. The document of a revision may have been renamed since.
 func readable(f events.FileAccepted) events.FileAccepted {
 	if isRevision(f) {
 		f.Name = extract.NameFor(f.Name, f.MediaType)
@@ -35,7 +36,8 @@ func readable(f events.FileAccepted) events.FileAccepted {
 	return f
 }
 
-// revise makes the file the content of its document, unless it is already.
+// revise makes the file's content that of its document, unless the document has this content
+// already.
 func (r *run) revise(ctx context.Context) (err error) {
 	if r.claim, err = r.Handler.ClaimRevision(ctx, r.file); err != nil {
 		return markFinal(err)
@@ -56,7 +58,7 @@ func (r *run) revise(ctx context.Context) (err error) {
 	return markFinal(err)
 }
 
-// finalConflict is a conflict that a retry cannot resolve, only the user.
+// finalConflict is a conflict that the user must resolve: a retry would fail again.
 type finalConflict struct{ error }
 
 func (c finalConflict) Unwrap() error { return c.error }

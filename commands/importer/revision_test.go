@@ -30,7 +30,7 @@ func (b *fixture) imported(d doc) uuid.UUID {
 	return b.outcome(job).imported[0].Document
 }
 
-// revise accepts a text as new content of a version of a document.
+// revise accepts a text as new content for the given version of a document of alice.
 func (b *fixture) revise(document uuid.UUID, version int, text string) (uuid.UUID, []fileRef) {
 	b.Helper()
 	return b.reviseFor(alice, document, version, text)
@@ -125,10 +125,10 @@ func TestFailedRevisionChangesNothing(t *testing.T) {
 	first := newFixture(t)
 	for _, test := range []struct {
 		name string
-		file string                               // of the document
-		then func(b *fixture, document uuid.UUID) // while the file waits
-		want string                               // in the error
-		kind string                               // of the error
+		file string                               // name of the uploaded file
+		then func(b *fixture, document uuid.UUID) // called while the file waits
+		want string                               // part of the error
+		kind string                               // kind of the error
 	}{
 		{"the document changed", "a.md", func(b *fixture, document uuid.UUID) { b.rename(document, 2, "b.md") }, "is at version 3, not 2", "conflict"},
 		{"the document was deleted", "a.md", func(b *fixture, document uuid.UUID) {
@@ -203,7 +203,7 @@ func TestConcurrentRevisionsOneWins(t *testing.T) {
 
 func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
 	first := newFixture(t)
-	text := long(30 << 10) // two appends
+	text := long(30 << 10) // long enough for two appends
 	want := strings.Count(text, "a thing or two")
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
@@ -222,7 +222,8 @@ func TestCrashAroundAppendsRevisesOnce(t *testing.T) {
 			if len(nacked) != 1 {
 				t.Errorf("%s: no file was rejected", what)
 			}
-			// If the revision was appended, others change the document before the restart.
+			// If the revision was appended before the crash, rename the document before the
+			// restart. The second run must still recognise its own revision.
 			revised, _ := b.revisions(document)
 			if len(revised) > 0 {
 				b.rename(document, 2, "b.md")
@@ -256,8 +257,8 @@ func TestRevisionTextStream(t *testing.T) {
 	}
 }
 
-// The importer notices if the folder is deleted between the last check and the append of the
-// document.
+// If the folder is deleted after the importer has checked it last, but before the document is
+// appended, the file fails.
 func TestFileFailsIfFolderDeleted(t *testing.T) {
 	for name, accept := range map[string]func(b *fixture) (uuid.UUID, []fileRef){
 		"of an import": func(b *fixture) (uuid.UUID, []fileRef) { return b.accept(alice, doc{"b.md", "Library", "new"}) },
@@ -279,7 +280,8 @@ func TestFileFailsIfFolderDeleted(t *testing.T) {
 	}
 }
 
-// interfering is a driver that calls before ahead of the first append to a document's stream.
+// interfering is a driver that calls before when the first append to a document's stream
+// begins.
 type interfering struct {
 	events.Driver
 	before func()
@@ -294,8 +296,8 @@ func (d *interfering) Append(ctx context.Context, stream string, expected int64,
 	return d.Driver.Append(ctx, stream, expected, records)
 }
 
-// The id of a document that was moved into the folder, or revised there, cannot be computed
-// from its bytes. The read models find it.
+// If a document was moved into the folder, or revised there, its id cannot be computed from
+// its bytes. A duplicate of it must still be found, through the read models.
 func TestDuplicateIsFoundUnderAnyID(t *testing.T) {
 	for _, test := range []struct {
 		name  string

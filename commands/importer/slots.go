@@ -13,15 +13,15 @@ import (
 
 const (
 	// suspectStarts is the number of starts after which an unfinished file becomes a
-	// suspect. It also becomes one if its reader process dies. Suspects are read one at
-	// a time, each in a new process. Otherwise a file that crashes its process, or the
-	// machine, would also interrupt other files, which would become suspects too.
+	// suspect. A file also becomes a suspect if its reader process dies. Suspects are read
+	// one at a time, each in a new process. Otherwise a file that crashes its process, or
+	// the machine, would also interrupt other files, and these would become suspects too.
 	suspectStarts = 3
-	// maxAlone limits how often a suspect is read, counting all nodes.
+	// maxAlone limits how often a suspect is read, by all nodes together.
 	maxAlone = 2
 )
 
-// slots limits the files that are read at a time.
+// slots limits how many files are read at a time.
 type slots struct {
 	turns    *turns.Turns
 	suspects chan struct{} // contains a token while a suspect is read
@@ -34,9 +34,9 @@ func (i *Importer) init() {
 	})
 }
 
-// acquire waits for a slot for a file. The returned context is for reading the file; it is
-// cancelled with the cause turns.ErrSuspended if another file needs the slot. release frees
-// the slot.
+// acquire waits for a slot for a file. The returned context is for reading the file. It is
+// cancelled with the cause turns.ErrSuspended if the slot is given to another file. release
+// frees the slot.
 func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) (reading context.Context, release func(), err error) {
 	i.init()
 	if !suspect {
@@ -55,9 +55,9 @@ func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) 
 	return reading, func() { end(); <-i.slots.suspects }, nil
 }
 
-// Room returns how many more files of an owner should be delivered to this process, if the
-// process already has the number held. If no other owner has files, an owner may have up
-// to limit.
+// Room returns how many more files of an owner the queue should deliver to this process,
+// which already has held files of the owner. If no other owner has files, an owner may have
+// up to limit files.
 func (i *Importer) Room(owner string, held, limit int) int {
 	i.init()
 	return i.slots.turns.Room(owner, held, limit)
@@ -66,14 +66,15 @@ func (i *Importer) Room(owner string, held, limit int) int {
 // orderKey is the context key of a message's sequence number.
 type orderKey struct{}
 
-// turnOf returns the file of a message for turns. A user's files are read in the order of
+// turnOf returns the turns.File for a message. A user's files are read in the order of
 // delivery.
 func turnOf(ctx context.Context, owner events.Principal) *turns.File {
 	order, _ := ctx.Value(orderKey{}).(int64)
 	return &turns.File{Owner: string(owner), Order: order}
 }
 
-// start records that this process imports a file. It returns false for a retry.
+// start records that this process imports a file. It returns true on the first attempt, and
+// false on a retry.
 func (i *Importer) start(ref fileRef) (first bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -112,8 +113,8 @@ func (i *Importer) isolate(ctx context.Context, ref fileRef, file commands.Impor
 	return nil
 }
 
-// forget drops what this process has recorded about a file that is finished, or that another
-// node may import.
+// forget drops what this process has recorded about a file, because the file is finished or
+// another node may import it.
 func (i *Importer) forget(ref fileRef) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

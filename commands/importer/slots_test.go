@@ -68,7 +68,7 @@ func TestTimeoutExcludesWaiting(t *testing.T) {
 	}
 }
 
-// unavailable are read models that cannot be queried.
+// unavailable are read models whose queries fail.
 type unavailable struct{}
 
 func (unavailable) DuplicateOf(context.Context, events.User, uuid.UUID, string) (uuid.UUID, bool, error) {
@@ -100,7 +100,7 @@ func TestFilesSurviveOutage(t *testing.T) {
 			i := b.importer(b.driver)
 			i.Workers, i.Retries = 1, 2
 			before, tries0 := len(b.all()), tries
-			for range 5 { // longer than all retries of one delivery
+			for range 5 { // more time than all retries of one delivery take
 				if nacked := b.deliver(i, work); len(nacked) != len(work) {
 					t.Fatalf("rejected %v, want all", nacked)
 				}
@@ -147,12 +147,12 @@ func TestOutageIsRetriedWithBackoff(t *testing.T) {
 	})
 }
 
-// died returns the error of a reader process that was killed.
+// died returns the error for a reader process that was killed.
 func died() error {
 	return &process.Died{Death: process.Death{Cause: process.Killed, Detail: "signal: killed"}}
 }
 
-// alone returns how often each file was recorded as read alone.
+// alone returns how often each file was recorded as read alone, as suspects are.
 func (b *fixture) alone() map[int]int {
 	b.Helper()
 	alone := make(map[int]int)
@@ -197,7 +197,7 @@ func TestCrashesCountAcrossRestarts(t *testing.T) {
 		ctx, crash := context.WithCancel(t.Context())
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
 			if tries++; tries > 1 {
-				crash() // the server too
+				crash() // the server crashes with its reader process
 			}
 			return extract.Info{}, died()
 		})
@@ -244,11 +244,12 @@ func TestRetryIsNotRecordedAsStart(t *testing.T) {
 func TestSuspectsAreReadOneAtATime(t *testing.T) {
 	b := newFixture(t)
 	job, work := b.accept(alice, doc{"a.docx", "Library", "x"}, doc{"b.docx", "Library", "y"}, doc{"c.docx", "Library", "z"}, doc{"d.md", "Library", "a"})
-	// Two suspects, and a file that was interrupted less often.
+	// Files 0 and 1 are interrupted until they are suspects. File 2 is interrupted one time,
+	// and file 3 never.
 	synctest.Test(t, func(t *testing.T) {
 		b := b.shallow(t)
 		b.reader = script(func(context.Context, func(extract.Section) error, extract.Progress) (extract.Info, error) {
-			time.Sleep(time.Second) // long enough to be reported
+			time.Sleep(time.Second) // long enough for the start to be recorded
 			return extract.Info{}, context.Canceled
 		})
 		for n := range suspectStarts {
@@ -282,7 +283,7 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if peak != 3 { // one of the two suspects, and both other files
+		if peak != 3 { // one of the two suspects, and the two other files
 			t.Errorf("%d files were read at the same time, want 3", peak)
 		}
 	})

@@ -7,14 +7,14 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// source wraps the subscriber for the router. When the subscription ends, it first stops
-// delivery, and cancels messages in progress only after the drain time. Subscribers differ
-// in whether the contexts of their messages end with the subscription; source makes them
-// behave alike.
+// source wraps the subscriber for Watermill's router. When the subscription ends, source
+// stops the delivery immediately, but cancels messages in progress only after the drain
+// time. The contexts of some subscribers' messages end with the subscription, those of
+// others do not; source makes both behave alike.
 type source struct {
 	message.Subscriber
 	drained context.Context // ends when the drain time is over
-	pumped  sync.WaitGroup  // subscriptions
+	pumped  sync.WaitGroup  // goroutines that deliver messages
 	running sync.WaitGroup  // messages in progress
 }
 
@@ -27,8 +27,8 @@ func (s *source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	out := make(chan *message.Message)
 	s.pumped.Go(func() {
 		s.pump(ctx, in, out)
-		<-s.drained.Done()    // if rejected earlier, a message would be claimed by this node again
-		for msg := range in { // until the subscriber is closed
+		<-s.drained.Done()    // if it were rejected earlier, this node would claim the message again
+		for msg := range in { // ends when the subscriber is closed
 			msg.Nack()
 		}
 	})

@@ -32,7 +32,7 @@ type spool struct {
 	buf      []byte
 }
 
-// spooled is a section and the size of its event.
+// spooled is a section and the size of the event that will contain it.
 type spooled struct {
 	events.SectionExtracted
 	size int
@@ -61,8 +61,8 @@ func (s *spool) add(section events.SectionExtracted, size int) error {
 	return spoolError(err)
 }
 
-// encode appends a section to b: numbers as varints, and strings after their lengths. It
-// leaves out the text, which the caller writes, but not the text's length.
+// encode appends a section to b: numbers as varints, and each string after its length. It
+// appends the length of the text but not the text, which the caller writes.
 func (s spooled) encode(b []byte) []byte {
 	text := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
 	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, len(s.Path), len(s.PageBreaks)} {
@@ -137,7 +137,7 @@ func (s *spool) open() (err error) {
 	return nil
 }
 
-// each calls fn with every section, in order. It may be called several times.
+// each calls fn with every section, in order. each may be called several times.
 func (s *spool) each(fn func(spooled) error) error {
 	for _, section := range s.inMemory {
 		if err := fn(section); err != nil {

@@ -15,38 +15,38 @@ import (
 
 const (
 	maxTextBatch = 512 << 10 // bytes of sections in one append
-	maxAttempts  = 1000      // text streams tried for one document
+	maxAttempts  = 1000      // maximum number of text streams tried for one document
 )
 
 // textWriter collects the sections of a file while it is read, and then appends them to a
-// text stream. The size of the upload limits how much it collects, even if the reader
-// misbehaves.
+// text stream. It enforces the limit that depends on the size of the upload, even if a
+// hostile file has taken over the reader process.
 //
-// Each attempt has its own text stream. If an interrupted attempt appended sections of the
-// same file before, the log recognises them by their ids. If the stream contains other
-// events, it belongs to another upload, and the stream of the next attempt is used.
+// Text streams of a document are numbered by attempt. If an interrupted import has appended
+// sections of the same file to a stream, the log recognises them by their ids. If the stream
+// contains other events, it belongs to another upload, and textWriter uses the next stream.
 type textWriter struct {
 	log        *events.Log
 	file       commands.ImportFile
 	document   uuid.UUID
 	attempt    int
-	end        int // attempts must be less than this
-	batchLimit int // bytes
+	end        int // attempt must stay below this
+	batchLimit int // bytes of sections in one append
 
 	spool    spool
-	metadata int   // bytes of each event's metadata
+	metadata int   // bytes of metadata in each event
 	limit    int64 // bytes of all events
 	written  int64 // bytes of all events so far
 	sections int
-	words    bool // a section has text or a title
+	words    bool // whether any section has text or a title
 }
 
-// setLimit sets the limit of all events' bytes. If limit is 0, it depends on the file's
-// size.
+// setLimit sets the limit for the total bytes of the events. If limit is 0, it is computed
+// from the file's size.
 func (w *textWriter) setLimit(limit int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
 	if extract.IsXML(readable(w.file.Accepted).Name) {
-		size = extract.MaxXML(size) // an upper bound, until the file was read
+		size = extract.MaxXML(size) // an upper bound until the file is read
 	}
 	w.limit = cmp.Or(limit, extract.Allowance(size))
 	w.metadata = metadataBytes + extract.JSONSize(string(c.Actor)) + extract.JSONSize(c.Via) + extract.JSONSize(c.Correlation) + extract.JSONSize(c.Causation)
@@ -75,8 +75,8 @@ func (w *textWriter) add(s extract.Section) error {
 	return w.spool.add(data, size)
 }
 
-// check returns an error if the file, which was read completely, has too much text for the
-// size of its XML.
+// check returns an error if a Word document that was read completely has too much text for
+// the size of its XML.
 func (w *textWriter) check(info extract.Info) error {
 	if info.XML > 0 {
 		w.limit = min(w.limit, extract.Allowance(info.XML))
@@ -122,7 +122,7 @@ func digits(n int) int {
 	return count
 }
 
-// append appends the sections to the first text stream without other events.
+// append appends the sections to the first text stream that has no events of other uploads.
 func (w *textWriter) append(ctx context.Context) error {
 	for ; w.attempt < w.end; w.attempt++ {
 		err := w.fill(ctx)
@@ -133,11 +133,11 @@ func (w *textWriter) append(ctx context.Context) error {
 	return fault.Errorf(fault.Internal, "append the text of document %s: all of its %d text streams are used by other uploads", w.document, maxAttempts)
 }
 
-// fill appends the sections to one text stream, batch by batch.
+// fill appends the sections to the current text stream, batch by batch.
 func (w *textWriter) fill(ctx context.Context) error {
 	stream := w.stream()
 	var batch []events.New
-	next, bytes := int64(0), 0 // revision of the batch's first event, and its size
+	next, bytes := int64(0), 0 // next is the revision of the batch's first event, bytes the size of the batch
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil

@@ -22,8 +22,8 @@ import (
 // Limits of names, which the API documents.
 const (
 	MaxName      = 255 // bytes of a folder's or document's name
-	MaxSegments  = 32  // of a path
-	MaxTags      = 64  // of a document
+	MaxSegments  = 32  // names in a path
+	MaxTags      = 64  // tags of a document
 	MaxTag       = 128 // bytes of a tag
 	MaxPrincipal = 255 // bytes of a principal in a permission, including its prefix
 )
@@ -96,8 +96,7 @@ func FolderName(name string) (string, error) {
 }
 
 // Text returns text trimmed and in NFC. The error is fault.Invalid unless the result has 1
-// to maxBytes bytes and no control or invisible characters. what names the text in the
-// message.
+// to maxBytes bytes and no control or invisible characters. The message calls the text what.
 func Text(what, text string, maxBytes int) (string, error) {
 	const maxShrink = 8 // NFC shortens a text by less than this factor
 	if len(text) <= maxShrink*maxBytes && utf8.ValidString(text) {
@@ -123,7 +122,8 @@ func hiddenIn(what string, c lookalike.Character) error {
 	return fault.Errorf(fault.Invalid, "%s cannot contain %s, which is invisible: leave it out", what, c)
 }
 
-// invisible reports whether a character alone is not visible.
+// invisible reports whether a character is not visible by itself, such as a space or format
+// character.
 func invisible(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
 // Tags returns normalized tags without duplicates, in the order given. The error for

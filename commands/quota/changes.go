@@ -13,10 +13,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Changes limits how many bytes per hour the renames, tags, moves, shares and deletions of
-// each user add to the log, from which they are never removed. Each user has a token bucket
-// with the bytes of one hour. Set its fields before the first call. A nil Changes limits
-// nothing. It is safe for concurrent use.
+// Changes limits how many bytes per hour each user adds to the log by renaming, tagging,
+// moving, sharing and deleting. The log never drops these bytes. Each user has a token
+// bucket with the bytes of one hour. Set the fields of Changes before the first call. A nil
+// Changes limits nothing. It is safe for concurrent use.
 type Changes struct {
 	// Limits returns the limits of a user, of which only Changed is used.
 	Limits func(context.Context, events.User) (Limits, error)
@@ -32,13 +32,13 @@ const (
 	minCost = 512 // minimum number of bytes charged for an event, for its metadata and indexes
 	// changesPeriod is the time in which an empty bucket fills up.
 	changesPeriod = time.Hour
-	// maxBudgets is the number of cached budgets above which the full ones are dropped.
+	// If more than maxBudgets budgets are cached, the full ones are dropped.
 	maxBudgets = 10_000
 	// limitTTL is how long a user's limit is cached.
 	limitTTL = 5 * time.Second
 )
 
-// Cost returns the number of bytes that events are charged.
+// Cost returns how many bytes a user is charged for events.
 func Cost(data ...events.Data) (n int64) {
 	for _, d := range data {
 		b, err := json.Marshal(d)
@@ -54,10 +54,10 @@ func Cost(data ...events.Data) (n int64) {
 type Budget struct {
 	changes *Changes
 	limit   int64
-	limitAt time.Time // when the limit was read
+	limitAt time.Time // when limit was read
 	bucket  *rate.Limiter
 	pending int64 // bytes of changes that are being appended
-	opened  int   // number of callers that have it open
+	opened  int   // number of callers that have opened the budget and not closed it
 }
 
 // Open returns the budget of a user. Close it after use.
@@ -83,7 +83,7 @@ func (c *Changes) Open(ctx context.Context, user events.User) (*Budget, error) {
 	return b, nil
 }
 
-// Close ends the use of a budget.
+// Close ends the caller's use of the budget.
 func (b *Budget) Close() {
 	if b != nil {
 		b.changes.mu.Lock()
@@ -132,8 +132,8 @@ func (c *Changes) clock() time.Time {
 	return time.Now()
 }
 
-// Spend runs do, which appends events of the given cost, and charges the user if do
-// succeeds. If the budget is too small it does not run do, and the error is fault.Exhausted.
+// Spend runs do, which appends events, and charges the user the given bytes if do succeeds.
+// If the budget is too small, Spend does not run do, and the error is fault.Exhausted.
 func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	if b == nil {
 		return do()
@@ -160,8 +160,8 @@ func (b *Budget) Spend(bytes int64, do func() error) (err error) {
 	return err
 }
 
-// Check returns the error that Spend would return, and charges nothing. With 0 bytes it
-// returns an error if the budget is overdrawn.
+// Check returns the error that Spend would return before running do. It charges nothing.
+// With 0 bytes it returns an error if the budget is overdrawn.
 func (b *Budget) Check(bytes int64) error {
 	if b == nil {
 		return nil
@@ -184,13 +184,13 @@ func (b *Budget) Charge(bytes int64) {
 // charge takes bytes from the bucket, and may overdraw it.
 func (b *Budget) charge(bytes int64) {
 	now := b.changes.clock()
-	for ; bytes > 0; bytes -= b.limit { // ReserveN takes at most a full bucket
+	for ; bytes > 0; bytes -= b.limit { // ReserveN takes at most the size of the bucket
 		b.bucket.ReserveN(now, int(min(bytes, b.limit)))
 	}
 }
 
-// check returns an error if a change exceeds the budget. If the bucket is full, it allows
-// a change of any size.
+// check returns an error if a change of this size exceeds the budget. A full bucket allows a
+// change of any size.
 func (b *Budget) check(bytes int64) error {
 	left := b.bucket.TokensAt(b.changes.clock()) - float64(b.pending)
 	short := float64(min(bytes, b.limit)) - left
@@ -206,7 +206,7 @@ func (b *Budget) check(bytes int64) error {
 		Changed.Show(b.limit), wait, Changed.Show(minCost))
 }
 
-// Used returns how many bytes of the bucket a user has used up.
+// Used returns how many bytes are missing in a user's bucket.
 func (c *Changes) Used(user events.Principal) int64 {
 	if c == nil {
 		return 0

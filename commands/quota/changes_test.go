@@ -11,7 +11,7 @@ import (
 	"annals/events/fault"
 )
 
-// Concurrent changes are allowed up to the limit, and more as the bucket refills. Failed
+// Concurrent changes succeed up to the limit, and more succeed as the bucket refills. Failed
 // changes cost nothing.
 func TestChangeQuotaRefillsHourly(t *testing.T) {
 	limit, now := int64(36_000), time.Unix(0, 0)
@@ -55,13 +55,13 @@ func TestChangeQuotaRefillsHourly(t *testing.T) {
 	if err := b.Spend(1000, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
-	b.Charge(100_000) // overdraws the budget
+	b.Charge(100_000) // more than the budget has
 	if err := b.Check(0); !fault.Is(err, fault.Exhausted) {
 		t.Errorf("Check(0) of an overdrawn budget: %v, want exhausted", err)
 	}
 	b.Close()
 	now = now.Add(5 * time.Hour)
-	limit = 500 // smaller than the next change, which is allowed because the bucket is full
+	limit = 500 // the next change is larger, but allowed because the bucket is full
 	b = open()
 	if err := b.Spend(1000, func() error { return nil }); err != nil {
 		t.Error(err)

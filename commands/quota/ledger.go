@@ -14,13 +14,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Usage reads from the read models what is used. A result covers the log up to the position
-// that is returned with it.
+// Usage reads from the read models what users and spaces use. The returned position is that
+// up to which the read models had applied the log.
 type Usage interface {
-	// Used returns what a user has stored and in progress. Its Folders is only the
-	// number of folders to be created for files in progress.
+	// Used returns what a user has stored, and what the user's files in progress take. Of
+	// folders it counts only those that will be created for files in progress.
 	Used(ctx context.Context, user events.Principal) (used Limits, at events.Position, err error)
-	// UsedIn returns what is stored in a space, and in progress for it.
+	// UsedIn returns what is stored in a space, and what files in progress for it take.
 	UsedIn(ctx context.Context, s Space) (used Limits, at events.Position, err error)
 	// UsedBelow returns what is stored in a folder and in those below it.
 	UsedBelow(ctx context.Context, folder uuid.UUID) (used Limits, err error)
@@ -33,9 +33,9 @@ type Space struct {
 	Name   string
 }
 
-// keys returns the keys under which a hold for a space is counted. The name alone is not
-// enough, because the folder may be renamed. The id alone is not enough, because the
-// folder may be created after the hold.
+// keys returns the keys under which the ledger counts a hold for a space: its name, its id,
+// and both. The name alone is not enough, because the folder may be renamed. The id alone is
+// not enough, because the folder may be created after the hold.
 func (s Space) keys() []Space {
 	if s.Folder == uuid.Nil {
 		return []Space{{Name: s.Name}}
@@ -43,10 +43,11 @@ func (s Space) keys() []Space {
 	return []Space{{Name: s.Name}, {Folder: s.Folder}, s}
 }
 
-// Ledger checks requests against what users have and what other requests have reserved. A
-// request's reservation, its Hold, counts until the read models have applied its events.
-// Otherwise concurrent requests could exceed a limit together. Other processes on the same
-// log have their own ledgers: their requests count when they are in the log.
+// Ledger checks requests against what users have stored and what other requests have
+// reserved. A request's reservation, its Hold, counts until the read models have applied the
+// request's events. Otherwise concurrent requests could exceed a limit together. Each
+// process has its own ledger: requests to other processes count only when their events are
+// in the read models.
 //
 // A nil Ledger limits nothing. It is safe for concurrent use.
 type Ledger struct {
@@ -55,13 +56,14 @@ type Ledger struct {
 	Refuse func(kind string) // called for each refusal; may be nil
 
 	mu      sync.Mutex
-	settled []*Hold                       // settled holds whose events the read models may not have applied
-	applied events.Position               // by the read models
+	settled []*Hold                       // holds that are settled, and whose events the read models may not have applied yet
+	applied events.Position               // highest position that the read models are known to have applied
 	users   map[events.Principal]*balance // only users with holds
-	spaces  map[Space]*reserved           // by each key of a space
+	spaces  map[Space]*reserved           // each space is under each of its keys
 }
 
-// balance is what a user has in the log up to a position, and the total of their holds.
+// balance is what the read models report for a user at a position, and the total of the
+// user's holds.
 type balance struct {
 	used  Limits
 	at    events.Position
@@ -86,7 +88,7 @@ type Hold struct {
 	taken     Limits
 	parts     []Part
 	settledAt events.Position // 0 until Settle
-	counted   bool            // counted in the user's balance
+	counted   bool            // the hold is included in the user's balance
 	refusal   error           // the last refusal, or nil
 }
 
@@ -116,9 +118,9 @@ func (l *Ledger) OpenSlot(ctx context.Context, user events.User) (*Hold, error) 
 	return l.open(ctx, user, maxOpen)
 }
 
-// OpenInternal returns a hold for work of the service itself on behalf of a user. The number
-// of such holds is not limited. Call Admit on it first: OpenInternal does not read the
-// user's usage.
+// OpenInternal returns a hold for something that the service itself does on behalf of a
+// user. The number of such holds is not limited. OpenInternal does not read the user's
+// usage, so call Admit first.
 func (l *Ledger) OpenInternal(ctx context.Context, user events.User) (*Hold, error) {
 	return l.open(ctx, user, math.MaxInt)
 }
@@ -146,7 +148,8 @@ func (l *Ledger) open(ctx context.Context, user events.User, limit int) (*Hold, 
 // it ends, and may be slow.
 const maxOpen = 64
 
-// count counts a hold in the balance of its user, unless too many are open.
+// count adds a hold to the balance of its user, unless limit holds of the user are open
+// already.
 func (l *Ledger) count(h *Hold, limit int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +170,8 @@ func (l *Ledger) count(h *Hold, limit int) error {
 	return nil
 }
 
-// uncount undoes count. It, countSpaces, uncountSpaces and advance need the ledger locked.
+// uncount undoes count. The caller must have locked the ledger; so must callers of
+// countSpaces, uncountSpaces and advance.
 func (h *Hold) uncount() {
 	if !h.counted {
 		return
@@ -180,7 +184,7 @@ func (h *Hold) uncount() {
 	}
 }
 
-// countSpaces counts the hold in its spaces.
+// countSpaces adds the hold to its spaces.
 func (h *Hold) countSpaces(parts []Part) {
 	h.uncountSpaces()
 	h.parts = parts
@@ -226,10 +230,10 @@ func (h *Hold) refresh(ctx context.Context) error {
 	return nil
 }
 
-// advance records the position of the read models, and drops the holds whose events they
-// have applied. If the user has open holds, the user's balance may be older than a hold
-// that is to be dropped: that hold then stays until the balance has been read again.
-// Without open holds the next request reads the balance anyway.
+// advance records the position of the read models, and drops the settled holds whose events
+// they have applied. A hold must not be dropped while its user has open holds and the user's
+// balance was read before the hold's events: the balance does not include them. Without open
+// holds the next request reads the balance anyway.
 func (l *Ledger) advance(at events.Position) {
 	l.applied = max(l.applied, at)
 	l.settled = slices.DeleteFunc(l.settled, func(h *Hold) bool {
@@ -251,7 +255,7 @@ func (h *Hold) userTotal() Limits {
 	return b.used.plus(h.extra).plus(b.held)
 }
 
-// heldIn returns what is held for a space, by its name or its folder.
+// heldIn returns the total of the holds for a space, under its name or its id.
 func (l *Ledger) heldIn(s Space) Limits {
 	held := func(key Space) (n Limits) {
 		if r := l.spaces[key]; r != nil {
@@ -262,7 +266,7 @@ func (l *Ledger) heldIn(s Space) Limits {
 	if s.Folder == uuid.Nil {
 		return held(s)
 	}
-	// A hold with both keys is counted twice.
+	// A hold under both keys was counted twice: subtract it.
 	return held(Space{Name: s.Name}).plus(held(Space{Folder: s.Folder})).minus(held(s))
 }
 
@@ -280,7 +284,7 @@ func (l Limits) plus(other Limits) Limits {
 	return l
 }
 
-// Take adds n to the hold. If that exceeds the user's limit, it returns the refusal.
+// Take adds n to the hold. If the user's limit would be exceeded, it returns the refusal.
 func (h *Hold) Take(k Kind, n int64) error {
 	if h == nil || h.limits[k] == 0 || n == 0 {
 		return nil
@@ -299,15 +303,15 @@ func (h *Hold) Take(k Kind, n int64) error {
 	return nil
 }
 
-// AddUsage sets how much is added to the user's usage because the read models do not
-// count it.
+// AddUsage sets an amount that counts in addition to what the read models report for the
+// user.
 func (h *Hold) AddUsage(k Kind, n int64) {
 	if h != nil {
 		h.extra[k] = n
 	}
 }
 
-// Room returns the refusal if the user has no quota left of one of the kinds.
+// Room returns the refusal if no quota of one of the kinds is left.
 func (h *Hold) Room(all ...Kind) error {
 	if h == nil {
 		return nil
@@ -329,9 +333,9 @@ func (h *Hold) Over() error {
 	return h.refusal
 }
 
-// Admit sets the hold to the total that a request takes, and checks it against the current
-// usage of the user and the spaces. The error is fault.TooLarge if it does not fit, or
-// fault.Exhausted if it will fit later.
+// Admit sets the hold to the total that a request takes, and checks the limits of the user
+// and of the spaces. The error is fault.TooLarge if the request exceeds a limit, or
+// fault.Exhausted if it would not exceed it later.
 func (h *Hold) Admit(ctx context.Context, takes Limits, parts []Part) error {
 	if h == nil {
 		return nil
@@ -373,9 +377,9 @@ func (h *Hold) admitSpace(ctx context.Context, p Part) error {
 	return fault.Errorf(fault.Unavailable, "read the usage of folder %q: it changes too often at the moment: try again later", p.Name)
 }
 
-// checkSpace checks the limits of one space against its usage at a position. checked is
-// false if another call has read a later position, and may have dropped holds that used
-// does not include.
+// checkSpace checks the limits of one space against its usage at the position at. checked is
+// false if another call has read the usage at a later position: that call may have dropped
+// holds whose events are not in used.
 func (h *Hold) checkSpace(p Part, used Limits, at events.Position) (checked bool, err error) {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
@@ -393,7 +397,7 @@ func (h *Hold) checkSpace(p Part, used Limits, at events.Position) (checked bool
 	return true, nil
 }
 
-// admitUser checks the limits of the user, and sets the hold to takes if that fits.
+// admitUser checks the limits of the user. If takes fits, it sets the hold to takes.
 func (h *Hold) admitUser(takes Limits) error {
 	h.ledger.mu.Lock()
 	defer h.ledger.mu.Unlock()
@@ -410,8 +414,8 @@ func (h *Hold) admitUser(takes Limits) error {
 	return nil
 }
 
-// Settle records the position of the request's last event in the log. The hold counts until
-// the read models have applied it.
+// Settle records the position of the last event that the request has appended. The hold
+// counts until the read models have applied that event.
 func (h *Hold) Settle(at events.Position) {
 	if h == nil {
 		return
@@ -441,8 +445,8 @@ func (h *Hold) Close() {
 	h.uncount()
 }
 
-// countingReader adds the bytes that it reads to a hold, and fails with the refusal if they
-// exceed a limit.
+// countingReader adds the bytes that it reads to a hold. If they exceed a limit, Read
+// returns the refusal.
 type countingReader struct {
 	hold *Hold
 	from io.Reader
@@ -472,7 +476,7 @@ func (r *countingReader) Undo() {
 	r.n = 0
 }
 
-// Refused counts a refusal by a caller that checks limits itself.
+// Refused counts a refusal by a caller that has checked a limit without a hold.
 func (l *Ledger) Refused(k Kind) {
 	if l != nil {
 		l.refused(k)

@@ -15,12 +15,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// store is a log, and read models that catch up with it when follow is called.
+// store is a log with read models. The read models apply the log only when follow is called.
 type store struct {
 	mu            sync.Mutex
-	log, applied  map[string]Limits // by user and space
+	log, applied  map[string]Limits // total by user and by space
 	head, through events.Position
-	peak          map[string]int64 // most bytes that were ever in the log
+	peak          map[string]int64 // highest number of bytes that was ever in the log
 }
 
 func newStore() *store {
@@ -63,8 +63,8 @@ func (s *store) UsedIn(_ context.Context, in Space) (Limits, events.Position, er
 
 func (s *store) UsedBelow(context.Context, uuid.UUID) (Limits, error) { panic("unexpected call") }
 
-// However concurrent holds and updates of the read models interleave, the ledger admits
-// requests up to the limit, and never more.
+// Whatever the order of concurrent holds and updates of the read models, the ledger admits
+// requests up to the limit and no request beyond it.
 func TestConcurrentHoldsRespectLimit(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 100}, Folder: Limits{Bytes: 150}}, Usage: s}
@@ -106,7 +106,7 @@ func TestConcurrentHoldsRespectLimit(t *testing.T) {
 		t.Errorf("the folder got %d bytes, want nearly its limit of 150", s.peak["F"])
 	}
 	s.follow()
-	for _, user := range users { // the next hold drops the settled ones
+	for _, user := range users { // the next hold drops the settled holds
 		h, err := l.Open(t.Context(), events.User{Principal: events.Principal(user)})
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 		}
 		return all
 	}
-	for range 20 { // settled holds that the read models have not applied
+	for range 20 { // settled holds whose events the read models have not applied
 		h := open("user:b")
 		if err := h.Admit(t.Context(), Limits{Bytes: 100}, parts(100)); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,8 @@ func TestOpenUploadsAreLimited(t *testing.T) {
 	}
 }
 
-// A hold by name also counts for the folder that is created under the name later.
+// A hold for a folder that does not exist yet also counts after the folder is created under
+// this name.
 func TestHoldByNameCountsForFolder(t *testing.T) {
 	s := newStore()
 	l := &Ledger{Policy: &Policy{Folder: Limits{Documents: 1}}, Usage: s}
@@ -288,7 +289,7 @@ func TestRefusedRequestCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := h.Reader(strings.NewReader(strings.Repeat("x", 100)))
-		for range 3 { // detecting the type of a file may retry
+		for range 3 { // the code that detects a file's type may read again after an error
 			if _, err := r.Read(make([]byte, 20)); !fault.Is(err, fault.TooLarge) {
 				t.Errorf("Read beyond the limit: %v, want too large", err)
 			}

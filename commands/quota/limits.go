@@ -17,16 +17,16 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Kind is what a limit is for.
+// Kind is what a limit applies to.
 type Kind uint8
 
 // The kinds. Search is a time.Duration per minute and Changed a number of bytes per
 // hour; the others are totals.
 const (
 	Bytes     Kind = iota // of all versions of originals and their text, and of files in progress
-	Documents             // including files in progress that are to become documents
+	Documents             // including files in progress that will become documents
 	Folders
-	Shares  // entries in permission lists
+	Shares  // entries in permission lists that the user added
 	Imports // files in progress
 	Search  // time that searches, questions and listings take per minute
 	Changed // bytes of events that changes add to the log per hour
@@ -59,18 +59,18 @@ func ParseKind(name string) (Kind, bool) {
 // Limits has a limit for each kind; 0 means unlimited.
 type Limits [kinds]int64
 
-// Default has the limits of a user, unless others are set.
+// Default has the limits of a user for whom no others are set.
 var Default = Limits{
 	Bytes: 20 << 30, Documents: 100_000, Folders: 10_000, Shares: 10_000, Imports: 10_000, Search: int64(30 * time.Second),
 	Changed: 16 << 20,
 }
 
-// DefaultFolder has the limits of a top-level folder with everything below it. Only bytes
-// and documents are limited.
+// DefaultFolder has the limits of a top-level folder, including everything below it. Only
+// bytes and documents are limited.
 var DefaultFolder = Limits{Bytes: 200 << 30, Documents: 1_000_000}
 
-// Override has limits of one user that replace the general ones. In JSON its keys are the
-// names of kinds; times are in nanoseconds.
+// Override has limits of one user that replace the general limits. In JSON its keys are the
+// names of kinds, and times are in nanoseconds.
 type Override map[Kind]int64
 
 // MarshalText returns the name of a kind.

@@ -31,8 +31,8 @@ func (h *Hold) refuse(k Kind, has, wants int64) error {
 	return Refusal(k, has, wants, h.limits[k])
 }
 
-// Refusal returns the error for a user who has some of a kind already, and wants more than
-// the limit allows.
+// Refusal returns the error for a user who has the amount has of a kind, and wants an
+// additional amount, which exceeds the limit.
 func Refusal(k Kind, has, wants, limit int64) error {
 	more := "there is no room for more"
 	if left := limit - has; left > 0 {
@@ -49,8 +49,8 @@ func Refusal(k Kind, has, wants, limit int64) error {
 	return fault.Errorf(fault.TooLarge, "%s", text)
 }
 
-// refuseSpace does not reveal the usage of the folder, because the user may not be allowed
-// to read all of it.
+// refuseSpace returns the error for a full folder. The message does not contain the folder's
+// usage, because the user may not be allowed to read everything in it.
 func (h *Hold) refuseSpace(k Kind, p Part) error {
 	h.refused(k)
 	return fault.Errorf(fault.TooLarge, "there is no room for %s more in folder %q, whose limit is %s including all folders below it: "+
@@ -65,8 +65,8 @@ func amount(k Kind, n int64) string {
 	return fmt.Sprintf("%s %s", k.Show(n), k)
 }
 
-// refused counts only the first refusal of a hold, because the reader of an upload may
-// retry after an error.
+// refused counts a refusal in the metrics. Of each hold it counts only the first one,
+// because the reader of an upload may read again after an error.
 func (h *Hold) refused(k Kind) {
 	if h.refusal == nil {
 		h.ledger.refused(k)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxSentence  = 500     // bytes; longer ones are ignored
-	maxParagraph = 8 << 10 // bytes; longer ones are split
+	maxSentence  = 500     // bytes; longer sentences are ignored
+	maxParagraph = 8 << 10 // bytes; longer paragraphs are split
 )
 
 // paragraphs calls visit with each paragraph and list item of a Markdown text, as a single line of
@@ -143,8 +143,8 @@ func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
-// span returns the length of the bracketed text at the start of text, or 1 if it has no end within
-// 1,000 bytes.
+// span returns the length of the bracketed text at the start of text, or 1 if the closing bracket
+// does not follow within 1,000 bytes.
 func span(text, open, closing string) int {
 	end := strings.Index(cut(text[len(open):], 1000), closing)
 	if end < 0 {
@@ -154,7 +154,7 @@ func span(text, open, closing string) int {
 }
 
 // sentences calls visit with each sentence of a paragraph of plain text. It skips sentences longer
-// than maxSentence, unless the paragraph has no others.
+// than maxSentence, unless all sentences are longer.
 func sentences(paragraph string, visit func(string)) {
 	found := false
 	for start := 0; start < len(paragraph); {

@@ -11,8 +11,8 @@ import (
 	"annals/events/prose"
 )
 
-// Limits of the text that is used of a document. After the head, only the start of each section is
-// sampled.
+// Limits of the text of a document that is used. The head of the document is used completely. After
+// the head, only the start of each section is used (the sample).
 const (
 	headBytes     = 200 << 10
 	sampleBytes   = 64 << 10
@@ -30,22 +30,22 @@ const (
 // is added.
 type Summariser struct {
 	title     string
-	fields    string   // at the start of the document; used if there is no other text
-	section   string   // title of the section added to last
+	fields    string   // "name: value" lines at the start of the document; used if there is no other text
+	section   string   // title of the section that the last text belongs to
 	titles    []string // of the first sections
 	head      int      // bytes left of the head
 	sample    int      // bytes left of the sample
-	inSection int      // bytes sampled of section
+	inSection int      // bytes sampled of the current section
 	sentences []sentence
 }
 
 // sentence is a sentence, with the properties that determine its score.
 type sentence struct {
 	text    string
-	opening bool  // the first one of its paragraph
+	opening bool  // the first sentence of its paragraph
 	item    bool  // in a list
 	words   []int // distinct stems
-	count   int   // of words, including repeated ones and stop words
+	count   int   // number of words, including repeated ones and stop words
 }
 
 // New returns a Summariser of a document with the given title.
@@ -137,7 +137,7 @@ func (s *Summariser) Result() (description, summary string) {
 	return description, summary
 }
 
-// description picks the best of the first complete sentences.
+// description returns the best sentence among the first complete ones.
 func (s *Summariser) description(scores []float64) string {
 	best, found := -1, 0
 	for i, sentence := range s.sentences {
@@ -239,7 +239,7 @@ func length(s sentence) float64 {
 	return factor
 }
 
-// repeats reports whether sentence i has most words in common with a picked one.
+// repeats reports whether most words of sentence i are also in one of the picked sentences.
 func (s *Summariser) repeats(picked []int, i int) bool {
 	for _, p := range picked {
 		common := 0
@@ -272,7 +272,7 @@ func byScore(scores []float64) []int {
 	return order
 }
 
-// shorten shortens a line to maxDescription bytes, at the end of a word.
+// shorten cuts a line at the end of a word, so that it has at most maxDescription bytes.
 func shorten(line string) string {
 	if len(line) <= maxDescription {
 		return line
@@ -284,7 +284,7 @@ func shorten(line string) string {
 	return strings.TrimRight(line, " ,;:-–—、，\u3000") + "…"
 }
 
-// cut returns the first n bytes of text, without a truncated rune.
+// cut returns the first n bytes of text, without an incomplete rune at the end.
 func cut(text string, n int) string {
 	if n <= 0 {
 		return ""

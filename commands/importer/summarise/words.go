@@ -31,8 +31,8 @@ var languages = []language{
 	{hungarian.Stem, hungarian.IsStopWord},
 }
 
-// unknown is for all other languages: words with the same first six letters count as one, and
-// short words are stop words.
+// unknown is used for languages without a stemmer: words with the same first six letters have the
+// same stem, and short words are stop words.
 var unknown = language{
 	stem: func(word string, _ bool) string {
 		runes := 0
@@ -46,10 +46,10 @@ var unknown = language{
 	stop: func(word string) bool { return utf8.RuneCountInString(word) < 3 && word[0] < 0x80 },
 }
 
-// vocabulary numbers the stems of one document.
+// vocabulary gives each stem of a document a number.
 type vocabulary struct {
 	language
-	words map[string]int // stem by word in lower case; -1 for a stop word
+	words map[string]int // number of the stem, by word in lower case; -1 for a stop word
 	stems map[string]int
 }
 
@@ -118,8 +118,8 @@ func (v *vocabulary) number(word string) int {
 	return n
 }
 
-// weights returns the weight of each stem. It increases with the number of sentences that contain
-// the stem, and decreases again if most sentences do.
+// weights returns the weight of each stem. The weight increases with the number of sentences that
+// contain the stem, but decreases again for stems that many of the sentences contain.
 func (v *vocabulary) weights(all []sentence) []float64 {
 	in := make([]int, len(v.stems))
 	for _, s := range all {

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// schedule assigns slots to files. It has no clock: callers pass the time.
+// schedule assigns slots to files. It does not read the clock: callers pass the time.
 type schedule struct {
-	normal                int // slots
-	freeNormal, freeExtra int // slots
+	normal                int // number of normal slots
+	freeNormal, freeExtra int // slots without a file
 	owners                map[string]*owner
 	arrivals              int64 // files added so far
 }
 
 // owner is a user who has files, or recently had some.
 type owner struct {
-	used      float64   // slot time in seconds, decayed, without that of files being read
+	used      float64   // slot time in seconds, decayed, without the files that have slots now
 	usedAsOf  time.Time // time of used
 	waiting   []*ticket // in the order in which they are to be read
 	reading   []*ticket // files in slots
-	nextExtra time.Time // until then oneMore chooses no file of this owner
+	nextExtra time.Time // oneMore chooses no file of this owner before this time
 	lastCame  time.Time // when the last file was added
 }
 
 // ticket is a file that waits for a slot, or has one.
 type ticket struct {
 	*File
-	result chan error // receives nil when the file gets a slot
-	stop   func()     // suspends it
+	result chan error // receives nil when the file gets a slot, or else the error
+	stop   func()     // suspends the file
 
 	owner    *owner
-	arrived  int64     // sequence number
+	arrived  int64     // sequence number, in order of arrival
 	since    time.Time // when the wait began
-	begun    time.Time // when it got a slot; zero before
-	extra    bool      // it has an extra slot
+	begun    time.Time // when the file got its slot; zero before
+	extra    bool      // the file has an extra slot
 	stopping bool      // stop was called
 }
 
@@ -58,8 +58,8 @@ func (s *schedule) add(w *ticket, now time.Time) {
 	w.owner.waiting = slices.Insert(w.owner.waiting, i, w)
 }
 
-// remove removes a waiting file, or frees the slot of one. It does nothing if the file was
-// removed before.
+// remove removes a waiting file, or frees the slot of a file that has one. It does nothing if
+// the file was removed before.
 func (s *schedule) remove(w *ticket, now time.Time) {
 	o := w.owner
 	if i := slices.Index(o.waiting, w); i >= 0 {
@@ -80,7 +80,7 @@ func (s *schedule) remove(w *ticket, now time.Time) {
 	}
 }
 
-// sweep drops owners without files whose used time has decayed.
+// sweep drops owners that have no files and hardly any used time left.
 func (s *schedule) sweep(now time.Time) {
 	const negligible = 1e-3 // seconds
 	for name, o := range s.owners {
@@ -90,18 +90,18 @@ func (s *schedule) sweep(now time.Time) {
 	}
 }
 
-// decayed returns what is left of a used time after a while.
+// decayed returns what is left of a used time some time later.
 func decayed(used float64, ago time.Duration) float64 {
 	return used * math.Exp2(-ago.Seconds()/halfLife.Seconds())
 }
 
-// weight returns how much time a file in a slot has used, in seconds. The time at the
-// beginning has decayed since.
+// weight returns the decayed slot time of a file, in seconds, that has had its slot for the
+// time took.
 func weight(took time.Duration) float64 {
 	return halfLife.Seconds() / math.Ln2 * (1 - decayed(1, took))
 }
 
-// usedAt returns the time that an owner has used, decayed, in seconds.
+// usedAt returns the slot time that an owner has used, decayed, in seconds.
 func (o *owner) usedAt(now time.Time) float64 {
 	used := decayed(o.used, now.Sub(o.usedAsOf))
 	for _, w := range o.reading {
@@ -110,9 +110,9 @@ func (o *owner) usedAt(now time.Time) float64 {
 	return used
 }
 
-// next assigns free slots to files, always to the owner with the least used time, and
-// suspends files in extra slots that others need. A file in an extra slot may get a normal
-// slot instead.
+// next assigns free slots to files: each slot goes to the owner with the least used time. It
+// also chooses the files in extra slots that must be suspended for other files. A file in an
+// extra slot may move to a free normal slot.
 func (s *schedule) next(now time.Time) (d decision) {
 	for s.freeNormal > 0 {
 		w, promoted := s.least(now, first), s.leastExtra(now)
@@ -157,8 +157,8 @@ func (s *schedule) begin(w *ticket, extra bool, now time.Time) *ticket {
 	return w
 }
 
-// least calls choose for each owner, and returns the chosen file whose owner has the least
-// used time, nil if there is none.
+// least calls choose for each owner with waiting files. Of the chosen files it returns the
+// one whose owner has the least used time, or nil if none was chosen.
 func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) (best *ticket) {
 	var leastUsed float64
 	for _, o := range s.owners {
@@ -180,7 +180,8 @@ func (s *schedule) least(now time.Time, choose func(*owner, time.Time) *ticket) 
 // first chooses the owner's first waiting file.
 func first(o *owner, _ time.Time) *ticket { return o.waiting[0] }
 
-// fresh chooses the first file that was never suspended, if the owner has no file in a slot.
+// fresh chooses the owner's first waiting file that was never suspended. It chooses none if
+// the owner has a file in a slot.
 func fresh(o *owner, _ time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
@@ -188,8 +189,8 @@ func fresh(o *owner, _ time.Time) *ticket {
 	return o.neverSuspended()
 }
 
-// again chooses the first file that is not in its pause after a suspension, if the owner
-// has no file in a slot.
+// again chooses the owner's first waiting file whose pause after a suspension is over. It
+// chooses none if the owner has a file in a slot.
 func again(o *owner, now time.Time) *ticket {
 	if len(o.reading) > 0 {
 		return nil
@@ -197,8 +198,8 @@ func again(o *owner, now time.Time) *ticket {
 	return find(o.waiting, func(w *ticket) bool { return !now.Before(w.retryAt) })
 }
 
-// oneMore chooses the first file that was never suspended, if all the owner's files in slots
-// take longer than ownExtraTime.
+// oneMore chooses the owner's first waiting file that was never suspended. It chooses none
+// unless all files of the owner that are in slots have been there longer than ownExtraTime.
 func oneMore(o *owner, now time.Time) *ticket {
 	if now.Before(o.nextExtra) || find(o.reading, func(w *ticket) bool { return w.extra || now.Sub(w.begun) < ownExtraTime }) != nil {
 		return nil
@@ -217,7 +218,7 @@ func find(tickets []*ticket, is func(*ticket) bool) *ticket {
 	return nil
 }
 
-// inExtra returns the files in extra slots, without those being suspended.
+// inExtra returns the files in extra slots, except those that are being suspended.
 func (s *schedule) inExtra() (all []*ticket) {
 	for _, o := range s.owners {
 		for _, w := range o.reading {
@@ -240,10 +241,10 @@ func (s *schedule) leastExtra(now time.Time) *ticket {
 	})
 }
 
-// suspend chooses the files to suspend: for owners who have no file in a slot, or for another
-// file of the same owner.
+// suspend chooses the files in extra slots to suspend. Their slots are needed for owners who
+// have no file in a slot, or for another file of the same owner.
 func (s *schedule) suspend(now time.Time) (stop []*ticket) {
-	wanted := 0 // extra slots
+	wanted := 0 // extra slots needed
 	for _, o := range s.owners {
 		if len(o.waiting) > 0 && fresh(o, now) != nil {
 			wanted++
@@ -255,7 +256,7 @@ func (s *schedule) suspend(now time.Time) (stop []*ticket) {
 		}
 	}
 	extra := s.inExtra()
-	slices.SortFunc(extra, func(a, b *ticket) int { // those that began last come first, because suspending them loses the least work
+	slices.SortFunc(extra, func(a, b *ticket) int { // prefer owners with several files in slots, and then the file that began last, because suspending it loses the least work
 		return cmp.Or(-cmp.Compare(len(a.owner.reading), len(b.owner.reading)), b.begun.Compare(a.begun), cmp.Compare(a.arrived, b.arrived))
 	})
 	for _, w := range extra {
@@ -276,7 +277,8 @@ func (s *schedule) suspend(now time.Time) (stop []*ticket) {
 	return stop
 }
 
-// busy reports whether long files occupy all normal slots.
+// busy reports whether all normal slots are occupied by files that have been read for at
+// least extraTime.
 func (s *schedule) busy(now time.Time) bool {
 	long := 0
 	for _, o := range s.owners {
@@ -307,7 +309,8 @@ func (s *schedule) room(name string, held, limit int, now time.Time) int {
 	return max(0, room)
 }
 
-// overdue removes and returns the waiting files that another node should read.
+// overdue removes and returns the files that have waited so long that another node should
+// read them.
 func (s *schedule) overdue(now time.Time, after time.Duration) (all []*ticket) {
 	if !s.busy(now) {
 		return nil

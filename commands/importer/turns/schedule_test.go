@@ -15,10 +15,10 @@ type simulation struct {
 	rapid.TB
 	*schedule
 	now   time.Time
-	takes map[*File]time.Duration // time to read a file
+	takes map[*File]time.Duration // time that reading each file takes
 	open  []*ticket               // files that wait or have a slot
 
-	waited map[*File]time.Duration // wait for the first slot
+	waited map[*File]time.Duration // time that each file waited for its first slot
 	ended  map[*File]time.Time
 	lost   time.Duration // slot time lost by suspensions
 }
@@ -43,7 +43,8 @@ func (r *simulation) enter(f *File) {
 	r.open = append(r.open, w)
 }
 
-// step advances the time: files that were read end, and others get their slots.
+// step advances the time by d. Files whose reading time is over leave their slots, and other
+// files get these slots.
 func (r *simulation) step(d time.Duration) {
 	r.now = r.now.Add(d)
 	for _, w := range slices.Clone(r.open) {
@@ -68,8 +69,8 @@ func (r *simulation) step(d time.Duration) {
 	}
 }
 
-// check fails the test if a slot went to the wrong file or stayed free while a file
-// waited, or if a file was suspended too early or too late.
+// check fails the test if a file got a slot before a file that has precedence, if a slot is
+// free while a file waits, or if a file was suspended too early or too late.
 func (r *simulation) check(d decision) {
 	r.Helper()
 	extra, normal, stopping, fresher := 0, 0, 0, 0
@@ -135,7 +136,8 @@ func TestOwnerWithLeastUsageGoesFirst(t *testing.T) {
 			"accept": func(t *rapid.T) { r.accept(owner.Draw(t, "owner"), takes.Draw(t, "takes")) },
 			"":       func(t *rapid.T) { r.step(pass.Draw(t, "pass")) },
 		})
-		// Every file is read eventually, although new files of another owner keep coming.
+		// Every file accepted so far is read eventually, although new files of another owner
+		// keep arriving.
 		accepted := len(r.takes)
 		for n := 0; ; n++ {
 			left := 0
@@ -158,7 +160,8 @@ func TestOwnerWithLeastUsageGoesFirst(t *testing.T) {
 	})
 }
 
-// simulate runs a simulation in ticks of 10 ms, and calls arrive at each to add files.
+// simulate runs a simulation in ticks of 10 ms. At each tick it calls arrive, which may add
+// files.
 func simulate(t *testing.T, slots int, lasts time.Duration, arrive func(r *simulation, tick int)) *simulation {
 	t.Helper()
 	r := newSimulation(t, slots)
@@ -256,7 +259,7 @@ func TestSmallFilesPassOwnLongOnes(t *testing.T) {
 	}
 }
 
-// A single owner gets nearly all of the capacity.
+// An owner gets nearly all of the capacity if no other owner has files.
 func TestSingleOwnerUsesMostCapacity(t *testing.T) {
 	for _, takes := range []time.Duration{20 * time.Millisecond, 3 * time.Second, 30 * time.Second} {
 		r := simulate(t, 2, 5*time.Minute, func(r *simulation, tick int) {
@@ -273,8 +276,8 @@ func TestSingleOwnerUsesMostCapacity(t *testing.T) {
 	}
 }
 
-// Two owners with more files than can be read get equal time, whatever the size of their
-// files.
+// If two owners both have more files than can be read, they get equal time, even if their
+// files differ in size.
 func TestTimeIsSharedEqually(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	read := map[string]time.Duration{}

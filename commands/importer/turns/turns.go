@@ -1,12 +1,12 @@
-// Package turns schedules which file is read next. Owners share a few slots by time, not by
-// number of files: a free slot goes to the owner who has recently used the least time. It
-// imports no other package of this module.
+// Package turns schedules which file is read next. Owners (users with files to import) share
+// a few slots by time, not by number of files: a free slot goes to the owner who has
+// recently used the least time. The package imports no other package of this module.
 //
 // A file cannot be paused while it is read, so it may occupy a slot for many minutes. Extra
-// slots are therefore reserved for owners who have no file in a slot. A file in an extra
-// slot is suspended after extraTime if another such owner waits, and read from the beginning
-// later. So an owner with a few small files does not wait longer if others have many or
-// large files.
+// slots are therefore reserved for owners who have no file in a slot. If a file has an extra
+// slot for longer than extraTime and another such owner waits, the file is suspended, and
+// read from the beginning later. So an owner with a few small files does not wait longer if
+// others have many or large files.
 package turns
 
 import (
@@ -17,27 +17,29 @@ import (
 )
 
 const (
-	// extraTime is how long a file may keep an extra slot that another owner waits for.
+	// extraTime is how long a file may keep an extra slot that a file of another owner waits
+	// for.
 	extraTime = time.Second
-	// halfLife is the half-life of the time that an owner has used.
+	// halfLife is the time after which used slot time counts half.
 	halfLife = time.Minute
-	// ownExtraTime is how long all files of an owner must have been in their slots before
-	// the owner also gets an extra slot. After a file in such a slot was suspended, the
-	// owner waits as long for the next one. This limits the time lost by suspensions to a
-	// tenth.
+	// If all files of an owner have been in their slots for ownExtraTime, the owner may get
+	// an extra slot, too. After the file in that slot was suspended, the owner must wait for
+	// ownExtraTime to get the next extra slot. So at most a tenth of the time is lost by
+	// suspensions.
 	ownExtraTime = 10 * extraTime
 	// maxBackoff limits the pause until a suspended file may get an extra slot again.
 	maxBackoff = time.Minute
-	// activeFor is how long an owner counts as active in Room after their last file came.
+	// activeFor is how long an owner counts as active in Room after their last file arrived.
 	activeFor = 10 * time.Second
-	minHeld   = 2 // files of each owner that Room allows, however many owners are active
+	minHeld   = 2 // Room allows each owner this many files, even if many owners are active
 	// pollInterval is how often the schedule is checked while files wait. Some decisions
 	// depend on time alone.
 	pollInterval = 100 * time.Millisecond
 )
 
 var (
-	// ErrSuspended is the cause of the context if a file lost its slot to another owner's.
+	// ErrSuspended is the cause of the reading context's end if the file's slot was given to
+	// another file.
 	ErrSuspended = errors.New("reading the file was suspended for another user's file; it will be read again later")
 	// ErrRequeue means that a file has waited too long, and another node should read it.
 	ErrRequeue = errors.New("the file waited too long for a slot on this node; another node may read it")
@@ -55,13 +57,14 @@ type File struct {
 	Order int64 // among the owner's files: the lowest is read first
 
 	suspensions int
-	retryAt     time.Time // when it may get an extra slot again
+	retryAt     time.Time // the file may get an extra slot again at this time
 }
 
 // Turns shares slots between owners. Create it with New.
 type Turns struct {
-	// RequeueAfter is how long a file that was never suspended waits, while long files
-	// occupy all normal slots, until Begin returns ErrRequeue; 0 means no limit.
+	// RequeueAfter is how long a file may wait while long files occupy all normal slots.
+	// Then Begin returns ErrRequeue. 0 means no limit. The limit does not apply to files
+	// that were suspended.
 	RequeueAfter time.Duration
 
 	mu    sync.Mutex
@@ -77,9 +80,9 @@ func New(slots int) *Turns {
 	}}
 }
 
-// Begin waits for a slot. The returned context is for reading the file; it is cancelled with
-// the cause ErrSuspended if another owner needs the slot. end frees the slot. The error is
-// ErrRequeue or that of ctx.
+// Begin waits for a slot. The returned context is for reading the file. It is cancelled with
+// the cause ErrSuspended if the slot is given to another file. end frees the slot. The error
+// is ErrRequeue or that of ctx.
 func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, end func(), err error) {
 	reading, cancel := context.WithCancelCause(ctx)
 	w := &ticket{File: f, result: make(chan error, 1), stop: func() { cancel(ErrSuspended) }}
@@ -100,16 +103,17 @@ func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, en
 	}, nil
 }
 
-// Room returns how many more files of an owner should be claimed, if held of them are
-// claimed already. All active owners share limit. While long files occupy all slots, Room
-// returns less, because another node may have free slots.
+// Room returns how many more files of an owner this process should claim, if it has claimed
+// held files of the owner already. All active owners share limit. While long files occupy
+// all normal slots, Room returns less, because another node may have free slots.
 func (t *Turns) Room(owner string, held, limit int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.s.room(owner, held, limit, time.Now())
 }
 
-// do changes the schedule, and then starts and suspends files accordingly.
+// do calls change, which changes the schedule, and then starts and suspends files as the
+// schedule demands.
 func (t *Turns) do(change func(now time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
