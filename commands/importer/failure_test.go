@@ -30,7 +30,7 @@ func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section
 
 func (script) Close() error { return nil }
 
-// sections emits sections of 64 KiB that begin with a word.
+// sections emits count sections of 64 KiB, each beginning with word.
 func sections(emit func(extract.Section) error, word string, count int) error {
 	for i := range count {
 		text := word + strings.Repeat(" and so on", extract.MaxPart/10+1)
@@ -128,8 +128,8 @@ func TestFilingChecksAccessAgain(t *testing.T) {
 		if err := sections(emit, "text", 1); err != nil {
 			return extract.Info{}, err
 		}
-		// The folder did not exist when the files were accepted. While the first is
-		// read, the folder is created, deleted, and created again by another user.
+		// The folder Library did not exist when the files were accepted. While file 0 is
+		// being read, the folder is created, deleted, and created again by another user.
 		h := &commands.Handler{Log: b.log}
 		if folder, found, err := h.FindFolder(ctx, alice, foldertree.Destination{Path: "Library"}); err == nil && found {
 			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
@@ -183,7 +183,7 @@ func TestTextStreamOfOtherUploadIsSkipped(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		theirs, ours func(emit func(extract.Section) error) error
-		appends      int // by the first upload before its crash, including one for the folder
+		appends      int // number of appends by the first upload before its crash, including the one that creates the folder
 		attempt      int
 	}{
 		{"another text from the start", func(emit func(extract.Section) error) error { return sections(emit, "one", 12) },
@@ -303,7 +303,7 @@ func TestSuspectFileFailsAfterLimit(t *testing.T) {
 		for n := 0; ; n++ {
 			ctx, crash := context.WithCancel(t.Context())
 			b.reader = script(func(ctx context.Context, _ func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
-				time.Sleep(time.Second) // long enough to be reported
+				time.Sleep(time.Second) // long enough for the start to be recorded
 				crash()
 				return extract.Info{}, ctx.Err()
 			})
@@ -322,7 +322,7 @@ func TestSuspectFileFailsAfterLimit(t *testing.T) {
 	})
 }
 
-// shallow returns the same fixture for a subtest.
+// shallow returns the same fixture, but with the T of a subtest.
 func (b *fixture) shallow(t *testing.T) *fixture {
 	inner := *b
 	inner.TB = t
@@ -424,7 +424,7 @@ func TestLostLeaseRejectsFile(t *testing.T) {
 	}
 }
 
-// channel is a subscriber that delivers the messages of a channel.
+// channel is a subscriber that delivers the messages sent to the channel.
 type channel chan *message.Message
 
 func (c channel) Subscribe(context.Context, string) (<-chan *message.Message, error) { return c, nil }

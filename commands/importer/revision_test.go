@@ -125,7 +125,7 @@ func TestFailedRevisionChangesNothing(t *testing.T) {
 	first := newFixture(t)
 	for _, test := range []struct {
 		name string
-		file string                               // name of the uploaded file
+		file string                               // name of the document when the new content is accepted
 		then func(b *fixture, document uuid.UUID) // called while the file waits
 		want string                               // part of the error
 		kind string                               // kind of the error

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// The size of an upload limits the size of its events: BytesPerByte bytes for each byte of
-// the file, but at least MinBytes. For a Word document the size of its uncompressed XML is
-// used instead of the file's size, up to maxInflation times the file's size or minXML,
-// whichever is larger.
+// The size of an upload limits the size of its events: to BytesPerByte bytes for each byte
+// of the file, or to MinBytes if that is more. The size of a Word document is that of its
+// uncompressed XML, but at most maxInflation times the file's size or minXML, whichever is
+// larger.
 const (
 	BytesPerByte = 8
 	MinBytes     = 64 << 10
@@ -38,11 +38,12 @@ func Allowance(source int64) int64 {
 	return max(MinBytes, BytesPerByte*source) - otherEvents
 }
 
-// MaxXML returns how many bytes of XML may count for a Word document of this size.
+// MaxXML returns the limit of the uncompressed XML that counts as the size of a Word
+// document; size is the size of the file.
 func MaxXML(size int64) int64 { return max(maxInflation*size, minXML) }
 
-// ErrFull stops the extraction of a file when its text has reached the allowance. The text
-// written before is kept.
+// ErrFull stops the extraction of a file when its events have reached the allowance. The
+// text written before is kept.
 var ErrFull = errors.New("the text has reached its allowance")
 
 // UnlessFull returns err, or nil if it is ErrFull.
@@ -87,7 +88,7 @@ var escapes = func() (more [256]uint8) {
 	return more
 }()
 
-// cost returns the bytes of a section's event without its text, for metadata of usual
+// cost returns the bytes of a section's event without its text. It assumes metadata of usual
 // length.
 func (s *Section) cost() int {
 	n := sectionCost + JSONSize(s.Title) + breakCost*len(s.PageBreaks)
@@ -101,7 +102,7 @@ func (s *Section) cost() int {
 type budget struct {
 	limited  bool
 	sections int // limit of sections with titles
-	// source returns how many bytes of the file, or of its XML, were read so far.
+	// source returns how many bytes of the file, or of the XML in it, were read so far.
 	source func() int64
 	// reserve returns how many bytes headings must leave for the text that follows.
 	reserve func() int64
@@ -111,8 +112,8 @@ type budget struct {
 	merged int // headings written as text because the budget was too small
 }
 
-// Limit sets the writer's budget for a file of size bytes whose text has about as many
-// bytes.
+// Limit sets the writer's budget for a file of size bytes. The text is assumed to have about
+// as many bytes as the file.
 func (w *Writer) Limit(size int64) {
 	w.budget = budget{
 		limited:  true,
@@ -122,8 +123,8 @@ func (w *Writer) Limit(size int64) {
 	}
 }
 
-// LimitBy makes the budget grow with the result of source, for a file whose text is
-// compressed. Headings then need not leave anything for the text that follows.
+// LimitBy sets the writer's budget for a file whose text is compressed: it grows with the
+// result of source. Headings then need not leave any bytes for the text that follows.
 func (w *Writer) LimitBy(source func() int64) {
 	w.budget.source, w.budget.reserve = source, func() int64 { return 0 }
 }
@@ -131,7 +132,8 @@ func (w *Writer) LimitBy(source func() int64) {
 // Reserve makes headings leave a number of bytes for the text that follows.
 func (w *Writer) Reserve(bytes int64) { w.budget.reserve = func() int64 { return bytes } }
 
-// spend spends n bytes. If too few are left it returns false, now and in all later calls.
+// spend spends n bytes of the budget. If too few are left it returns false, and so do all
+// later calls.
 func (b *budget) spend(n int) bool {
 	if b.limited && !b.full && b.spent+int64(n) > Allowance(b.source()) {
 		b.full = true
@@ -143,7 +145,8 @@ func (b *budget) spend(n int) bool {
 	return true
 }
 
-// affords reports whether a heading that costs n bytes leaves the reserve.
+// affords reports whether n bytes for a heading leave enough of the budget for the text that
+// follows.
 func (b *budget) affords(n int) bool {
 	if !b.limited {
 		return true
@@ -151,7 +154,8 @@ func (b *budget) affords(n int) bool {
 	return b.spent+int64(n)+b.reserve() <= Allowance(b.source())
 }
 
-// Warnings returns warnings for the user about text and headings beyond the budget.
+// Warnings returns warnings for the user if text was cut off or headings became text because
+// of the budget.
 func (w *Writer) Warnings() (all []string) {
 	if w.budget.merged > 0 {
 		all = append(all, fmt.Sprintf("The file has too many headings for its size: %d of them do not start a section, and are part of the text.", w.budget.merged))

@@ -17,8 +17,9 @@ const Version = 3
 // several Sections, numbered by Part.
 const MaxPart = 64 << 10
 
-// MaxSections is the maximum number of titled sections of a file. Later headings stay part
-// of the text. Otherwise a file of headings could become millions of events.
+// MaxSections is the maximum number of titled sections of a file. Later headings become text
+// of the last section. Otherwise a file that consists of headings could become millions of
+// events.
 const MaxSections = 50_000
 
 // Section is a titled piece of a document, or a part of one. Sections are in reading order.
@@ -56,18 +57,18 @@ type Limits struct {
 	Memory    int64         // bytes for a process; default 224 MiB; below pdfium.LeastMemory processes may fail to start
 }
 
-// Progress is called while a file is read, with the step, which is "reading", the current
-// page and the number of pages. Both are 0 if unknown.
+// Progress is called while a file is read. step is "reading", page is the current page, and
+// pages is the number of pages; page and pages are 0 if unknown.
 type Progress func(step string, page, pages int)
 
 // Reader reads files. It reuses processes, so a program should have a single Reader, and
-// close it at the end.
+// close it before it exits.
 type Reader interface {
-	// Read reads the file at path and calls emit with each section, in order. The
-	// extension of name determines the file's type. If the file cannot be read, the
-	// error is of kind fault.Invalid, with a text for the user. If the reader process
-	// died, maybe because of the file, the error is a process.Died. An error of emit
-	// stops Read, which returns it as it is.
+	// Read reads the file at path and calls emit with each section, in order. The extension
+	// of name determines the file's type. If the file cannot be read, the error is of kind
+	// fault.Invalid, with a text for the user. If the reader process died, maybe because of
+	// the file, the error is a *process.Died. If emit returns an error, Read stops and
+	// returns that error unchanged.
 	Read(ctx context.Context, path, name string, emit func(Section) error, progress Progress) (Info, error)
 	Close() error
 }

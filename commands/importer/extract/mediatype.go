@@ -34,7 +34,8 @@ func Supported(name string) (mediaType string, ok bool) {
 // IsXML reports whether a file with this name contains its text as compressed XML.
 func IsXML(name string) bool { return Extension(name) == ".docx" }
 
-// NameFor returns name, with an extension of the media type appended if its own is unknown.
+// NameFor returns name. If its extension is not supported, NameFor appends an extension of
+// the media type.
 func NameFor(name, mediaType string) string {
 	if _, ok := Supported(name); ok {
 		return name

@@ -16,13 +16,13 @@ const (
 	MaxLevel = 16      // level of a section; deeper sections get this level
 )
 
-// Writer turns a stream of headings, text and page numbers into sections, and emits each
-// part of a section when it is full. It buffers at most one part and one write. The texts
-// of a section's parts, concatenated, are the section's text.
+// Writer turns a stream of headings, text and page numbers into sections. A long section has
+// several parts, whose texts together are the text of the section. The Writer emits each
+// part when it is full. It buffers at most one part and one write.
 //
 // Call Page at the start of a page, Begin for a section, and Write for its text; text before
-// the first Begin becomes a section of level 0 without title. Close ends the last section.
-// A Writer must not be used after an error.
+// the first Begin becomes a section of level 0 without title. Close ends the last section. A
+// Writer must not be used after an error.
 type Writer struct {
 	emit     func(Section) error
 	maxBytes int64 // of the whole text; 0 means no limit
@@ -33,7 +33,7 @@ type Writer struct {
 	count   int       // sections begun
 	page    int       // page of the next text; 0 for formats without pages
 	cur     Section   // the open part, without its text
-	path    []heading // titles of the open section and those above it
+	path    []heading // titles of the open section and of the sections around it
 	open    bool
 	buf     []byte // text of the open part
 	blank   int    // trailing line ends, which are dropped unless more text follows
@@ -52,8 +52,8 @@ func NewWriter(emit func(Section) error, maxBytes int64) *Writer {
 // Sections returns the number of sections so far, including the open one.
 func (w *Writer) Sections() int { return w.count }
 
-// Page starts page n, counted from 1. It does nothing if that page is not after the current
-// one. Empty pages at the end of a section do not belong to it.
+// Page starts page n, counted from 1. It does nothing if page n is not after the current
+// page. Empty pages at the end of a section do not belong to the section.
 func (w *Writer) Page(n int) {
 	if n > w.page {
 		w.page = n
@@ -114,9 +114,10 @@ func (w *Writer) start(level int, title string) error {
 	return nil
 }
 
-// Write adds text to the open section, normalised to NFC and "\n" line ends. It drops line
-// ends at the start and end of a section. If the budget is used up, the error is ErrFull,
-// and none of the text is added.
+// Write adds text to the open section, normalised to NFC and "
+//
+// " line ends. It drops line ends at the start and end of the section. If the budget is used
+// up, the error is ErrFull, and nothing of the text is added.
 func (w *Writer) Write(text string) error {
 	text = cleanText(text)
 	body := strings.TrimLeft(text, "\n")
@@ -151,13 +152,13 @@ func (w *Writer) Write(text string) error {
 		w.buf = append(w.buf, trimmed...)
 	case pages == len(w.cur.PageBreaks):
 		w.buf = norm.NFC.AppendString(w.buf, trimmed)
-	default: // do not combine a mark with the last letter of the page before
+	default: // a combining mark must not join the last letter of the previous page
 		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
 	}
 	return w.cut()
 }
 
-// textCost returns what a text costs.
+// textCost returns how many bytes of the budget a text costs.
 func (w *Writer) textCost(body string) int {
 	if !w.budget.limited {
 		return 0

@@ -99,7 +99,7 @@ func TestPartsConcatenateToText(t *testing.T) {
 func pageAt(s extract.Section, offset int) int {
 	page := s.StartPage
 	for _, b := range s.PageBreaks {
-		// The line end before the first line of a page belongs to the page.
+		// The line end before the first line of a page belongs to that page.
 		if b <= offset {
 			page++
 		}

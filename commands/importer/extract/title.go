@@ -25,8 +25,8 @@ func CleanTitle(title string) string {
 	return strings.TrimSpace(title[:n])
 }
 
-// TitleOfName returns a title made from a file's name: without folder and extension and, if
-// it has no spaces, with underscores replaced by spaces.
+// TitleOfName makes a title from a file's name: it removes the folder and the extension. If
+// the name has no spaces, it replaces underscores by spaces.
 func TitleOfName(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
 	base := name[strings.LastIndexByte(name, '/')+1:]

@@ -17,7 +17,7 @@ type schedule struct {
 
 // owner is a user who has files, or recently had some.
 type owner struct {
-	used      float64   // slot time in seconds, decayed, without the files that have slots now
+	used      float64   // slot time in seconds, decayed; excludes the files that are in slots now
 	usedAsOf  time.Time // time of used
 	waiting   []*ticket // in the order in which they are to be read
 	reading   []*ticket // files in slots

@@ -13,7 +13,8 @@ import (
 	"annals/events/fault"
 )
 
-// document is a Word document that is being read. The main part is read as a stream.
+// document is a Word document that is being read. Its main part, which contains the text, is
+// read as a stream.
 type document struct {
 	ctx          context.Context
 	pkg          *wordPackage
@@ -35,7 +36,7 @@ type document struct {
 	last  kind // of the last block written
 	begun bool // a block was written in this section
 
-	shown map[string]bool // charts and diagrams that were read, by part
+	shown map[string]bool // by part name, the charts and diagrams that were read
 }
 
 // note is a footnote, endnote or comment.
@@ -81,7 +82,8 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	return extract.Info{Title: cmp.Or(title, d.top, d.first), Pages: d.page, XML: pkg.xml, Warnings: d.warnings}, nil
 }
 
-// find returns the target of the relation of this kind, or else the part with the usual name.
+// find returns the target of the relation of this kind. If there is none, it returns the usual
+// part, if that exists.
 func (d *document) find(rels map[string]relation, kind, usual string) string {
 	for _, r := range rels {
 		if r.kind == kind && !r.external && d.pkg.parts[r.target] != nil {
@@ -92,7 +94,7 @@ func (d *document) find(rels map[string]relation, kind, usual string) string {
 }
 
 // readTitle returns the title in the document's properties, or "" if it looks like one that a
-// program has set.
+// program and not the author has set.
 func (d *document) readTitle(part string) (title string, err error) {
 	err = d.eachElement(part, maxPartBytes, "title", func(x *xmlPart, _ *element) error {
 		title, err = x.text()

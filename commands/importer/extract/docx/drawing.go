@@ -59,8 +59,8 @@ func (d *document) drawingElement(x *xmlPart, e *element, p *paragraph) error {
 	return d.drawing(x, p)
 }
 
-// showFirst reports whether this is the first call for a chart or diagram, because repeated ones
-// are read only once.
+// showFirst reports whether it is called for a chart or diagram for the first time. A chart or
+// diagram that is used several times is read only once.
 func (d *document) showFirst(part string) bool {
 	if d.shown == nil {
 		d.shown = make(map[string]bool)

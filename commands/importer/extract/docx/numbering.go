@@ -17,7 +17,7 @@ type numbering struct {
 // abstractList is the format and the counters that the lists based on it share.
 type abstractList struct {
 	levels    [9]listLevel
-	styleLink string // the style that defines the levels instead
+	styleLink string // style that defines the levels instead of this list
 	counts    [9]int
 	counted   [9]bool
 }

@@ -40,7 +40,7 @@ type wordPackage struct {
 	lengths  map[string]int64     // uncompressed bytes read of each part
 }
 
-// relation points from a part to another.
+// relation is a reference from a part to another part.
 type relation struct {
 	kind     string // last segment of the type
 	target   string // part name

@@ -189,7 +189,7 @@ func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
 		}
 	}
 	box := ""
-	err := x.children(func(c *element) error { // w:ffData/w:checkBox has no result
+	err := x.children(func(c *element) error { // a w:ffData/w:checkBox has no result text
 		if c.name != "w:ffData" {
 			return x.skip()
 		}
@@ -290,7 +290,7 @@ func (d *document) finish(p *paragraph) block {
 		b.text = notMarkup(b.text)
 	}
 	shift := len(b.text) - len(p.text)
-	for i, at := range b.breaks { // approximate, but exact at the start
+	for i, at := range b.breaks { // exact for breaks at the start, approximate for others
 		if at > 0 {
 			at += max(shift, 0)
 		}
@@ -333,7 +333,8 @@ func trimLines(text string) string {
 
 var markup = regexp.MustCompile("(?m)^(#{1,6}\\s|>|[-+*]\\s|```|~~~)")
 
-// notMarkup escapes what would start a heading, quotation, list or code in Markdown.
+// notMarkup escapes a text whose start Markdown would read as a heading, quotation, list or
+// code.
 func notMarkup(text string) string {
 	switch {
 	case strings.IndexByte("#>-+*`~", text[0]) >= 0, strings.Contains(text, "\n"):

@@ -7,8 +7,8 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// Each section is a passage in the search index. A small file must not become many sections,
-// however many headings it contains uncompressed.
+// Each section becomes a passage in the search index. A small file must not become many
+// sections, even if it contains many headings when uncompressed.
 func TestSectionsBoundedByFileSize(t *testing.T) {
 	heading := `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>h</w:t></w:r></w:p>`
 	small := extracttest.DOCX(t, strings.Repeat(heading, 60_000), nil)

@@ -131,7 +131,7 @@ var titleNames = map[string]bool{
 }
 
 // headingName returns the level in a lower-case style name such as "heading 2" or "überschrift2".
-// The level of titles is 1, and that of other styles 0.
+// It returns 1 for titles, and 0 for other styles.
 func headingName(name string) int {
 	if titleNames[name] {
 		return 1
@@ -144,7 +144,7 @@ func headingName(name string) int {
 	return 0
 }
 
-// styleKind returns whether a style is for code or quotations, by its name.
+// styleKind returns whether the name of a style says that it is for code or quotations.
 func (d *document) styleKind(id string) kind {
 	k := plain
 	d.chain(id, func(s *paragraphStyle) bool {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// table is a table that is being read. Its first rows are buffered to find empty columns, which
-// are not written. The first row is the header.
+// table is a table that is being read. The first row is the header. The first rows are buffered
+// to find columns that are empty; these columns are not written.
 type table struct {
 	d     *document
 	out   sink
 	grid  int // declared number of columns, or 0
 	rows  []*row
 	size  int   // of the text in rows
-	used  []int // columns that are written; set when the header is
+	used  []int // indexes of the columns to write; set when the header is written
 	begun bool  // the header was written
 }
 
@@ -23,8 +23,9 @@ const (
 	bufferedBytes = 256 << 10 // of text in buffered rows
 )
 
-// table reads the open w:tbl. A table with one column is a frame, whose paragraphs are read like
-// others. A table in a table becomes text of its cell.
+// table reads the open w:tbl. A table with one column is a frame: its paragraphs are read like
+// paragraphs outside of tables. A table inside another one becomes text of the cell that
+// contains it.
 func (d *document) table(x *xmlPart, out sink) error {
 	t := &table{d: d, out: out}
 	d.nesting++
@@ -57,8 +58,8 @@ type row struct {
 	cells   []tableCell // cells with text, by column
 	next    int         // column of the next cell
 	size    int
-	breaks  int  // pages that begin in the row
-	before  bool // the first of these pages begins before the row's text
+	breaks  int  // number of pages that begin in the row
+	before  bool // the first page that begins in the row begins before the row's text
 	deleted bool
 }
 
@@ -107,7 +108,8 @@ func (t *table) rowElement(x *xmlPart, e *element, r *row) error {
 	return x.skip()
 }
 
-// cell reads the open w:tc and adds it to the row. A cell that continues the one above is empty.
+// cell reads the open w:tc and adds it to the row. A cell that is merged with the cell above is
+// empty.
 func (t *table) cell(x *xmlPart, r *row) error {
 	span, breaks, before := 1, 0, false
 	contents := func(out sink) error {
@@ -206,9 +208,9 @@ func (t *table) emit(r *row) error {
 	return t.out(b)
 }
 
-// line returns the used columns of a row. It leaves out empty cells at the end, except in the
-// header, which determines the number of columns. It joins a column that was empty in all
-// buffered rows to the one before.
+// line returns the cells of a row in the used columns. It leaves out empty cells at the end,
+// except in the header, which determines the number of columns. A column that was empty in all
+// buffered rows is not written; text in it joins the cell before.
 func (t *table) line(r *row) string {
 	var out strings.Builder
 	written := 0 // columns

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// namespaces has the usual prefix of each namespace that is read, in the transitional and the
-// strict variant.
+// namespaces has the usual prefix of each namespace that this package reads, in the transitional
+// and the strict variant.
 var namespaces = map[string]string{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":           "w",
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":                       "w",
@@ -62,8 +62,9 @@ func (e *element) on() bool {
 	return true
 }
 
-// xmlPart reads the XML of a part. It limits the depth and the size of tokens. A function that is
-// called with an element must consume it by a call of children, text or skip.
+// xmlPart reads the XML of a part. It limits the depth of the elements and the size of tokens. A
+// function that is called with an element must consume the element by a call of children, text or
+// skip.
 type xmlPart struct {
 	dtd    bool // the part has a document type definition
 	ctx    context.Context
@@ -87,14 +88,14 @@ func (d *document) part(name string, limit int64) (*xmlPart, io.Closer, error) {
 	return x, r, nil
 }
 
-// withoutMark decodes XML that starts with a byte order mark.
+// withoutMark decodes XML that starts with a byte order mark, and drops the mark.
 func withoutMark(r io.Reader) io.Reader {
 	return transform.NewReader(r, unicode.BOMOverride(transform.Nop))
 }
 
 func charsetReader(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") || strings.HasPrefix(strings.ToLower(label), "ucs-2") {
-		return r, nil // withoutMark has decoded it already
+		return r, nil // withoutMark has decoded the text already
 	}
 	enc, err := htmlindex.Get(label)
 	if err != nil {
@@ -103,7 +104,7 @@ func charsetReader(label string, r io.Reader) (io.Reader, error) {
 	return transform.NewReader(r, enc.NewDecoder()), nil
 }
 
-// tokenSource limits the bytes of a token, which the decoder keeps in memory.
+// tokenSource limits the bytes of a token, because the XML decoder keeps each token in memory.
 type tokenSource struct {
 	r    *bufio.Reader
 	name string // of the part

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Corpora returns the folder of the development corpora. It skips the test if the machine has
-// none.
+// Corpora returns the folder of the files for development (corpora). It skips the test if the
+// machine does not have this folder.
 func Corpora(t testing.TB) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -39,7 +39,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Markdown reads a file and returns its sections as one text.
+// Markdown reads a file with r and returns its sections as one text.
 func Markdown(t testing.TB, r extract.Reader, path, name string) (string, extract.Info, error) {
 	var out strings.Builder
 	last := -1

@@ -19,7 +19,8 @@ import (
 	"annals/events/fault"
 )
 
-// Main runs tests, or the reader process if ProcessReader started the test binary as one.
+// Main runs the tests or, if ProcessReader started the test binary as a reader process, runs
+// that process.
 func Main(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "reader" {
 		if err := reader.Main(os.Args[2:]); err != nil {
@@ -31,8 +32,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ProcessReader returns a Reader that reads files in processes. It caches the compiled PDFium
-// between tests. The package's TestMain must call Main.
+// ProcessReader returns a Reader that reads files in processes. It keeps the compiled PDFium
+// in a cache for later tests. The TestMain of the package must call Main.
 func ProcessReader(t testing.TB, limits extract.Limits) extract.Reader {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -62,7 +63,7 @@ func Collect(out *[]extract.Section) func(extract.Section) error {
 // Discard ignores a section.
 func Discard(extract.Section) error { return nil }
 
-// Read reads content as a file with the given name.
+// Read reads content as a file with the given name, in this process.
 func Read(t testing.TB, name string, content []byte) ([]extract.Section, extract.Info, error) {
 	t.Helper()
 	r := reader.New(reader.Options{})
@@ -88,7 +89,8 @@ func FuzzReader(f *testing.F) (extract.Reader, string) {
 	return r, filepath.Join(f.TempDir(), "file")
 }
 
-// CheckSections checks what must be true of the sections of every file.
+// CheckSections fails the test unless the sections have the properties that the sections of
+// every file must have.
 func CheckSections(t *testing.T, got []extract.Section, info extract.Info, err error) {
 	if err != nil {
 		if !fault.Is(err, fault.Invalid) {

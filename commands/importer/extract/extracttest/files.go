@@ -85,8 +85,8 @@ func PDF(contents ...string) []byte {
 	return b.Bytes()
 }
 
-// LargeFile creates a file of about size bytes from the lines that line returns, and returns
-// its path.
+// LargeFile creates a file of about size bytes, with the lines that the function line
+// returns. It returns the path of the file.
 func LargeFile(t testing.TB, name string, size int, line func(i int) string) string {
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)

@@ -13,9 +13,9 @@ import (
 	"annals/commands/importer/extract/extracttest"
 )
 
-// BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core
-// and, for comparison, with pdftotext. The metric ratio is our speed divided by that of
-// pdftotext.
+// BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core and, for
+// comparison, with the program pdftotext. The metric ratio is the speed of this package divided
+// by that of pdftotext.
 func BenchmarkPDF(b *testing.B) {
 	files, _ := filepath.Glob(extracttest.Corpora(b) + "/pdf/ordinary/*.pdf")
 	if _, err := exec.LookPath("pdftotext"); err != nil {
@@ -34,13 +34,13 @@ func BenchmarkPDF(b *testing.B) {
 	var took [2]time.Duration
 	var rounds int
 	both := func(b *testing.B) {
-		for b.Loop() { // alternately, so that both see the same load of the machine
+		for b.Loop() { // both in each iteration, so that they are measured under the same load of the machine
 			took[0] += inParallel(b, files, ours)
 			took[1] += inParallel(b, files, theirs)
 			rounds++
 		}
 	}
-	inParallel(b, files, ours) // starts the processes
+	inParallel(b, files, ours) // one run before the measurement, to start the processes
 	pages.Store(0)
 	b.Run("beside pdftotext", func(b *testing.B) {
 		both(b)

@@ -20,7 +20,7 @@ import (
 	"annals/events/fault"
 )
 
-// expectedPages returns the text of a PDF's pages as extracted by another program.
+// expectedPages returns the text of each page of a PDF, as another program has extracted it.
 func expectedPages(t *testing.T, path string) []string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,20 +9,22 @@ import (
 
 const (
 	margin     = 0.12   // of a page's height, at the top and bottom, where running lines may be
-	maxCounted = 20_000 // different lines that are counted
+	maxCounted = 20_000 // maximum number of different lines that are counted
 )
 
-// furniture finds running heads and feet: lines at the same position near the top or bottom
-// of many pages that differ at most in their numbers. The first of each stays in the text,
-// because it may be the only title of a chapter. Page numbers are dropped.
+// furniture finds running heads and feet: lines that are at the same position near the top or
+// bottom of many pages, and differ only in their numbers. The first occurrence of each stays
+// in the text, because it may be the only title of a chapter. Page numbers are always
+// dropped.
 type furniture struct {
 	count map[position]int
 	shown map[position]bool
-	pages int // buffered pages that were counted; 0 if pages are counted one by one
-	total int // pages
+	pages int // number of buffered pages that were counted; 0 if each page is counted when it is marked
+	total int // number of pages counted so far
 }
 
-// position is a line near the edge of a page: its text, with # for numbers, and its height.
+// position identifies a line near the top or bottom of a page: its text, with # for each
+// number, and its rounded height.
 type position struct {
 	text string
 	y    int
@@ -30,7 +32,8 @@ type position struct {
 
 func (f *furniture) init() { f.count, f.shown = map[position]int{}, map[position]bool{} }
 
-// positionOf returns the position of a line. ok is false if it is not near an edge.
+// positionOf returns the position of a line. ok is false if the line is not near the top or
+// bottom.
 func positionOf(l *layoutLine, height float32) (position, bool) {
 	if height <= 0 || l.Turned || l.Y > height*margin && l.Y < height*(1-margin) {
 		return position{}, false
@@ -62,15 +65,16 @@ func (f *furniture) add(lines []layoutLine, height float32) {
 	}
 }
 
-// seen returns the number of pages with a line at a position or next to it, because positions
-// are rounded.
+// seen returns the number of pages with a line at a position or at a neighbouring one.
+// Neighbours count because heights are rounded.
 func (f *furniture) seen(p position) int {
 	return f.count[p] + f.count[position{p.text, p.y - 1}] + f.count[position{p.text, p.y + 1}]
 }
 
 var pageNumber = regexp.MustCompile(`^(?:page )?[-–—|\[( ]*(?:#|[ivxlc]{1,6})[-–—|\]) ]*$`)
 
-// mark sets the fields running and furniture of the lines of a page.
+// mark sets the fields running and furniture of the lines of a page. If the page was not
+// counted with the buffered ones, mark counts it first.
 func (f *furniture) mark(lines []layoutLine, height float32) {
 	if f.pages == 0 {
 		f.add(lines, height)

@@ -17,12 +17,12 @@ const (
 	maxSizes   = 5   // maximum number of font sizes that are heading levels
 )
 
-// style describes the fonts of a document's text and headings.
+// style describes the fonts of a document's text and of its headings.
 type style struct {
 	body, weight float64   // font size and weight of most letters
 	sizes        []float64 // of headings, largest first
 	bold         bool      // bold lines in the body size are headings, too
-	base         int       // number of levels of bookmarks; the levels of font sizes are below them
+	base         int       // number of levels of bookmarks; font sizes get levels after these
 	off          bool      // only bookmarks are headings
 }
 
@@ -71,8 +71,9 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	s.bold = bold*8 <= lines
 }
 
-// outline sets the levels of bookmarks. Headings that are recognised by their font get the
-// levels below. If the document has many bookmarks, only they are headings.
+// outline sets the number of levels that bookmarks have, so that headings recognised by their
+// font get levels after these. If the document has many bookmarks, only the bookmarks are
+// headings.
 func (s *style) outline(doc pdfium.Document) {
 	marks := 0
 	for _, b := range doc.Outline {
@@ -88,7 +89,8 @@ func (s *style) outline(doc pdfium.Document) {
 	s.base = min(s.base, 3)
 }
 
-// commonest returns the value with the highest count, the smallest one if there are several.
+// commonest returns the value with the highest count. If several values have this count it
+// returns the smallest of them.
 func commonest(counts map[float64]int) float64 {
 	best, highest := 0.0, -1
 	for value, n := range counts {
@@ -126,8 +128,8 @@ var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}
 // innerStop matches the end of a sentence and the beginning of the next.
 var innerStop = regexp.MustCompile(`\p{Ll}{2}\. \p{Lu}`)
 
-// isBold reports whether a line in the body size is a heading: bold, short, and not a sentence
-// or a part of one.
+// isBold reports whether a line in the body size is a heading: it is bold and short, and
+// neither a sentence nor a part of a sentence.
 func (s *style) isBold(l *layoutLine) bool {
 	if s.weight <= 0 || float64(l.Weight) < s.weight+120 || sizeOf(l) < s.body*0.95 || !isHeadline(l) {
 		return false
@@ -163,7 +165,7 @@ func (s *style) headings(lines []layoutLine) {
 	s.dropParagraphs(lines)
 }
 
-// dropParagraphs unmarks headings with many lines or whole sentences.
+// dropParagraphs turns headings that have many lines, or are whole sentences, into text.
 func (s *style) dropParagraphs(lines []layoutLine) {
 	for i := 0; i < len(lines); i++ {
 		if lines[i].level == 0 || lines[i].title != "" {
@@ -182,7 +184,8 @@ func (s *style) dropParagraphs(lines []layoutLine) {
 	}
 }
 
-// level returns the level of a heading in the font of a line, 0 for text.
+// level returns the level of a heading in the font of a line, or 0 if this font is not one of
+// headings.
 func (s *style) level(l *layoutLine) int {
 	if s.isLarge(l) {
 		for i, size := range s.sizes {
@@ -202,8 +205,8 @@ func (s *style) level(l *layoutLine) int {
 	return 0
 }
 
-// isAlone reports whether there is no other font on a heading's line. A large initial, or a
-// bold word at the start of a paragraph, is not a heading.
+// isAlone reports whether a heading is not on the same line of print as text in another font.
+// A large initial, or a bold word at the start of a paragraph, is not a heading.
 func isAlone(lines []layoutLine, i int) bool {
 	for _, j := range []int{i - 1, i + 1} {
 		if j < 0 || j >= len(lines) || lines[j].furniture {
@@ -218,7 +221,7 @@ func isAlone(lines []layoutLine, i int) bool {
 	return true
 }
 
-// continuesHeading reports whether b continues the heading a on the next line.
+// continuesHeading reports whether line b continues the heading in line a.
 func continuesHeading(a, b *layoutLine) bool {
 	down := b.Y - a.Y
 	return absf(a.Size-b.Size) < 0.6 && down > -a.Size*0.4 && down < a.Size*1.9 && !numbered.MatchString(b.Text)

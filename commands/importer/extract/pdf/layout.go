@@ -20,12 +20,12 @@ const (
 	studyBytes = 2 << 20 // of text
 )
 
-// layoutLine is a line of a page and its role.
+// layoutLine is a line of a page, and what it is: a heading, text, or a running head or foot.
 type layoutLine struct {
 	pdfium.Line
 	level     int    // of a heading; 0 for text
-	continues bool   // the heading of the line before
-	title     string // of a bookmark that begins before this line of text
+	continues bool   // continues the heading in the line before
+	title     string // title of a bookmark whose section begins before this line; the line itself is text
 	running   bool   // a running head or foot
 	furniture bool   // a running head or foot after the first one, or a page number
 }
@@ -46,10 +46,10 @@ type Layout struct {
 	studied       bool
 	style         style
 	furniture     furniture
-	compounds     map[string]bool // words with a hyphen within a line
+	compounds     map[string]bool // words that contain a hyphen in the middle of a line
 	flow          flow
 
-	pages    int // added
+	pages    int // number of pages added
 	textless []int
 	broken   []int
 	title    string
@@ -70,7 +70,7 @@ func NewLayout(doc pdfium.Document, w *extract.Writer) *Layout {
 	return l
 }
 
-// Pages returns the number of pages added.
+// Pages returns the number of pages added so far.
 func (l *Layout) Pages() int { return l.pages }
 
 // Info describes the document, by the pages added so far.
@@ -147,8 +147,8 @@ func (l *Layout) flush(page layoutPage) error {
 	return l.flow.page(page)
 }
 
-// addCompounds records words with a hyphen. If such a word is divided at its hyphen at the end
-// of a line, the hyphen stays.
+// addCompounds records the words that contain a hyphen. If such a word is divided at its
+// hyphen at the end of a line, the hyphen belongs to the word and stays.
 func (l *Layout) addCompounds(lines []layoutLine) {
 	for i := range lines {
 		if len(l.compounds) > 20_000 || !strings.Contains(lines[i].Text, "-") {
@@ -189,7 +189,7 @@ func key(s string) string {
 	return b.String()
 }
 
-// matchBookmarks marks the lines that bookmarks of a page point to as headings.
+// matchBookmarks sets the headings that the bookmarks of a page point to.
 func (l *Layout) matchBookmarks(lines []layoutLine, marks []pdfium.Bookmark) {
 	from := 0
 	for _, mark := range marks {
@@ -213,8 +213,9 @@ func (l *Layout) matchBookmarks(lines []layoutLine, marks []pdfium.Bookmark) {
 	}
 }
 
-// findTitle returns the index and number of the lines whose text is a title, possibly after a
-// section number.
+// findTitle searches the lines, starting at from, for consecutive lines whose text is a title,
+// possibly after a section number. It returns the index of the first of these lines and their
+// number n; n is 0 if there are none.
 func findTitle(lines []layoutLine, from int, title string) (at, n int) {
 	if len(title) < 2 {
 		return 0, 0

@@ -29,12 +29,13 @@ func writePDF(t testing.TB, pages ...string) string {
 	return path
 }
 
-// placed returns a line in 10 points at the left margin.
+// placed returns a line of 10-point text at the left margin.
 func placed(y float32, s string) pdfium.Line {
 	return pdfium.Line{Text: s, X: 72, Y: y, Right: 540, Size: 10, Weight: 400}
 }
 
-// laidOut lays out pages. To each it adds lines of ordinary text, so that headings stand out.
+// laidOut runs a Layout on pages. To each page it adds lines of ordinary text, so that
+// headings stand out.
 func laidOut(t *testing.T, doc pdfium.Document, pages ...[]pdfium.Line) ([]extract.Section, *pdf.Layout) {
 	t.Helper()
 	var got []extract.Section
@@ -84,7 +85,7 @@ func TestBookmarksAreHeadings(t *testing.T) {
 
 func TestRunningHeads(t *testing.T) {
 	var pages [][]pdfium.Line
-	for n := 1; n <= 70; n++ { // more than are buffered
+	for n := 1; n <= 70; n++ { // more pages than Layout buffers
 		pages = append(pages, append([]pdfium.Line{placed(30, fmt.Sprintf("Annual Report page %d", n))},
 			append(filler(3), placed(770, fmt.Sprintf("- %d -", n)))...))
 	}
@@ -182,7 +183,8 @@ func TestMissingPDFReaderIsUnavailable(t *testing.T) {
 	}
 }
 
-// Whatever the positions of lines, sections have valid page numbers and page breaks.
+// Whatever the positions of the lines are, the sections have valid page numbers and page
+// breaks.
 func FuzzPDFLayout(f *testing.F) {
 	f.Add("1 Title\nsome text\nmore", float32(12), float32(20), float32(700), 1)
 	f.Add("- x\n\u00ad\n#", float32(-1e30), float32(0), float32(1e30), 3)

@@ -12,13 +12,13 @@ import (
 // softHyphen is at the end of a line whose last word continues in the next line.
 const softHyphen = "\u00ad"
 
-// flow writes lines as paragraphs. It joins a line that fills its column to the next one.
+// flow writes lines as paragraphs. It joins a line that fills its column to the next line.
 // Shorter lines stay separate, as in lists and tables.
 type flow struct {
 	w         *extract.Writer
 	compounds map[string]bool
 	last      layoutLine // the last line written
-	full      bool       // last fills its column
+	full      bool       // whether last fills its column
 	leading   float32    // distance between the lines of the paragraph that last belongs to
 	begun     bool       // the open section has text
 	heading   []string   // lines of the open heading
@@ -107,8 +107,8 @@ func (f *flow) flushHeading() error {
 	return f.w.Begin(f.level, ornament.ReplaceAllString(b.String(), ""))
 }
 
-// separator returns what to write between the last line and l. hyphen means that a word
-// continues from one to the other.
+// separator returns what to write between the last line and l. fresh means that l is the first
+// line of its page. hyphen means that a word begins in the last line and continues in l.
 func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	last := &f.last
 	down := l.Y - last.Y
@@ -121,7 +121,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	if !fresh && absf(down) < size*0.5 { // the same line, or a superscript
 		switch gap := l.X - last.Right; {
-		case gap < -size: // to the left: another column, or lines in another order
+		case gap < -size: // l is to the left: it is in another column, or the lines are not in order
 			return "\n", false
 		case gap < size*0.12 && gap > -size:
 			return "", false
@@ -176,7 +176,8 @@ func (f *flow) hyphen(next string) string {
 	return ""
 }
 
-// notes writes a page's form fields and comments that are not in its text.
+// notes writes the form fields and comments of a page, unless the text of the page contains
+// them.
 func (f *flow) notes(p layoutPage) error {
 	if len(p.Notes) == 0 {
 		return nil
@@ -199,8 +200,8 @@ func (f *flow) notes(p layoutPage) error {
 	return nil
 }
 
-// columnRight returns the right edge of a line's column: that of the longest line near i with
-// the same left edge.
+// columnRight returns the right edge of a line's column: the right edge of the longest line near
+// line i that has the same left edge.
 func columnRight(lines []layoutLine, i int) float32 {
 	right := lines[i].Right
 	for j := max(0, i-6); j < min(len(lines), i+7); j++ {
@@ -227,10 +228,11 @@ var (
 	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
 )
 
-// ornament matches characters of symbol fonts before a title.
+// ornament matches characters of symbol fonts that precede a title.
 var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
 
-// leader matches the dots or dashes between a title and its page number.
+// leader matches the row of dots or dashes between a title and its page number in a table of
+// contents.
 var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|…{2}`)
 
 func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }

@@ -9,7 +9,7 @@ import (
 	"annals/commands/importer/extract"
 )
 
-const maxTitle = 250 // runes
+const maxTitle = 250 // runes of a title
 
 var (
 	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
@@ -19,7 +19,7 @@ var (
 )
 
 // documentTitle returns the title in a document's metadata, or "" if it looks like one that a
-// program has set: a file name, "untitled" or a number.
+// program and not the author has set: a file name, "untitled" or a number.
 func documentTitle(title string) string {
 	title = extract.CleanTitle(spellOut(title))
 	n := utf8.RuneCountInString(title)
@@ -37,8 +37,8 @@ func documentTitle(title string) string {
 	return title
 }
 
-// largestText returns the text in the largest font of the first page that has text, or "" if
-// the page has only one size.
+// largestText returns the text in the largest font on the first page that has text, or "" if
+// all text on that page has the same size.
 func largestText(pages []layoutPage, style style) string {
 	for _, p := range pages {
 		best := -1

@@ -28,10 +28,10 @@ type ends struct {
 	oob    []byte
 
 	mu    sync.Mutex
-	files []*os.File // received, and not yet returned by file
+	files []*os.File // received files that file has not returned yet
 }
 
-const maxReceived = 1 // files waiting for a call of file; each request has one
+const maxReceived = 1 // received files that may wait for a call of file; each request has one file
 
 func newConn(f *os.File) (*conn, error) {
 	c, err := net.FileConn(f) // duplicates the descriptor
@@ -98,8 +98,8 @@ func (c *conn) Send(k Kind, payload []byte, file *os.File) error {
 	return c.Flush()
 }
 
-// Read reads from the socket. It stores the open files that it receives, which the method
-// file returns.
+// Read reads from the socket. It stores the open files that it receives; the method file
+// returns them.
 func (e *ends) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -108,7 +108,8 @@ func (e *ends) Read(p []byte) (int, error) {
 	if oobn > 0 {
 		e.keep(e.oob[:oobn])
 	}
-	// The connection is reset if the other end was closed before it had read everything.
+	// The connection is reset if the other process closed its end before it had read
+	// everything.
 	if n == 0 && err == nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		err = io.EOF
 	}
@@ -138,7 +139,7 @@ func (e *ends) keep(oob []byte) {
 	}
 }
 
-// file returns the file that was received with a frame. It ignores the path.
+// file returns the first received file that it has not returned yet. It ignores the path.
 func (e *ends) file(string) (*os.File, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,7 +151,7 @@ func (e *ends) file(string) (*os.File, error) {
 	return f, nil
 }
 
-// Close closes this end, and the other end reads io.EOF.
+// Close closes this end of the connection. The other process then reads io.EOF.
 func (e *ends) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -47,8 +47,8 @@ func connect(cmd *exec.Cmd) (c *conn, inherited []io.Closer, err error) {
 // standard returns this process's end of the connection: standard input and output.
 func standard() (*conn, error) { return newConn(os.Stdin, os.Stdout), nil }
 
-// Send sends a frame and flushes the buffer. It ignores the file, whose path is in the
-// payload.
+// Send sends a frame and flushes the buffer. It ignores the open file: the process opens the
+// path in the payload.
 func (c *conn) Send(k Kind, payload []byte, _ *os.File) error {
 	if err := c.Write(k, payload); err != nil {
 		return err
@@ -59,5 +59,5 @@ func (c *conn) Send(k Kind, payload []byte, _ *os.File) error {
 // file opens the file at path.
 func (e *ends) file(path string) (*os.File, error) { return os.Open(path) }
 
-// Close closes this end, and the other end reads io.EOF.
+// Close closes this end of the connection. The other process then reads io.EOF.
 func (e *ends) Close() error { return errors.Join(e.in.Close(), e.out.Close()) }

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector needs far more memory than these processes may use.
+// Not with the race detector, which needs far more memory than these processes may use.
 
 package process
 
@@ -31,7 +31,7 @@ func TestDeathCauses(t *testing.T) {
 		p := take(t, pool, true)
 		cpu := time.Second
 		if c.kind == kindIgnore {
-			cpu = time.Millisecond // the hard limit is then one second
+			cpu = time.Millisecond // so that the hard limit, at which the system kills the process, is one second
 		}
 		if err := p.Begin(cpu); err != nil {
 			t.Fatal(err)

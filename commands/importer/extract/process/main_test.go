@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestMain also makes the test binary a process of a Pool, whose requests make it misbehave.
+// TestMain runs the tests or, if a Pool started the test binary as a process, handles
+// requests that make the process misbehave.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "probe" {
 		os.Exit(m.Run())
@@ -61,7 +62,7 @@ const (
 	kindProbe
 	kindSwell
 	kindSpin
-	kindIgnore // spins, and ignores the signal of its CPU limit
+	kindIgnore // uses CPU time without end, and ignores the signal at the CPU limit
 	kindPanic
 	kindHang
 	kindFile

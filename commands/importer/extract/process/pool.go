@@ -34,7 +34,7 @@ type Config struct {
 }
 
 // Pool starts processes on demand, reuses them, and kills them when they are idle. It is safe
-// for concurrent use. Close it at the end.
+// for concurrent use. Close it before the program exits.
 type Pool struct {
 	config Config
 
@@ -56,7 +56,7 @@ func NewPool(config Config) *Pool {
 }
 
 // Take returns an idle process, or starts a new one. If fresh is set it always starts a new
-// one. Call Release after use.
+// process. Call Release after use.
 func (r *Pool) Take(ctx context.Context, fresh bool) (*Process, error) {
 	p, err := r.takeIdle(fresh)
 	if p != nil || err != nil {
@@ -82,7 +82,7 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 		p := r.idle[len(r.idle)-1]
 		r.idle = r.idle[:len(r.idle)-1]
 		if !p.timer.Stop() {
-			continue // it is being killed
+			continue // the process is being killed
 		}
 		r.timers.Done()
 		if p.alive() {
@@ -93,7 +93,7 @@ func (r *Pool) takeIdle(fresh bool) (*Process, error) {
 	return nil, nil
 }
 
-// Release returns a process to the pool, or kills it.
+// Release returns a process to the pool, or kills it if it must not be reused.
 func (r *Pool) Release(p *Process) {
 	p.stopWatch()
 	cpuSpent := p.cpuSpent()
@@ -129,7 +129,8 @@ func (r *Pool) Idle() int {
 	return len(r.idle)
 }
 
-// Close kills the idle processes and waits for them. Those in use are killed by Release.
+// Close kills the idle processes and waits until they have exited. Release kills processes
+// that are in use now.
 func (r *Pool) Close() error {
 	r.mu.Lock()
 	idle := r.idle

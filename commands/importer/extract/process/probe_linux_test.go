@@ -20,7 +20,7 @@ func (p *Process) maxResident() int64 {
 	return p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 }
 
-// probes are what a process must not be able to do. Each returns nil if it can.
+// probes are actions that the sandbox must refuse. Each returns nil if the action succeeds.
 var probes = map[string]func() error{
 	"read a file":          func() error { _, err := os.ReadFile("/etc/hostname"); return err },
 	"list a folder":        func() error { _, err := os.ReadDir("/"); return err },
@@ -113,7 +113,8 @@ func TestSandboxDeniesProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leaked.Close()
-	// A descriptor without close-on-exec, as if inherited from the server's parent.
+	// This descriptor lacks close-on-exec, like one that the server inherited from its
+	// parent.
 	raw, err := unix.Dup(int(leaked.Fd()))
 	if err != nil {
 		t.Fatal(err)

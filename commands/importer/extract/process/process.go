@@ -20,7 +20,7 @@ import (
 
 const (
 	startTimeout = 2 * time.Minute // enough on a busy machine, too
-	exitTimeout  = 2 * time.Second // for a process that closed its connection
+	exitTimeout  = 2 * time.Second // for a process that has closed its connection to exit
 	maxDetail    = 120             // bytes of standard error in Death.Detail
 )
 
@@ -29,15 +29,15 @@ type Process struct {
 	*conn
 	Report   sandbox.Report
 	Uses     int  // number of requests, including the current one
-	Unusable bool // set it if the process must not be reused
+	Unusable bool // callers set it if the process must not be reused
 
 	cmd     *exec.Cmd
 	stderr  head
-	killed  atomic.Bool   // because of a timeout
-	exited  chan struct{} // closed when it has exited
+	killed  atomic.Bool   // the process was killed because of a timeout
+	exited  chan struct{} // closed when the process has exited
 	waitErr error         // error of waiting for the exit; nil if the exit state is known
-	timer   *time.Timer   // kills it when idle
-	hardCPU time.Duration // hard limit of CPU time since its start; 0 before the first request
+	timer   *time.Timer   // kills the process when it has been idle too long
+	hardCPU time.Duration // hard limit of the process's total CPU time; 0 before the first request
 	softCPU time.Duration // limit of CPU time for the last request
 	watch   *watch        // of the request; nil between requests
 }
@@ -53,7 +53,7 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	}
 	p := &Process{cmd: exec.Command(config.Command[0], args...), exited: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
-	p.cmd.WaitDelay = exitTimeout // if its children keep standard error open
+	p.cmd.WaitDelay = exitTimeout // if child processes keep standard error open
 	sandbox.Configure(p.cmd)
 	conn, inherited, err := connect(p.cmd)
 	if err != nil {
@@ -91,9 +91,9 @@ func start(ctx context.Context, config *Config) (*Process, error) {
 	return p, nil
 }
 
-// Begin must be called before each request. It sets two limits of CPU time. At the limit
-// for this request the system sends a signal, which hostile code could ignore. At the hard
-// limit for all requests of the process the system kills the process.
+// Begin must be called before each request. It sets two limits of CPU time. At the limit for
+// this request the system sends a signal, which hostile code could ignore. At the hard
+// limit, which is for all requests of the process together, the system kills the process.
 func (p *Process) Begin(cpu time.Duration) error {
 	p.Uses++
 	p.stopWatch()
@@ -104,7 +104,7 @@ func (p *Process) Begin(cpu time.Duration) error {
 	}
 	hard := time.Duration(0)
 	if p.hardCPU == 0 {
-		p.hardCPU = (used + 2*cpu).Truncate(time.Second) + time.Second // two requests, rounded up
+		p.hardCPU = (used + 2*cpu).Truncate(time.Second) + time.Second // enough for two requests, rounded up
 		hard = p.hardCPU
 	}
 	p.softCPU = cpu
@@ -118,8 +118,8 @@ func (p *Process) cpuSpent() bool {
 	return err == nil && p.hardCPU > 0 && used+p.softCPU > p.hardCPU
 }
 
-// Receive reads the next frame. It kills the process if no frame arrives before the timeout
-// or the end of ctx.
+// Receive reads the next frame. If no frame arrives before the timeout or the end of ctx,
+// Receive kills the process.
 func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []byte, error) {
 	watchdog := time.AfterFunc(timeout, func() {
 		p.killed.Store(true)
@@ -165,8 +165,8 @@ const (
 	TimedOut                // it was killed because no frame arrived in time
 	OverCPU                 // it exceeded a limit of CPU time
 	OverMemory              // it exceeded the memory limit
-	Killed                  // by a signal from another process or the system
-	Stopped                 // by a termination signal, as when the service stops
+	Killed                  // a signal from another process or the system killed it
+	Stopped                 // a termination signal ended it, as when the service stops
 )
 
 // Death describes how a process died.
@@ -175,8 +175,8 @@ type Death struct {
 	Detail string // for log lines
 }
 
-// Died is the error if a process died during a request. Its file may not be the cause: read
-// it again in a new process.
+// Died is the error of a request during which the process died. The file of the request may
+// not be the cause: read it again in a new process to find out.
 type Died struct{ Death }
 
 func (d *Died) Error() string { return "the reader process died: " + d.Detail }
@@ -203,7 +203,7 @@ func (p *Process) Died() Death {
 	case timedOut:
 		return Death{TimedOut, detail}
 	case p.killed.Load():
-		return Death{Failed, detail} // it did not exit after closing the connection
+		return Death{Failed, detail} // the process closed its connection but did not exit
 	case sandbox.OverCPU(state, p.hardCPU):
 		return Death{OverCPU, detail}
 	case slices.ContainsFunc(outOfMemory, func(words string) bool { return strings.Contains(stderr, words) }):
@@ -216,9 +216,9 @@ func (p *Process) Died() Death {
 	return Death{Killed, detail}
 }
 
-// outOfMemory are messages of Go's runtime and of the C library. The garbage collector does
-// not check whether memory for its own lists was allocated: the runtime (goroutine 0) then
-// crashes at address 0.
+// outOfMemory are messages of Go's runtime and of the C library. The first one has this
+// reason: the garbage collector does not check whether it got memory for its own lists, so
+// without memory the runtime (goroutine 0) crashes at address 0.
 var outOfMemory = []string{
 	"sigcode=1 addr=0x0 goroutine 0 ",
 	"out of memory", "cannot allocate", "cannot map pages", "failed to allocate", "pthread_create failed", "failed to create new OS thread", "errno=12", "errno 12",
@@ -230,7 +230,8 @@ func IsEnd(err error) bool {
 	return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
 }
 
-// head keeps the first bytes written to it. A crash report starts with its cause.
+// head is a writer that keeps only the first bytes, because a crash report starts with its
+// cause.
 type head struct {
 	mu sync.Mutex
 	b  []byte
@@ -246,7 +247,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line returns the bytes as a single line.
+// line returns the kept bytes as a single line.
 func (h *head) line() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

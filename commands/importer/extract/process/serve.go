@@ -20,7 +20,7 @@ type Frame struct {
 	Payload []byte
 }
 
-// Server is the connection to the Pool, in a process that the Pool started.
+// Server is a process's connection to the Pool that started the process.
 type Server struct {
 	*conn
 	frames chan Frame
@@ -28,9 +28,9 @@ type Server struct {
 
 // Serve runs in a process that a Pool started. It calls prepare, which returns how many bytes
 // it has allocated but not touched yet, and enters the sandbox with a limit of memory bytes.
-// Then it calls respond for each request until the connection is closed. If that happens
-// during a request the process exits, because it cannot send the response. Serve also
-// returns if respond returns an error.
+// Then it calls respond for each request until the connection is closed or respond returns an
+// error. If the connection is closed during a request, the process exits, because it cannot
+// send the response.
 func Serve(memory int64, prepare func() (reserved int64, err error), respond func(*Server, Frame) error) error {
 	sandbox.Begin()
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // one for reading a file, one for garbage collection
@@ -104,8 +104,8 @@ func (s *Server) receive() error {
 	}
 }
 
-// Next waits for the next frame. ok is false if the connection was closed. The respond
-// function calls it for frames that follow the request.
+// Next waits for the next frame. ok is false if the connection was closed. The function
+// respond calls Next to get the frames that follow its request.
 func (s *Server) Next() (f Frame, ok bool) {
 	f, ok = <-s.frames
 	return f, ok

@@ -16,7 +16,7 @@ const (
 // watch lowers the priority of a process during a long request.
 type watch struct {
 	stop    chan struct{}
-	yielded chan bool // receives at the end whether the priority was lowered
+	yielded chan bool // receives at the end whether watch lowered the priority
 }
 
 func watchOver(p *Process) *watch {
@@ -48,8 +48,8 @@ func (p *Process) lowerPriority(stop <-chan struct{}) bool {
 	}
 }
 
-// stopWatch ends the watch of the last request, and restores the priority of the process.
-// If the system does not allow that, the process becomes unusable.
+// stopWatch ends the watch of the last request, and restores the priority of the process. If
+// the system does not allow that, stopWatch marks the process as unusable.
 func (p *Process) stopWatch() {
 	if p.watch == nil {
 		return

@@ -8,12 +8,13 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// checker validates the responses of a process: a hostile file may have taken control of
-// it. It checks every part, the order of the parts, and their totals.
+// checker validates the responses of a process, because a hostile file may have taken
+// control of the process. It checks every part of a section, the order of the parts, and
+// their totals.
 type checker struct {
 	limits extract.Limits
 	last   extract.Section // without its text
-	begun  bool            // there was a section
+	begun  bool            // a section was received
 	parts  int64
 	bytes  int64
 }

@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// feeder sends the pages of a PDF, as PDFium's processes return them, to the process that
-// turns them into sections.
+// feeder sends the pages of a PDF to the process that turns them into sections. The pages
+// come from PDFium processes.
 type feeder struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -43,12 +43,13 @@ func (s *session) sendPages(ctx context.Context) error {
 		err = s.p.Send(endFrame, end.encode(), nil)
 	}
 	if process.IsEnd(err) {
-		return nil // the session reports how the process ended
+		return nil // the process has ended, and the session reports why
 	}
 	return err
 }
 
-// end stops the feeder and waits for it. It returns the error if the feeder failed before.
+// end stops the feeder and waits for it. It returns the feeder's error if it had failed
+// before.
 func (f *feeder) end() error {
 	f.cancel()
 	<-f.done

@@ -10,9 +10,9 @@ import (
 	"annals/events/fault"
 )
 
-// check refuses empty files, and files whose content is clearly not of the type of their
-// extension. They cannot be read as the type of their content, because they would later be
-// served with the type of their extension.
+// check refuses empty files, and files whose content clearly does not fit the extension of
+// their name. It does not read them as what their content is, because they would be
+// downloaded later with the media type of the extension.
 func check(file *os.File, name, mediaType string) (extract.File, error) {
 	stat, err := file.Stat()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // format reads files of one format. It sets the title only if the file contains one.
 type format func(context.Context, extract.File, *extract.Writer) (extract.Info, error)
 
-// formats returns the formats by media type; pdf reads PDFs.
+// formats returns a function for each media type; pdf is the one that reads PDFs.
 func formats(pdf format) map[string]format {
 	return map[string]format{
 		extract.PDF:       pdf,

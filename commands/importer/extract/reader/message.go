@@ -62,7 +62,8 @@ func decodeSection(b []byte) (extract.Section, error) {
 	return s, d.End()
 }
 
-// encodeInfo encodes the Info of a response. last means that the process will exit.
+// encodeInfo encodes the Info that ends a response. last means that the process exits after
+// this response.
 func encodeInfo(i extract.Info, last bool) []byte {
 	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(len(i.Warnings))
 	for _, w := range i.Warnings {
@@ -84,8 +85,8 @@ func decodeInfo(b []byte) (i extract.Info, last bool, err error) {
 // failure is the reason why a file was not read completely.
 type failure struct {
 	text string
-	file bool // the file is at fault
-	last bool // the process will exit
+	file bool // the file is the reason, not the service
+	last bool // the process exits after this response
 }
 
 func (f failure) encode() []byte {

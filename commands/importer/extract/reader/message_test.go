@@ -57,7 +57,8 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 	}
 }
 
-// Whatever a process sends is decoded or refused, and what is accepted is within the limits.
+// A hostile process may send anything. It is decoded or refused, and whatever is accepted is
+// within the limits.
 func FuzzResponses(f *testing.F) {
 	var e process.Encoder
 	encodeSection(&e, extract.Section{Title: "t", Path: []string{"t"}, Level: 1, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"})

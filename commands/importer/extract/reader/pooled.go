@@ -17,8 +17,8 @@ import (
 // maxResident is the resident memory, in bytes, above which a process is not reused.
 const maxResident = 64 << 20
 
-// pooled is a Reader that reads files in processes of a pool, and parses nothing of them in
-// this process. Callers limit how many files it reads at a time.
+// pooled is a Reader that reads files in processes of a pool; this process does not parse
+// any part of a file. Callers limit how many files are read at a time.
 type pooled struct {
 	limits extract.Limits
 	text   *process.Pool
@@ -40,8 +40,9 @@ func newPooled(o Options) *pooled {
 
 func (r *pooled) Close() error { return errors.Join(r.text.Close(), r.pdf.Close()) }
 
-// Isolated returns a Reader that is like r, but reads each file in new processes, which read
-// no other file. Only r needs to be closed. A Reader without processes is returned as it is.
+// Isolated returns a Reader that is like r, but reads each file in new processes that read
+// only this file. Only r needs to be closed. If r does not use processes, Isolated returns
+// r.
 func Isolated(r extract.Reader) extract.Reader {
 	p, ok := r.(*pooled)
 	if !ok {

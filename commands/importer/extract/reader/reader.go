@@ -17,9 +17,9 @@ import (
 // Options configures the Reader that New returns.
 type Options struct {
 	Limits extract.Limits
-	// Command starts a reader process: this program, and arguments that make it call
-	// Main with the arguments after them. If it is empty, files are read in this process,
-	// without limits of memory, and PDFs are refused.
+	// Command starts a reader process: it is this program, with arguments that make it call
+	// Main with the arguments that follow. If Command is empty, files are read in this
+	// process, without limits of memory, and PDFs are refused.
 	Command  []string
 	CacheDir string // caches the compiled PDFium; empty means no cache
 	Workers  int    // PDFium processes, one for each file read at a time; 0 means one per core
@@ -40,7 +40,8 @@ func New(o Options) extract.Reader {
 	})}
 }
 
-// mediaTypeOf is extract.Supported with an error for the user.
+// mediaTypeOf is like extract.Supported, but returns an error for the user if the type is
+// not supported.
 func mediaTypeOf(name string) (string, error) {
 	mediaType, ok := extract.Supported(name)
 	if !ok {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector needs far more memory than a reader process may use.
+// Not with the race detector, which needs far more memory than a reader process may use.
 
 package reader_test
 
@@ -114,7 +114,8 @@ func TestLimitNamesFlag(t *testing.T) {
 		}
 		return path
 	}
-	// Text without a tag is buffered completely, and copied when the buffer grows.
+	// A text without tags is one token, which the reader buffers as a whole and copies while
+	// the buffer grows.
 	heavy := write("heavy.docx", string(extracttest.DOCX(t, extracttest.P(strings.Repeat("x", 15<<20)), nil)))
 	r := extracttest.ProcessReader(t, extract.Limits{Memory: 72 << 20})
 	if _, err := r.Read(t.Context(), heavy, "heavy.docx", extracttest.Discard, nil); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "72 MiB of memory (--extract-memory): split it, save it again as PDF or plain text, or ask") {
@@ -175,8 +176,8 @@ func TestContextEndsReading(t *testing.T) {
 	}
 }
 
-// While emit is slow, pages and sections fill the connections in both directions. When emit
-// fails, nobody reads them any more, and Read must not block.
+// If emit is slow, pages and sections fill the connections in both directions. If emit then
+// fails, nobody reads them any more. Read must return all the same.
 func TestEmitErrorEndsLongPDF(t *testing.T) {
 	var page strings.Builder
 	for i := range 50 {

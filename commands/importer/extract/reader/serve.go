@@ -60,7 +60,7 @@ func respond(conn *process.Server, f process.Frame) error {
 	}
 	defer file.Close()
 	a := &response{conn: conn, flushed: time.Now()}
-	// The service enforces the time limit.
+	// The service enforces the time limit, so this process has none.
 	limits := extract.Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
 	r := &local{limits: limits, formats: formats(a.pdf)}
 	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
@@ -86,7 +86,7 @@ type response struct {
 	enc     process.Encoder
 	flushed time.Time
 	failed  error // of sending
-	last    bool  // the process exits afterwards, because more pages of the PDF follow
+	last    bool  // the process exits after the response, because it has not received all pages of the PDF
 }
 
 // emit sends a part of a section. The buffer is flushed ten times a second.
@@ -113,13 +113,13 @@ func (a *response) step(step string, page, pages int) {
 	a.send(stepFrame)
 }
 
-// pdf turns the pages that follow the request into sections. If PDFium failed in the middle
-// of the file, it keeps the pages before, with a warning.
+// pdf turns the pages that follow the request into sections. If PDFium failed after some
+// pages, pdf keeps these pages and adds a warning.
 func (a *response) pdf(_ context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	w.Reserve(extract.Allowance(f.Size) / 2) // the amount of text is unknown
 	var doc pdfium.Document
 	var layout *pdf.Layout
-	if a.failed = errors.Join(a.failed, a.conn.Flush()); a.failed != nil { // the Reader sends pages after the first step
+	if a.failed = errors.Join(a.failed, a.conn.Flush()); a.failed != nil { // the Reader sends pages after it has received the first step
 		return extract.Info{}, a.failed
 	}
 	for {

@@ -36,17 +36,17 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		if s.feeder == nil {
 			return
 		}
-		if s.p.Unusable { // the process may have stopped reading pages, so that sending one blocks
+		if s.p.Unusable { // the process may not read pages any more, and sending one would block
 			s.p.Kill()
 		}
 		fed := s.feeder.end()
 		s.p.Unusable = s.p.Unusable || fed != nil
 		if fed != nil && (err == nil || !fault.Is(err, fault.Invalid)) {
-			err = fed // the feeder killed the process because of this error
+			err = fed // the feeder killed the process because of the error fed
 		}
 	}()
 	timeout := s.limits.Time
-	if pdf { // the process also waits for PDFium, which has its own limit
+	if pdf { // the process also waits for pages from PDFium, which has its own time limit
 		timeout = 2*timeout + time.Minute
 	}
 	for {
@@ -135,7 +135,7 @@ func (s *session) failed(payload []byte) error {
 	return fault.Errorf(fault.Invalid, "%s", f.text)
 }
 
-// died returns the error for a process that died while reading the file.
+// died returns the error for a process that died while it read the file.
 func (s *session) died(d process.Death) error {
 	switch d.Cause {
 	case process.Stopped:

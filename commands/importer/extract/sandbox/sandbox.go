@@ -1,6 +1,6 @@
-// Package sandbox drops everything from a process that it does not need to read a file: its
+// Package sandbox removes from a process what it does not need to read a file: its
 // environment, access to files, the network and other processes, and memory and CPU time
-// beyond a limit. Report lists which of these measures the kernel enforces. The package
+// above a limit. Report lists which of these measures the kernel enforces. The package
 // imports no other package of this module.
 package sandbox
 
@@ -9,7 +9,7 @@ import "strings"
 // Rules are the limits that differ between processes.
 type Rules struct {
 	Memory   int64 // bytes of writable memory; 0 means no limit
-	Reserved int64 // bytes of it that are allocated but not touched yet
+	Reserved int64 // bytes of Memory that are allocated but not touched yet
 }
 
 // Report lists the measures that are in force in a sandboxed process, and those that are not,

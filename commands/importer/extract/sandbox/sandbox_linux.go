@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	nice     = 10  // of readers: below other processes
-	lowNice  = 15  // of readers with a long request: below other readers
+	nice     = 10  // nice value of readers: other processes have priority
+	lowNice  = 15  // nice value of readers with a long request: other readers have priority
 	oomScore = 800 // if memory runs out, the kernel kills readers first
-	maxFiles = 64  // open descriptors: the input, those of Go, and some reserve
+	maxFiles = 64  // open descriptors: the file, those of Go, and a margin
 	// maxUntouched limits the memory that counts as allocated but untouched: 70 MiB of
 	// Go's runtime, and stacks of the C library, 8 MiB for each thread.
 	maxUntouched = 224 << 20
 	programPages = 40 << 20 // bytes of the program that may be loaded later
 )
 
-// Configure prepares a command that is not started yet: it inherits no environment, and only
-// the standard descriptors, gets its own process group, and is killed when the thread that
-// started it ends. Go's threads usually end with the program. The exception is a goroutine
-// that locked its thread and returned, so goroutines that start readers must not lock their
-// thread (golang/go#27505).
+// Configure prepares a command that is not started yet. The process inherits no environment
+// and only the standard descriptors, and gets its own process group. It is killed when the
+// thread that started it ends. Go's threads usually end with the program. The exception is a
+// goroutine that locked its thread and returned, so goroutines that start readers must not
+// lock their thread (golang/go#27505).
 func Configure(cmd *exec.Cmd) {
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	// Go opens all descriptors with close-on-exec, but those that this program has
-	// inherited may lack the flag. If the kernel is too old for the call, the sandbox
-	// report of the child lists what it inherited.
+	// Go opens all descriptors with close-on-exec, but descriptors that this program has
+	// inherited may lack the flag. If the kernel is too old for CloseRange, the sandbox
+	// report of the child process lists the descriptors that the child inherited.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// Begin sets the priority of the process, and restores the default action of the signal for
-// the CPU limit, which Go would ignore. Call it first.
+// Begin sets the priority of the process, and restores the default action for the signal of
+// the CPU limit, because Go would ignore that signal. Call Begin before everything else.
 func Begin() {
 	// PRIO_PROCESS would set the priority of one thread only. The process group contains
 	// all threads of this process, and no other process.
@@ -96,8 +96,8 @@ func Enter(rules Rules) Report {
 	return r
 }
 
-// dropProgramPages unmaps the pages of the program's file. The kernel loads pages again
-// when they are needed. About 40 MiB of them were needed only for the start.
+// dropProgramPages unmaps the loaded pages of the program's file. About 40 MiB of them were
+// needed only for the start. The kernel loads a page again when it is needed.
 func dropProgramPages() {
 	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
@@ -118,8 +118,8 @@ func dropProgramPages() {
 }
 
 // limitMemory makes the system refuse memory beyond rules.Memory. The system's limit is for
-// allocated writable memory. So limitMemory adds what Go's runtime allocates but never
-// touches, and subtracts the program's pages, which rules.Memory includes.
+// allocated writable memory only. So limitMemory adds the memory that Go's runtime allocates
+// but never touches, and subtracts the program's pages, which are part of rules.Memory.
 func limitMemory(rules Rules) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -181,9 +181,9 @@ func UsedCPU(pid int) (time.Duration, error) {
 	return time.Duration(used.Nano()), nil
 }
 
-// LimitCPU makes the system signal a process when its CPU time since the start reaches soft,
-// and kill it at hard. A hard limit cannot be raised again; 0 does not change it. Limits are
-// rounded up to seconds.
+// LimitCPU makes the system send a signal to a process when its total CPU time reaches soft,
+// and kill it when the time reaches hard. A hard limit cannot be raised later; if hard is 0
+// it stays as it is. Limits are rounded up to seconds.
 func LimitCPU(pid int, soft, hard time.Duration) error {
 	var l unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, nil, &l); err != nil {
@@ -201,8 +201,8 @@ func LimitCPU(pid int, soft, hard time.Duration) error {
 
 func seconds(d time.Duration) uint64 { return uint64((d + time.Second - 1) / time.Second) }
 
-// Yield lowers the priority of a process below that of other readers, or restores it, which
-// needs a privilege on most systems.
+// Yield lowers the priority of a process below that of other readers or, if yield is false,
+// restores it. Restoring needs a privilege on most systems.
 func Yield(pid int, yield bool) error {
 	to := nice
 	if yield {
@@ -215,7 +215,7 @@ func Yield(pid int, yield bool) error {
 }
 
 // OverCPU reports whether a process died because of its CPU limit. hard is its hard limit, or
-// 0.
+// 0 if it has none.
 func OverCPU(state *os.ProcessState, hard time.Duration) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -225,8 +225,8 @@ func OverCPU(state *os.ProcessState, hard time.Duration) bool {
 	return status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL && hard > 0 && used >= hard-time.Second/2
 }
 
-// Resident returns the resident memory of a process in bytes, without what it shares with
-// others; 0 if unknown.
+// Resident returns the resident memory of a process in bytes, without memory that it shares
+// with other processes. It returns 0 if the size is unknown.
 func Resident(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -237,6 +237,6 @@ func Resident(pid int) int64 {
 		return 0
 	}
 	all, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64) // the program
+	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64) // shared pages, mostly of the program
 	return (all - shared) * int64(os.Getpagesize())
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain also makes the test binary a process with only the system call filter, without
-// Landlock, that tries to signal another process.
+// TestMain runs the tests or, in a child process, enters only the system call filter,
+// without Landlock, and tries to signal another process.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != "signal" {
 		os.Exit(m.Run())
@@ -83,7 +83,7 @@ func TestFilterRefusesSignals(t *testing.T) {
 	if !strings.Contains(string(out), "itself: <nil>") {
 		t.Errorf("the process cannot signal itself, which Go needs: %q", out)
 	}
-	if _, err := ours.Write([]byte("x")); err != nil { // would send the signal of F_SETSIG to the owner
+	if _, err := ours.Write([]byte("x")); err != nil { // would send the signal set with F_SETSIG to the descriptor's owner
 		t.Fatal(err)
 	}
 	select {

@@ -21,10 +21,10 @@ var allowed = []string{
 	"sched_yield", "sched_getaffinity", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "getrusage", "getrandom",
 }
 
-// conditional returns the system calls that are allowed only with some arguments: new threads,
-// but no processes; memory that is neither shared, which would not be counted, nor
-// executable; signals only to this process. A descriptor can also send signals (F_SETOWN,
-// F_SETSIG, O_ASYNC), so fcntl is limited to what Go uses.
+// conditional returns the system calls that are allowed only with some arguments. New threads
+// are allowed, but no processes. Memory may be neither shared, because shared memory would not
+// be counted, nor executable. Signals may go only to this process. A descriptor can also send
+// signals (F_SETOWN, F_SETSIG, O_ASYNC), so fcntl is limited to what Go uses.
 func conditional() []seccomp.NameWithConditions {
 	equal := func(argument uint32, value int) seccomp.Condition {
 		return seccomp.Condition{Argument: argument, Operation: seccomp.Equal, Value: uint64(value)}
@@ -45,7 +45,8 @@ func conditional() []seccomp.NameWithConditions {
 	return calls
 }
 
-// filterCalls makes the kernel refuse all other system calls in all threads of this process.
+// filterCalls makes the kernel refuse all system calls that are not allowed, in all threads of
+// this process.
 func filterCalls() error {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -68,7 +69,7 @@ func filterCalls() error {
 			DefaultAction: seccomp.ActionErrno,
 			Syscalls: []seccomp.SyscallGroup{
 				{Action: seccomp.ActionAllow, Names: known(allowed), NamesWithCondtions: conditional()},
-				// The C library then falls back to clone.
+				// The C library calls clone if clone3 fails with ENOSYS.
 				{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: known([]string{"clone3"})},
 			},
 		},

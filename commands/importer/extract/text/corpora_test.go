@@ -58,7 +58,8 @@ func TestHostileMarkdownIsReadInTime(t *testing.T) {
 	}
 }
 
-// growing returns lines of a list, each nested one level deeper than the one before.
+// growing returns the lines of a list in which each item is nested one level deeper than the
+// item before.
 func growing(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -100,7 +101,7 @@ func TestChaptersOfNovels(t *testing.T) {
 	}
 }
 
-// metadata matches front matter, which is not all kept in the text.
+// metadata matches front matter, of which only a part is kept in the text.
 var metadata = regexp.MustCompile(`^(?s:---\n.*?\n---\n|\+\+\+\n.*?\n\+\+\+\n|<!--\{\n.*?\n\}-->\n)`)
 
 func TestMarkdownCorpora(t *testing.T) {
@@ -129,7 +130,7 @@ func TestMarkdownCorpora(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 			files, bytesIn, bytesOut = files+1, bytesIn+len(content), bytesOut+len(text)
-			if files%20 != 0 && name == "tldr-en" { // comparing takes longer than reading
+			if files%20 != 0 && name == "tldr-en" { // compare only some files of this corpus, because comparing takes longer than reading
 				return nil
 			}
 			if content = metadata.ReplaceAll(content, nil); len(extracttest.Squashed(text)) < len(extracttest.Squashed(string(bytes.TrimSpace(content))))*95/100 {

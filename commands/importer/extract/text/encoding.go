@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	encodingSample = 64 << 10  // bytes by which an encoding is guessed
+	encodingSample = 64 << 10  // bytes of a file from which its encoding is guessed
 	bufferBytes    = 256 << 10 // bytes of a file that are read at a time
 )
 
@@ -41,13 +41,13 @@ var marks = []struct {
 // file is a file of text in any encoding.
 type file struct {
 	extract.File
-	nuls int64 // NULs replaced by spaces so far
+	nuls int64 // number of NULs that were replaced by spaces so far
 }
 
-// decoded returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid
-// in the file's encoding become U+FFFD or are unchanged. The encoding is detected by, in this
-// order: a byte order mark; NULs in every other byte (UTF-16 without a mark); validity as UTF-8;
-// and statistics of a sample. The default is windows-1252. Binary files are refused.
+// decoded returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid in
+// the file's encoding become U+FFFD or stay as they are. The encoding is determined, in this
+// order, by a byte order mark, by NULs in every other byte (UTF-16 without a mark), by being valid
+// UTF-8, and by statistics of a sample. The default is windows-1252. Binary files are refused.
 func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 	head := make([]byte, min(f.Size, encodingSample))
 	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -127,8 +127,8 @@ func (w *withoutNULs) compact(b []byte) int {
 	return kept
 }
 
-// firstInvalidUTF8 returns the offset of the first byte that is not UTF-8, or -1. head is the
-// start of the file.
+// firstInvalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1 if there is
+// none. head is the start of the file.
 func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
 	if int64(len(head)) == f.Size && utf8.Valid(head) {
 		return -1, nil
@@ -183,10 +183,11 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// utf16WithoutMark returns the encoding of UTF-16 without a byte order mark, or nil. Such text has
-// NULs, all in the same byte of a pair. In Western text almost every character has one. In other
-// scripts only spaces and line ends do, and the text is implausible in single-byte encodings. A
-// few stray NULs are not enough. b is the start of a file of this size.
+// utf16WithoutMark returns the encoding of UTF-16 text without a byte order mark, or nil. In such
+// text, NULs are all in the first or all in the second byte of a pair. In Western text almost
+// every character has a NUL. In other scripts only spaces and line ends have one, and the text is
+// implausible in single-byte encodings. A few stray NULs are not enough. b is the start of a file
+// of size bytes.
 func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
 	if len(b) < 16 || size%2 != 0 && size < encodingSample { // a larger file may be truncated
 		return nil
@@ -225,7 +226,7 @@ func isSensibleUTF16(b []byte, enc encoding.Encoding) bool {
 	if err != nil {
 		return false
 	}
-	text = bytes.TrimSuffix(text, []byte("\ufffd")) // a pair may be truncated
+	text = bytes.TrimSuffix(text, []byte("\ufffd")) // the sample may end in the middle of a surrogate pair
 	all, odd := 0, 0
 	for _, r := range string(text) {
 		all++
@@ -281,7 +282,7 @@ func guess(sample []byte) encoding.Encoding {
 	if name == "GB-18030" {
 		name = "gb18030"
 	}
-	if strings.HasPrefix(name, "UTF") { // ruled out above
+	if strings.HasPrefix(name, "UTF") { // UTF encodings were ruled out before
 		return charmap.Windows1252
 	}
 	enc, err := htmlindex.Get(name)

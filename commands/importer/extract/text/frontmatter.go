@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxFrontMatter = 64 << 10 // bytes; longer front matter is text
-	// Front matter beyond these limits is not parsed: the time and memory of the parsers
-	// grow with the square of its size, or worse.
+	maxFrontMatter = 64 << 10 // bytes; longer front matter is treated as text
+	// Front matter beyond these limits is not parsed, because the time and memory of the parsers
+	// grow with the square of its size, or faster.
 	maxMatterDepth = 32
 	maxMatterLines = 4_000
 )
@@ -24,14 +24,14 @@ const (
 type matter struct {
 	title  string
 	text   string // the other fields, as a Markdown list
-	length int    // in bytes; 0 if the file has none
+	length int    // length of the front matter in bytes; 0 if the file has none
 }
 
 // matterFormat is a format of front matter, between a start line and an end line.
 type matterFormat struct {
 	start, end string
 	decode     func(body []byte, fields *yaml.Node) error
-	simple     func(body []byte) bool // reports whether decode is safe
+	simple     func(body []byte) bool // reports whether a body is simple enough for decode
 }
 
 var matterFormats = []matterFormat{
@@ -42,8 +42,8 @@ var matterFormats = []matterFormat{
 
 var errComplexMatter = errors.New("parse the front matter: it is nested too deeply or too long")
 
-// frontMatter parses the front matter of a Markdown file: YAML, TOML, or JSON in a comment as on
-// Go's web site.
+// frontMatter parses the front matter of a Markdown file: YAML, TOML, or JSON in a comment, as the
+// source of Go's web site has it.
 func frontMatter(source []byte) matter {
 	head := source[:min(len(source), maxFrontMatter)]
 	format, start, end, length := matterBlock(head)
@@ -61,10 +61,10 @@ func frontMatter(source []byte) matter {
 	}
 	isText := len(bytes.TrimSpace(body)) > 0 && (fields.Kind != yaml.MappingNode || len(fields.Content) == 0)
 	switch {
-	case err != nil: // it may be invalid front matter
+	case err != nil: // may be front matter with a syntax error
 		return brokenMatter(body, length)
 	case isText && format.start == "---" && onlyComments(body):
-	case isText: // text between two horizontal rules
+	case isText: // text between two horizontal rules, not front matter
 		return matter{}
 	}
 	m := fieldsOf(&fields)
@@ -94,8 +94,8 @@ func matterBlock(head []byte) (format *matterFormat, start, end, length int) {
 	return nil, 0, 0, 0
 }
 
-// simpleYAML reports whether a block is simple enough to parse. It counts brackets, even those in
-// strings, and the lists and keys that start on the same line.
+// simpleYAML reports whether a block is simple enough to parse. It counts brackets, including
+// those in strings, and how many lists and keys start on the same line.
 func simpleYAML(body []byte) bool {
 	for line := range bytes.Lines(body) {
 		marks := 0
@@ -125,7 +125,8 @@ func simpleJSON(body []byte) bool { return simpleNesting(body, `"`, "") }
 func simpleTOML(body []byte) bool { return simpleNesting(body, `"'`, "#") }
 
 // simpleNesting reports whether a block is simple enough to parse. It counts brackets, and the
-// dots of a name, outside of strings and comments. In double quotes a backslash is an escape.
+// dots of a name, outside of strings and comments. quotes are the characters that delimit strings;
+// a backslash is an escape only in double quotes.
 func simpleNesting(body []byte, quotes, comment string) bool {
 	depth, dots := 0, 0
 	for i := 0; i < len(body); i++ {
@@ -153,8 +154,8 @@ func simpleNesting(body []byte, quotes, comment string) bool {
 	return true
 }
 
-// stringLength returns the length of the string at the start of b, with its quotes. A string
-// without closing quote extends to the end of the line, or of b.
+// stringLength returns the length of the string at the start of b, including its quotes. If the
+// closing quote is missing, the string extends to the end of the line, or of b.
 func stringLength(b []byte, triples bool) int {
 	quote := b[:1]
 	if triples && len(b) >= 3 && b[1] == b[0] && b[2] == b[0] {
@@ -183,7 +184,7 @@ func onlyComments(body []byte) bool {
 	return true
 }
 
-// brokenMatter returns front matter that cannot be parsed, as a list of its lines.
+// brokenMatter returns front matter that cannot be parsed; its text is a list of its lines.
 func brokenMatter(body []byte, length int) matter {
 	if !fieldLine.Match(body) {
 		return matter{}
@@ -203,7 +204,7 @@ func brokenMatter(body []byte, length int) matter {
 }
 
 // fieldsOf returns the first title that is a scalar, and lists the other fields in their order. It
-// leaves out booleans and fields without a value.
+// leaves out fields whose value is missing or a boolean.
 func fieldsOf(fields *yaml.Node) matter {
 	var m matter
 	var list strings.Builder
@@ -221,8 +222,9 @@ func fieldsOf(fields *yaml.Node) matter {
 	return m
 }
 
-// scalars appends the scalars below n in order, in a mapping after their names. It skips aliases,
-// whose value is listed at the anchor, so the list cannot be larger than the source.
+// scalars appends the scalars below n in order; a scalar in a mapping follows the name of its
+// field. It skips aliases, because their value is listed at the anchor. So the list cannot be
+// larger than the source.
 func scalars(list []string, n *yaml.Node) []string {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -259,7 +261,7 @@ var (
 	titleLine = regexp.MustCompile(`(?im)^title\s*[:=]\s*(.+)$`)
 )
 
-// asNode turns a decoder of maps into one of YAML nodes.
+// asNode turns a decoder that fills maps into a decoder that fills YAML nodes.
 func asNode(decode func(data []byte, v any) error) func([]byte, *yaml.Node) error {
 	return func(data []byte, node *yaml.Node) error {
 		fields := map[string]any{}

@@ -50,7 +50,7 @@ func TestHostileFrontMatterIsReadInTime(t *testing.T) {
 			source := name + "\n" + body + "\n" + cmp.Or(end, name) + "\n# The text\n"
 			begun := time.Now()
 			readMarkdown(t, source)
-			if took := time.Since(begun); took > 2*time.Second { // it would take minutes without limits
+			if took := time.Since(begun); took > 2*time.Second { // without the limits it would take minutes
 				t.Errorf("%s %s: %d bytes took %v", name, attack, len(source), took)
 			}
 		}
@@ -64,7 +64,7 @@ func TestFrontMatterWithinLimitsIsParsed(t *testing.T) {
 		{"<!--{\n\"Title\": \"T {[\", \"a\": {\"b\": [1, 2]}\n}-->\nrest", "T {[", "- a: b: 1, 2\n"},
 		{"\n---\ntitle: don't [stop\ndate: 2020-01-02\n---\nrest", "don't [stop", "- date: 2020-01-02\n"},
 		{"+++\ntitle = 'T'\nn = \"" + strings.Repeat("1.", 100) + "\"\n+++\nrest", "T", "- n: " + strings.Repeat("1.", 100) + "\n"},
-		// Too complex to be parsed: kept line by line.
+		// This front matter is too complex to be parsed. It is kept line by line.
 		{"+++\ntitle = \"T\"\n" + strings.Repeat("a.", 100) + "b = 1\n+++\nrest", "T", "- " + strings.Repeat("a.", 100) + "b = 1\n"},
 	} {
 		if title, text := readMarkdown(t, c.source); title != c.title || text != c.text+"\nrest" {

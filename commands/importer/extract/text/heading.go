@@ -9,15 +9,17 @@ import (
 
 const maxTextHeading = 100 // bytes of a heading in plain text
 
-// divisions are the words before the number of a chapter or other division, with its level.
+// divisions are words that precede the number of a chapter or other division, with the level of
+// the heading.
 var divisions = map[string]int{
 	"volume": 1, "part": 1, "book": 1, "act": 1, "teil": 1, "band": 1, "buch": 1, "partie": 1, "livre": 1, "parte": 1, "libro": 1,
 	"chapter": 2, "kapitel": 2, "chapitre": 2, "capítulo": 2, "capitulo": 2, "capitolo": 2, "hoofdstuk": 2, "rozdział": 2, "глава": 2,
 	"adventure": 2, "letter": 2, "canto": 2, "scene": 2, "appendix": 2, "anhang": 2, "annexe": 2, "article": 2, "section": 3,
 }
 
-// textHeading reports whether a line after a blank line may be a heading, and its level if a
-// blank line follows. If the level is 0, the line is a heading only if it is underlined.
+// textHeading reports whether a line that follows a blank line may be a heading. If level is not
+// 0, the line is a heading of this level if a blank line follows it, too. If level is 0, the line
+// is a heading only if it is underlined.
 func textHeading(line, trimmed []byte) (level int, possible bool) {
 	if c, _ := utf8.DecodeRune(trimmed); !unicode.IsLetter(c) && !unicode.IsDigit(c) {
 		return 0, false
@@ -39,7 +41,7 @@ func textHeading(line, trimmed []byte) (level int, possible bool) {
 }
 
 // divisionLevel returns the level of a heading such as "CHAPTER IV", "Chapter 12. Of Whales" or
-// "PART ONE", or 0.
+// "PART ONE". It returns 0 for other lines.
 func divisionLevel(text string) int {
 	word, rest, ok := strings.Cut(text, " ")
 	if !ok || len(word) > 12 {
@@ -82,8 +84,8 @@ func isNumeral(s string) bool {
 	return strings.Trim(s, "0123456789.") == "" || strings.Trim(s, "IVXLC") == "" || strings.Trim(s, "ivxlc") == ""
 }
 
-// numberedLevel returns the level of a heading such as "1.2 Title", or "3  Title" with two spaces,
-// or 0. "3. Do this" may be a list item, and "3 June" a date.
+// numberedLevel returns the level of a heading such as "1.2 Title", or "3  Title" with two spaces.
+// It returns 0 for other lines: "3. Do this" may be a list item, and "3 June" a date.
 func numberedLevel(text string) int {
 	number, title, ok := strings.Cut(text, " ")
 	title = strings.TrimSpace(title)
@@ -118,8 +120,8 @@ func lowerWords(words []string) int {
 	return n
 }
 
-// isCapitals reports whether the line is a title in capitals: up to ten words, one of them of four
-// letters, without punctuation at the end.
+// isCapitals reports whether the line is a title in capitals: it has up to ten words, one of at
+// least four letters, and no punctuation at the end.
 func isCapitals(text string) bool {
 	letters, run, longest := 0, 0, 0
 	for _, r := range text {
@@ -130,7 +132,7 @@ func isCapitals(text string) bool {
 			letters++
 			run++
 			longest = max(longest, run)
-		case unicode.IsLetter(r): // a script without cases
+		case unicode.IsLetter(r): // a letter of a script without upper and lower case
 			return false
 		default:
 			run = 0
@@ -140,8 +142,8 @@ func isCapitals(text string) bool {
 		!strings.ContainsAny(text[len(text)-1:], ".,;!?")
 }
 
-// underline returns the level of a heading of n bytes whose next line is line: 1 if that line
-// underlines it with "=", 2 with "-", and 0 if it is no underline.
+// underline returns the level of a heading of n bytes, given the next line: 1 if that line
+// underlines the heading with "=", 2 with "-", and 0 if it is not an underline.
 func underline(line []byte, n int) int {
 	if len(line) < 3 || len(line) < n/2 || len(line) > n+5 {
 		return 0

@@ -16,7 +16,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-const maxParsed = 8 << 20 // bytes of a Markdown file that is parsed; larger ones are read line by line
+const maxParsed = 8 << 20 // bytes of a Markdown file that is parsed; larger files are read line by line
 
 // readMarkdown parses Markdown or, if that would take too much time or memory, reads it line by
 // line.
@@ -74,7 +74,7 @@ func (m *markdown) info() extract.Info {
 	return extract.Info{Title: cmp.Or(m.matter.title, m.top, m.first)}
 }
 
-// begin starts a section. ok is false if there are too many.
+// begin starts a section. ok is false if the title is empty or the file has too many sections.
 func (m *markdown) begin(level int, title string) (ok bool, err error) {
 	if title == "" || m.w.Sections() >= extract.MaxSections {
 		return false, nil
@@ -86,8 +86,8 @@ func (m *markdown) begin(level int, title string) (ok bool, err error) {
 	return true, m.w.Begin(level, title)
 }
 
-// blocks parses only blocks, which is enough for headings. Inline markup may be slow to parse, or
-// deeply nested.
+// blocks parses only the blocks of a file, which is enough to find headings. Inline markup may be
+// slow to parse, or deeply nested.
 var blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 
 func (m *markdown) parse(ctx context.Context, source []byte) error {
@@ -124,7 +124,7 @@ func (m *markdown) parse(ctx context.Context, source []byte) error {
 	return m.write(ctx, source[written:])
 }
 
-// write writes text in blocks, to limit copying.
+// write writes text in pieces, so that not all of it is copied at the same time.
 func (m *markdown) write(ctx context.Context, b []byte) error {
 	for len(b) > 0 {
 		n := len(b)
@@ -177,8 +177,8 @@ var titles = parser.NewParser(
 	parser.WithBlockParsers(util.Prioritized(parser.NewATXHeadingParser(parser.WithHeadingAttribute()), 100), util.Prioritized(parser.NewParagraphParser(), 200)),
 	parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 
-// inlineText returns the plain text of a heading, without emphasis, links and attributes. It reads
-// at most extract.MaxTitle bytes.
+// inlineText returns the plain text of a heading, without emphasis, links and attributes. It uses
+// at most the first extract.MaxTitle bytes.
 func inlineText(b []byte) string {
 	if len(b) > extract.MaxTitle {
 		b = b[:extract.MaxTitle-incompleteRune(b[:extract.MaxTitle])]
@@ -217,8 +217,8 @@ func unescaped(b []byte) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 }
 
-// scan reads Markdown line by line. It recognises only headings that start with "#" and fenced
-// code.
+// scan reads Markdown line by line. The only markup that it recognises are headings that start
+// with "#" and fenced code.
 func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 	lines := newLines(ctx, r, size)
 	out := textBlock{w: m.w}
@@ -278,7 +278,8 @@ func fenceMark(line []byte) []byte {
 	return line[:n]
 }
 
-// atxHeading parses a heading such as "## Title ##". The level of other lines is 0.
+// atxHeading parses a heading such as "## Title ##". If the line is not such a heading, level is
+// 0.
 func atxHeading(line []byte) (level int, title []byte) {
 	line = unindented(line)
 	rest := bytes.TrimLeft(line, "#")

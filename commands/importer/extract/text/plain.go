@@ -39,15 +39,15 @@ func readPlain(ctx context.Context, f *file, w *extract.Writer) (extract.Info, e
 	return extract.Info{Title: t.title}, err
 }
 
-// textReader finds headings in plain text. It buffers a line, the candidate, until the next line
-// shows whether it is a heading.
+// textReader finds headings in plain text. It buffers a line, the candidate, because only the next
+// line shows whether the candidate is a heading.
 type textReader struct {
 	out         textBlock
 	title       string
-	lines       int    // read so far
-	blankBefore int    // blank lines before the next one
-	candidate   []byte // without line end; empty if there is none
-	level       int    // of the candidate if a blank line follows; 0 if it must be underlined
+	lines       int    // number of lines read so far
+	blankBefore int    // number of blank lines before the next line
+	candidate   []byte // candidate without its line end; empty if there is none
+	level       int    // level of the candidate if a blank line follows; 0 if the candidate must be underlined
 }
 
 func (t *textReader) line(b []byte, whole bool) error {
@@ -106,8 +106,8 @@ func (t *textReader) finish() error {
 	return t.out.flush()
 }
 
-// titleField returns the title in a line such as "Title: Moby Dick", as electronic books
-// have near their start, or "".
+// titleField returns the title in a line such as "Title: Moby Dick", which electronic books have
+// near their start. It returns "" for other lines.
 func titleField(line []byte) string {
 	if name, value, ok := bytes.Cut(line, []byte(":")); ok && strings.EqualFold(string(name), "title") {
 		return strings.TrimSpace(string(value))
@@ -115,19 +115,25 @@ func titleField(line []byte) string {
 	return ""
 }
 
-// lines reads text line by line. It splits lines longer than maxLine, after a space if possible.
-// Lines end in "\n" or "\r\n", or in "\r" if there is no "\n" near the start.
+// lines reads text line by line. It splits lines that are longer than maxLine, if possible after a
+// space. Lines end in "
+//
+// " or "\r
+//
+// ", or in "\r" if there is no "
+//
+// " near the start of the text.
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner
-	end     byte // of a line; 0 if not known yet
+	end     byte // last byte of a line end; 0 if not known yet
 	count   int
 	stopped error
 	text    []byte // the line without its end, valid until the next call of next
-	whole   bool   // false if the line continues
+	whole   bool   // false if the next text continues the same line
 }
 
-// newLines returns the lines of r, which has about size bytes.
+// newLines returns a lines that reads from r, which has about size bytes.
 func newLines(ctx context.Context, r io.Reader, size int64) *lines {
 	l := &lines{ctx: ctx, scanner: bufio.NewScanner(r)}
 	buffer := min(max(size+1, 512), bufferBytes)
@@ -253,7 +259,7 @@ func hasControls(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		x := binary.LittleEndian.Uint64(b)
 		del := x ^ 0x7f*ones
-		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte is below a space or DEL
+		if ((x-' '*ones)&^x|(del-ones)&^del)&tops == 0 { // no byte is below a space or equal to DEL
 			continue
 		}
 		if slices.ContainsFunc(b[:8], isControl) {

@@ -9,8 +9,8 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// Read reads plain text in constant memory. It recognises headings by their words, and by blank
-// lines around them.
+// Read reads plain text in constant memory. It recognises headings by their words, and by the
+// blank lines around them.
 func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	return read(ctx, f, w, readPlain)
 }

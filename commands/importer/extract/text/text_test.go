@@ -205,7 +205,7 @@ func TestMarkdownIsSplitAtHeadings(t *testing.T) {
 			titles = append(titles, fmt.Sprintf("%d %s", s.Level, s.Title))
 		}
 		want := []string{"0 ", "1 One two", "1 Title over lines", "3 C# & *more* link alt"}
-		if name == "scanned" { // recognises only ATX headings and fences
+		if name == "scanned" { // scan recognises only ATX headings and fences
 			want = []string{"0 ", "1 One two", "3 C# & *more* link alt", "1 comment"}
 		}
 		if err != nil || !reflect.DeepEqual(titles, want) {
@@ -250,7 +250,7 @@ func TestFrontMatter(t *testing.T) {
 }
 
 func TestOrdinaryMarkdownIsParsed(t *testing.T) {
-	for name, source := range map[string]string{ // the last heading is recognised only by the parser
+	for name, source := range map[string]string{ // each source ends with a heading that only the parser recognises
 		"lists":   strings.Repeat("- a\n  - b\n    - c\n\n      text\n\n      1. d\n", 10_000),
 		"quotes":  strings.Repeat("> a\n> > b\n\n", 30_000),
 		"rules":   strings.Repeat(strings.Repeat("-", 300)+"\n\n"+strings.Repeat("* ", 90)+"\n\n", 100),

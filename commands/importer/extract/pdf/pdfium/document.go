@@ -29,8 +29,8 @@ type unreadable string
 
 func (u unreadable) Error() string { return string(u) }
 
-// open opens a PDF. Closing the document closes the file. The error is an unreadable if the
-// file is at fault.
+// open opens a PDF. Closing the document closes the file. If the file is the reason for a
+// failure, the error is an unreadable.
 func (e *engine) open(file *os.File) (*document, error) {
 	info, err := file.Stat()
 	switch {
@@ -80,8 +80,8 @@ func (d *document) close() error {
 	return errors.Join(err, d.file.Close())
 }
 
-// describe returns the document's number of pages, title and outline, without what is missing
-// or malformed.
+// describe returns the document's number of pages, title and outline. Whatever is missing or
+// malformed in the file is left out.
 func (d *document) describe() Document {
 	out := Document{Pages: d.pages, Outline: d.outline()}
 	if meta, err := d.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: d.ref, Tag: "Title"}); err == nil {

@@ -1,7 +1,7 @@
-// Package pdfium reads the text of PDF files with PDFium, in processes that may hang, crash or
-// exceed their memory without affecting the service. Readers starts and kills the processes,
-// Serve runs in them, and the two exchange frames of package process. The package imports
-// extract/process, extract/sandbox and events/fault.
+// Package pdfium reads the text of PDF files with PDFium. PDFium runs in separate processes,
+// which may hang, crash or exceed their memory without affecting the service. Readers starts
+// and kills the processes, Serve runs in them, and the two exchange frames of package process.
+// The package imports extract/process, extract/sandbox and events/fault.
 package pdfium
 
 import (
@@ -26,17 +26,17 @@ type engine struct {
 	pdf.Pdfium
 	pool     pdf.Pool
 	cache    wazero.CompilationCache
-	space    []byte     // buffer of the open file's window
+	space    []byte     // buffer for reading the open file
 	memory   api.Memory // of PDFium
-	reserved []byte     // the range reserved for memory; nil if the system cannot reserve one
+	reserved []byte     // address range reserved for memory; nil if the system cannot reserve one
 }
 
 // memoryOfPDFium returns PDFium's share of a process's memory.
 func memoryOfPDFium(memory int64) int64 { return max(memory-overhead, minPDFium) }
 
-// newEngine starts PDFium with a limit of memory bytes. It loads the compiled code from
-// cacheDir. If there is none, it compiles PDFium, which takes about a second, and stores the
-// code there. If cacheDir is empty, it stores nothing.
+// newEngine starts PDFium with a limit of memory bytes. It loads compiled code from cacheDir.
+// If cacheDir has none, it compiles PDFium, which takes about a second, and stores the code
+// there. If cacheDir is empty, it compiles PDFium and stores nothing.
 func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 	e := &engine{space: make([]byte, 128<<10)}
 	defer func() {
@@ -87,12 +87,12 @@ func (e *engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// window is a buffered file. PDFium reads pieces of half a kilobyte, mostly sequentially.
+// window is a file with a buffer. PDFium reads pieces of half a kilobyte, mostly sequentially.
 type window struct {
 	file  *os.File
 	size  int64
-	at    int64 // of the next read
-	start int64 // of buf within the file
+	at    int64 // offset of the next read
+	start int64 // offset of buf in the file
 	buf   []byte
 	space []byte
 }
@@ -118,7 +118,7 @@ func (w *window) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if w.at < w.start || w.at+int64(len(p)) > w.start+int64(len(w.buf)) {
-		// Start a little before: PDFium also searches backwards.
+		// Start reading a little before the offset, because PDFium also searches backwards.
 		w.start = max(0, w.at-int64(len(w.space)/4))
 		n, err := w.file.ReadAt(w.space, w.start)
 		if n == 0 && err != nil {

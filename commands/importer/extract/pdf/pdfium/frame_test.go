@@ -30,7 +30,7 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 }
 
 // Decoders must not panic, or allocate more memory than the payload has bytes. A page that
-// they accept must stay the same when it is encoded and decoded again.
+// was decoded without error must stay the same when it is encoded and decoded again.
 func FuzzMessages(f *testing.F) {
 	var e process.Encoder
 	(&Page{Number: 1, Lines: []Line{{Text: "x", Size: 10}}, Notes: []string{"n"}}).Encode(&e)

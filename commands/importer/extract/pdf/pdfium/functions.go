@@ -8,15 +8,15 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// functions is PDFium's module with a cache of its functions. go-pdfium looks up the function
-// at each call, and wazero allocates a stack for each lookup.
+// functions is PDFium's WebAssembly module with a cache of its functions. go-pdfium looks up
+// a function each time it calls it, and wazero allocates a stack for each lookup.
 type functions struct {
 	api.Module
 	known map[string]api.Function
 }
 
-// ExportedFunction returns the function with a name. Each call returns the same object for
-// a name, so the function must not be called concurrently.
+// ExportedFunction returns the function with the given name. Each call with this name returns
+// the same object, so the function must not be called concurrently.
 func (f *functions) ExportedFunction(name string) api.Function {
 	known, ok := f.known[name]
 	if !ok {
@@ -26,8 +26,8 @@ func (f *functions) ExportedFunction(name string) api.Function {
 	return known
 }
 
-// keepFunctions replaces the module of an instance by functions. It uses reflection, because
-// the type with the field Module is not exported.
+// keepFunctions replaces the module of an instance by a functions. It uses reflection,
+// because the struct type with the field Module is not exported.
 func keepFunctions(instance pdf.Pdfium) (api.Module, error) {
 	implementation := reflect.Indirect(reflect.ValueOf(instance.GetImplementation()))
 	if implementation.Kind() != reflect.Struct {

@@ -9,7 +9,8 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-// TestMain also makes the test binary a reader process, or one that fails in some way.
+// TestMain runs the tests or, if Readers started the test binary as a reader process, acts
+// as such a process or as one that fails in some way.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] == "" || os.Args[1][0] == '-' {
 		os.Exit(m.Run())
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// fail returns the first of three pages, and then fails.
+// fail sends the first of three pages, and then fails as mode says.
 func fail(s *process.Server, mode string) error {
 	s.Send(openedFrame, Document{Pages: 3}.Encode(), nil)
 	s.Send(doneFrame, nil, nil)

@@ -2,9 +2,9 @@ package pdfium
 
 import "annals/commands/importer/extract/process"
 
-// The kinds of frames. A process handles one request at a time. The response to a request to
-// open a file is opened and done, for pages it is the pages and done, and to close the file it
-// is done. The response to any request may be failed.
+// The kinds of frames. A process handles one request at a time. Its response to opening a file
+// is opened and done; to reading pages, the pages and done; and to closing the file, done. The
+// response to any request may be failed instead.
 const (
 	requestFrame process.Kind = process.Ready + 1 + iota
 	openedFrame
@@ -45,16 +45,16 @@ type Page struct {
 type Line struct {
 	Text        string
 	X, Y, Right float32
-	Size        float32 // of the first letter's font as displayed, in points; 0 if unknown
-	Weight      float32 // of that font: 400 is regular, 700 bold; 0 if unknown
+	Size        float32 // size of the first letter's font as displayed, in points; 0 if unknown
+	Weight      float32 // weight of the first letter's font: 400 is regular, 700 bold; 0 if unknown
 	Turned      bool    // the text does not run from left to right
 }
 
-// request is the request to open a file, or to read pages of the open file. An empty one is to
-// close the open file.
+// request is the request to open a file, or to read pages of the open file. A request with
+// neither closes the open file.
 type request struct {
 	open        bool   // open the file that is passed with the request
-	path        string // of that file
+	path        string // path of the file to open
 	maxPages    int
 	first, last int
 }
@@ -78,7 +78,7 @@ func (doc Document) Encode() []byte {
 	return e.B
 }
 
-// DecodeDocument decodes what Document.Encode returns.
+// DecodeDocument decodes a payload that Document.Encode has returned.
 func DecodeDocument(b []byte) (Document, error) {
 	d := process.Decoder{B: b}
 	doc := Document{Pages: d.Int(), Title: d.Text()}
@@ -111,7 +111,7 @@ func (p *Page) Encode(e *process.Encoder) {
 	}
 }
 
-// DecodePage decodes what Page.Encode appends.
+// DecodePage decodes a payload to which Page.Encode has appended one page.
 func DecodePage(b []byte) (Page, error) {
 	d := process.Decoder{B: b}
 	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool()}
@@ -127,7 +127,7 @@ func DecodePage(b []byte) (Page, error) {
 	return p, d.End()
 }
 
-// failure is the reason why a file could not be read, for its owner. fatal means that the
+// failure tells the owner of a file why the file could not be read. fatal means that the
 // process must not be reused.
 type failure struct {
 	text  string

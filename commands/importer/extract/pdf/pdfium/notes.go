@@ -9,10 +9,10 @@ import (
 	"github.com/klippa-app/go-pdfium/structs"
 )
 
-const maxNotes = 5_000 // annotations of a page that are read
+const maxNotes = 5_000 // maximum number of annotations that are read of a page
 
-// forms is PDFium's handle of a document's form, which it needs to find inherited names and
-// values of fields. It is nil if the document has no form.
+// forms is PDFium's handle of a document's form. PDFium needs it to find names and values
+// that a field inherits. A nil forms means that the document has no form.
 type forms struct {
 	*engine
 	handle references.FPDF_FORMHANDLE

@@ -11,7 +11,7 @@ import (
 	"github.com/klippa-app/go-pdfium/requests"
 )
 
-const maxObjects = 500 // of a page that are checked for images
+const maxObjects = 500 // maximum number of objects that are checked for images on a page
 
 // hyphenMark is PDFium's character for a hyphen at the end of a line. It replaces the line end.
 // In Line.Text it becomes a softHyphen.
@@ -47,13 +47,13 @@ func trapped(err error) error {
 	return nil
 }
 
-// textPage is the text of a page, with the properties of the page that displayed needs to
-// convert coordinates.
+// textPage is the text of a page, with the properties of the page that the method displayed
+// needs to convert coordinates.
 type textPage struct {
 	*document
 	ref      references.FPDF_TEXTPAGE
-	w, h     float32 // unrotated
-	rotation int     // quarter turns clockwise
+	w, h     float32 // width and height of the page before rotation
+	rotation int     // rotation of the page in quarter turns clockwise
 	mapped   bool    // the nth rune of the text is the nth character of the page
 }
 
@@ -123,7 +123,7 @@ func (t *textPage) measure(page requests.Page, out *Page) error {
 
 // split splits a page's text into lines, and locates each one.
 func (t *textPage) split(text string, out *Page) error {
-	index := 0 // of the rune at the beginning of text
+	index := 0 // rune index, in the page's text, of the beginning of text
 	for text != "" {
 		end := strings.IndexAny(text, "\r\n"+string(hyphenMark))
 		line, rest, suffix := text, "", ""
@@ -163,7 +163,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// locate sets a line's position and font, by its first and last letter.
+// locate sets a line's position and font. It takes them from the line's first and last letters.
 func (t *textPage) locate(l *Line, first, last int) error {
 	if !t.mapped {
 		first, last = t.charIndex(first), t.charIndex(last)
@@ -179,7 +179,7 @@ func (t *textPage) locate(l *Line, first, last int) error {
 	if err == nil {
 		l.Weight = float32(weight.FontWeight)
 	}
-	// The matrix has the start of the text, its scale and its direction.
+	// The matrix contains the position where the text starts, its scale and its direction.
 	matrix, err := t.FPDFText_GetMatrix(&requests.FPDFText_GetMatrix{TextPage: t.ref, Index: first})
 	if err != nil {
 		return trapped(err)
@@ -208,7 +208,8 @@ func (t *textPage) charIndex(n int) int {
 	return i.CharIndex
 }
 
-// displayed maps a point of the page to the page as displayed, measured from the top left.
+// displayed converts a point of the page before rotation to a point of the page as displayed,
+// measured from the top left.
 func (t *textPage) displayed(x, y float32) (float32, float32) {
 	switch t.rotation {
 	case 1:

@@ -29,16 +29,16 @@ const (
 	compileTimeout = 5 * time.Minute
 )
 
-// Config configures Readers. Command is required; other fields have defaults.
+// Config configures Readers. Command is required; all other fields have defaults.
 type Config struct {
-	// Command is the program, and arguments that make it call Serve or, if --compile is
-	// appended, Compile. --cache and --memory are appended, too.
+	// Command is a program with arguments that make it call Serve or, if --compile is appended,
+	// Compile. Readers also appends --cache and --memory.
 	Command []string
-	// CacheDir stores the compiled PDFium, with which a process starts in about 50 ms
-	// instead of seconds. The default is a temporary folder, which Close removes.
+	// CacheDir stores the compiled PDFium. With it a process starts in about 50 ms instead of
+	// seconds. The default is a temporary folder, which Close removes.
 	CacheDir  string
 	Processes int           // maximum number of concurrent processes; default the number of cores
-	Reserved  int           // how many of Processes never help to read a file that another process opened
+	Reserved  int           // number of processes that are only used to open files, not to help reading a file that another process opened
 	Memory    int64         // limit of a process in bytes, including PDFium; default DefaultMemory
 	Time      time.Duration // limit for a file; default 10 minutes
 	PageTime  time.Duration // limit for a page; default a minute
@@ -46,14 +46,15 @@ type Config struct {
 	Files     int           // process.Config.Uses
 }
 
-// Readers reads PDF files in processes. It is safe for concurrent use. Close it at the end.
+// Readers reads PDF files in processes. It is safe for concurrent use. Close it before the
+// program exits.
 type Readers struct {
 	config  Config
 	pool    *process.Pool
-	slots   chan struct{} // contains a token for each process in use
+	slots   chan struct{} // has a token for each process in use
 	waiting atomic.Int32  // files that wait for a slot
 
-	compiling chan struct{} // guards the fields below
+	compiling chan struct{} // locked by sending a token; guards the fields below
 	compiled  bool
 	temporary string // folder that Close removes; "" if there is none
 }
@@ -79,11 +80,12 @@ func New(config Config) *Readers {
 type File struct {
 	*os.File
 	MaxPages int
-	Alone    bool // read it in a single new process, which reads nothing else
+	Alone    bool // read it in one new process that reads nothing else
 }
 
-// Visitor is called with the document, and then with each page in order. Both are payloads from
-// the process, and may be hostile. Read stops at the first error, and returns it as it is.
+// Visitor is called with the document, and then with each page in order. Documents and pages
+// are payloads from a process, and may be hostile. If a call returns an error, Read stops and
+// returns that error unchanged.
 type Visitor struct {
 	Document func(pages int, document []byte) error
 	Page     func(number int, page []byte) error
@@ -92,7 +94,7 @@ type Visitor struct {
 // Read reads a file of at most MaxPages pages. If the file is damaged, or takes too much time
 // or memory, the error is of kind fault.Invalid, with a text for the owner; some pages may have
 // been visited before. If the process died, maybe because of the file, the error is a
-// process.Died.
+// *process.Died.
 func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	r.waiting.Add(1)
 	select {
@@ -168,8 +170,8 @@ func (r *Readers) compile(ctx context.Context) error {
 	return nil
 }
 
-// Close kills the idle processes and waits for them. Processes in use are killed when they have
-// read their file.
+// Close kills the idle processes and waits until they have exited. A process in use is killed
+// after it has read its file.
 func (r *Readers) Close() error {
 	r.compiling <- struct{}{}
 	defer func() { <-r.compiling }()
@@ -179,7 +181,7 @@ func (r *Readers) Close() error {
 	} else {
 		r.pool = process.NewPool(process.Config{})
 		r.compiled = true
-		errs = append(errs, r.pool.Close()) // so that Read fails from now on
+		errs = append(errs, r.pool.Close()) // Read fails from now on
 	}
 	if r.temporary != "" {
 		errs = append(errs, os.RemoveAll(r.temporary))

@@ -17,7 +17,7 @@ import (
 	"annals/events/fault"
 )
 
-// readersOf returns Readers whose processes run the test binary in a mode.
+// readersOf returns Readers whose processes run the test binary in the given mode.
 func readersOf(t *testing.T, mode string, config Config) *Readers {
 	config.Command = []string{os.Args[0], mode}
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -66,7 +66,7 @@ func linePDF(t *testing.T, lines ...string) string {
 	return path
 }
 
-// visitor is a Visitor of decoded documents and pages.
+// visitor is like Visitor, but gets decoded documents and pages.
 type visitor struct {
 	document func(Document) error // may be nil
 	page     func(Page) error
@@ -139,7 +139,7 @@ func TestProcessIsReused(t *testing.T) {
 		}
 		idle = append(idle, r.pool.Idle())
 	}
-	if want := []int{1, 1, 0, 1, 1, 0}; !slices.Equal(idle, want) { // each process is replaced after 3 files
+	if want := []int{1, 1, 0, 1, 1, 0}; !slices.Equal(idle, want) { // each process is replaced after three files
 		t.Errorf("idle processes after each of 6 files = %v, want %v", idle, want)
 	}
 }
@@ -161,14 +161,15 @@ func TestFilesAreReadConcurrently(t *testing.T) {
 	}
 }
 
-// The memory limit leaves PDFium the documented share.
+// A process has the part of its memory limit for PDFium that the documentation states.
 func TestPDFiumMemoryShare(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux limits the memory of a process")
 	}
 	r := readersOf(t, "serve", Config{Processes: 1})
 	read := func(mib int) error {
-		// An array of numbers in the document's catalogue, which PDFium keeps.
+		// PDFium keeps this array of numbers, which is in the document's catalogue, in
+		// memory.
 		numbers := strings.Repeat("7 ", mib<<20/numberCost)
 		path := filepath.Join(t.TempDir(), "big.pdf")
 		body := "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R /Kept [" + numbers + "] >>\nendobj\n" +
@@ -180,7 +181,7 @@ func TestPDFiumMemoryShare(t *testing.T) {
 		_, err := pagesOf(t.Context(), r, path)
 		return err
 	}
-	if err := read(50 - 17); err != nil { // in addition to the 17 MiB at the start
+	if err := read(50 - 17); err != nil { // PDFium takes 17 MiB at the start
 		t.Errorf("Read of a PDF that takes 50 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
 	}
 	if err := read(100); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory than the 60 MiB") {
@@ -198,7 +199,7 @@ func TestCrashFailsOnlyItsFile(t *testing.T) {
 		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
-		for range 2 { // each in a new process
+		for range 2 { // the file is read twice, each time in a new process
 			pages, err := pagesOf(t.Context(), r, anyFile)
 			if !fault.Is(err, fault.Invalid) || err.Error() != want || len(pages) != 1 {
 				t.Errorf("%s: Read = %d pages, %v; want 1 and %s", mode, len(pages), err, want)

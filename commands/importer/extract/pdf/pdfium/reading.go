@@ -22,7 +22,7 @@ type session struct {
 
 // open opens a file and returns its description.
 func (r *session) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
-	// Begin fails on systems without CPU limits; the sandbox report says so.
+	// Begin fails on systems without CPU limits. The sandbox report mentions that.
 	_ = r.Begin(r.config.Time)
 	err = r.send(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
 		d := process.Decoder{B: payload}
@@ -58,7 +58,7 @@ func (r *session) read(ctx context.Context, c *chunk) error {
 	return err
 }
 
-// finish closes the file, so that the process can read another one.
+// finish closes the file in the process, so that the process can read another file.
 func (r *session) finish(ctx context.Context) {
 	r.send(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnexpected })
 }
@@ -66,8 +66,8 @@ func (r *session) finish(ctx context.Context) {
 // errUnexpected means that a response does not match the request.
 var errUnexpected = errors.New("read a response of the PDF reader: unexpected frame")
 
-// send sends a request, and calls each with the frames of the response. The process becomes
-// unusable unless the response is complete.
+// send sends a request, and calls each with every frame of the response. Unless the response
+// is complete, the process is then unusable.
 func (r *session) send(ctx context.Context, req request, file *File, each func(process.Kind, []byte) error) error {
 	defer context.AfterFunc(ctx, r.Kill)()
 	r.Unusable = true
@@ -86,7 +86,7 @@ func (r *session) send(ctx context.Context, req request, file *File, each func(p
 	for {
 		begun := time.Now()
 		k, payload, err := r.Receive(ctx, max(min(r.config.Time-r.spent, r.config.PageTime), time.Millisecond))
-		r.spent += time.Since(begun) // without the time of the visitor
+		r.spent += time.Since(begun) // excludes the time that the visitor takes
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -114,10 +114,10 @@ func (r *session) send(ctx context.Context, req request, file *File, each func(p
 	}
 }
 
-// died returns the error for a process that died while reading a file. If it was stopped, for
-// example because the service stops, the file is not the cause. If the system killed it, for
-// example because memory ran out, or if it had read other files before, the file may be the
-// cause. Otherwise it is.
+// died returns the error for a process that died while reading a file. If the process was
+// stopped, for example because the service stops, the file is not the cause. If the system
+// killed it, for example because memory ran out, or if it had read other files before, the
+// file may be the cause. In all other cases the file is the cause.
 func (r *session) died(d process.Death) error {
 	switch {
 	case d.Cause == process.Stopped:
@@ -128,7 +128,7 @@ func (r *session) died(d process.Death) error {
 	return r.broken(d.Cause)
 }
 
-// broken returns the error for a file that was read only in part.
+// broken returns the error for a file of which only a part was read.
 func (r *session) broken(cause process.Cause) error {
 	r.Unusable = true
 	where := "before its first page was read"

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve moves PDFium's memory to a reserved range, in which it can grow up to limit bytes, and
-// returns how many bytes of it are untouched. Otherwise wazero would copy the memory whenever it
-// grows, and need memory for both copies. go-pdfium has no option for an allocator.
+// reserve moves PDFium's memory to a reserved address range, in which it can grow up to limit
+// bytes. It returns how many bytes of the range are untouched. Otherwise wazero would copy the
+// memory whenever it grows, and need room for both copies. go-pdfium has no option to set an
+// allocator.
 func (e *engine) reserve(limit int64) (untouched int64, err error) {
 	start := e.memory.Size()
-	// The type is not exported, but its fields are.
+	// The type of the memory is not exported, but its fields are.
 	instance := reflect.Indirect(reflect.ValueOf(e.memory))
 	if instance.Kind() != reflect.Struct {
 		return 0, errors.New("reserve memory for PDFium: this version of wazero does not expose its memory")
@@ -33,7 +34,7 @@ func (e *engine) reserve(limit int64) (untouched int64, err error) {
 	copy(e.reserved, buffer.Bytes())
 	buffer.Set(reflect.ValueOf(e.reserved[:start]))
 	capacity.SetUint(uint64(limit / wasmPage))
-	if _, ok := e.memory.Grow(1); !ok { // so that the compiled code uses the new range
+	if _, ok := e.memory.Grow(1); !ok { // makes the compiled code use the new range
 		return 0, errors.New("reserve memory for PDFium: its WebAssembly memory cannot grow")
 	}
 	debug.FreeOSMemory() // frees the old memory

@@ -7,7 +7,8 @@ import (
 	"annals/commands/importer/extract/process"
 )
 
-// maxPageBytes limits the text of a page. A page with more is truncated and marked as broken.
+// maxPageBytes limits the text of a page. A page with more text is truncated and marked as
+// broken.
 const maxPageBytes = 4 << 20
 
 // server handles requests.
@@ -19,8 +20,9 @@ type server struct {
 	enc   process.Encoder
 }
 
-// Serve runs in a process that Readers started, with a limit of memory bytes. It reads files and
-// sends their pages until the connection is closed. It loads the compiled PDFium from cacheDir.
+// Serve runs in a process that Readers started. It reads files and sends their pages until the
+// connection is closed. It limits the memory of the process to memory bytes, and loads the
+// compiled PDFium from cacheDir.
 func Serve(memory int64, cacheDir string) error {
 	if memory <= 0 {
 		memory = DefaultMemory
@@ -47,7 +49,7 @@ func Serve(memory int64, cacheDir string) error {
 	})
 }
 
-// Compile compiles PDFium and stores the code in cacheDir. It takes more memory than Serve.
+// Compile compiles PDFium and stores the code in cacheDir. It needs more memory than Serve.
 func Compile(cacheDir string) error {
 	e, err := newEngine(cacheDir, overhead)
 	if err != nil {
@@ -77,7 +79,7 @@ func (s *server) respond(req request) error {
 
 func (s *server) fail(f failure) error { return s.conn.Send(failedFrame, f.encode(), nil) }
 
-// open opens a file. failed means that it has sent a failure.
+// open opens a file. If it has sent a failure as the response, failed is true.
 func (s *server) open(req request) (failed bool, err error) {
 	if err := s.close(); err != nil {
 		return false, err

@@ -21,7 +21,7 @@ func TestSignalIsNotFileFault(t *testing.T) {
 		syscall.SIGTERM: fault.Unavailable,
 		syscall.SIGKILL: fault.Internal,
 	} {
-		// The process handles no signals, so each of these kills it.
+		// The reader process handles none of these signals, so each of them kills it.
 		r := readersOf(t, "hang", Config{})
 		pages := 0
 		err := visit(t.Context(), r, anyFile, 10, visitor{page: func(Page) error {

@@ -7,13 +7,13 @@ import (
 
 const (
 	chunkPages  = 8       // maximum number of pages in one request
-	chunkBytes  = 1 << 20 // of a chunk's pages that were read and not visited yet
-	chunksAhead = 8       // chunks that are read before they are visited
+	chunkBytes  = 1 << 20 // bytes of a chunk's pages that are read but not visited yet
+	chunksAhead = 8       // chunks that may be read before they are visited
 )
 
-// parallel reads a file in several processes. The process that opened the file, and
-// helpers, which are processes that would otherwise be idle, each read chunk after chunk.
-// Pages are visited in order.
+// parallel reads a file in several processes: the process that opened the file and helpers,
+// which are processes that would be idle otherwise. Each process reads one chunk of pages
+// after the other. The pages are visited in order.
 type parallel struct {
 	*Readers
 	file  File
@@ -21,12 +21,12 @@ type parallel struct {
 	visit Visitor
 
 	mu      sync.Mutex
-	taken   int // number of the last page in a chunk
+	taken   int // number of the last page that is in a chunk
 	chunks  chan *chunk
 	helpers sync.WaitGroup
 }
 
-// run reads all pages, and returns when no process uses the file any more.
+// run reads all pages, and returns when no process reads the file any more.
 func (s *parallel) run(ctx context.Context, first *session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s.chunks = make(chan *chunk, chunksAhead)
@@ -40,7 +40,7 @@ func (s *parallel) run(ctx context.Context, first *session) error {
 	return err
 }
 
-// visitAll visits the pages in order while they are read.
+// visitAll visits the pages in order, while the processes read them.
 func (s *parallel) visitAll(ctx context.Context) error {
 	for visited := 0; visited < s.pages; {
 		var c *chunk
@@ -91,7 +91,8 @@ func (s *parallel) help(ctx context.Context) {
 	})
 }
 
-// work reads chunks until there are none, one fails, or more returns false.
+// work reads one chunk after the other, until no chunk is left, reading a chunk fails, or
+// more returns false.
 func (s *parallel) work(ctx context.Context, r *session, more func() bool) {
 	for more() {
 		c := s.next(ctx)
@@ -152,8 +153,8 @@ func (c *chunk) put(page []byte) {
 	c.changed.Broadcast()
 }
 
-// get waits for the next page. After the last page it returns the error that was passed to
-// end.
+// get waits for the next page. After the last page it returns the error that end was called
+// with.
 func (c *chunk) get() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +172,7 @@ func (c *chunk) get() ([]byte, error) {
 	return page, nil
 }
 
-// end marks the end of the pages. err is nil if all were added.
+// end marks that no more pages follow. err is nil if the chunk is complete.
 func (c *chunk) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
