@@ -10,9 +10,9 @@ import (
 const MaxStreamName = 255
 
 // CheckAppend returns an error of kind fault.Invalid for appends that every driver
-// rejects: without records, of more than MaxAppendBytes, at an impossible expected
-// revision, or to a stream whose name is empty, longer than MaxStreamName or not
-// UTF-8. Drivers call it first.
+// rejects: without records, with more than MaxAppendBytes, with an impossible expected
+// revision, or to a stream whose name is empty, longer than MaxStreamName or not UTF-8.
+// The Append method of each driver calls it first.
 func CheckAppend(stream string, expected int64, records []Record) error {
 	size := 0
 	for i := range records {
@@ -31,8 +31,8 @@ func CheckAppend(stream string, expected int64, records []Record) error {
 	return nil
 }
 
-// WrongRevision returns the error of kind fault.Conflict of an append to a stream whose
-// last revision is not the expected one.
+// WrongRevision returns the fault.Conflict error of an append to a stream whose last
+// revision is not the expected revision.
 func WrongRevision(stream string, last, expected int64) error {
 	return fault.Errorf(fault.Conflict, "append to %s: it ends at revision %d, not %d", stream, last, expected)
 }

@@ -26,8 +26,8 @@ func (k Kind) String() string { return fmt.Sprintf("%s.v%d", k.Type, k.Schema) }
 type codec map[Kind]func([]byte) (Data, error)
 
 // decoders has a decoder for every event ever released, by type and schema version;
-// older versions are upgraded. current has the schema version that is written, by
-// type. Both are filled by register, in the file of each event.
+// older versions are upgraded. current has, by type, the schema version that is written.
+// Both are filled by calls of register in the file that defines the event.
 // TestHowAnEventChanges shows how to add a version.
 var (
 	decoders = make(codec)
@@ -68,7 +68,7 @@ func decode[T Data](b []byte) (Data, error) {
 	return v, nil
 }
 
-// Decode reads a record as an event. It never fails: an event that cannot be read
+// Decode decodes a record. It never fails: if the record cannot be decoded, the event
 // has Err set.
 func Decode(r Record) Event { return decoders.decode(r) }
 

@@ -14,10 +14,10 @@ type Digest struct {
 	SHA256 string `json:"sha256"` // in hex
 }
 
-// Digester computes the Digest of events that are added in order. It hashes the id and
-// revision of each event, and the length-prefixed stream, type, metadata and data.
+// Digester computes the Digest of a sequence of events. It hashes the id and revision of
+// each event, and the length-prefixed stream, type, metadata and data.
 type Digester struct {
-	Positions bool // include positions
+	Positions bool // also hash the positions
 
 	events int64
 	hash   hash.Hash

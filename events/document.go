@@ -8,13 +8,12 @@ import "github.com/google/uuid"
 type SectionExtracted struct {
 	Index     int      `json:"index"`                // of the section in the document, from 0
 	Part      int      `json:"part,omitempty"`       // of the section's text, from 0
-	Level     int      `json:"level"`                // depth of its title from 1; 0 for text before any title
+	Level     int      `json:"level"`                // depth of the section's title from 1; 0 for text before the first title
 	Title     string   `json:"title,omitempty"`      //
-	Path      []string `json:"path,omitempty"`       // titles from the outermost to this one
+	Path      []string `json:"path,omitempty"`       // section titles from the outermost to that of this section
 	StartPage int      `json:"start_page,omitempty"` // of this part, from 1; 0 means that the document has no pages
 	EndPage   int      `json:"end_page,omitempty"`   //
-	// PageBreaks[i] is the byte offset in Text at which page StartPage+1+i
-	// begins.
+	// PageBreaks[i] is the byte offset in Text at which page StartPage+1+i begins.
 	PageBreaks []int  `json:"page_breaks,omitempty"`
 	Text       string `json:"text"` // Markdown, without the title's own line
 }
@@ -25,18 +24,18 @@ type Content struct {
 	Size       int64  `json:"size"`            // of the original, in bytes
 	MediaType  string `json:"media_type"`      //
 	Title      string `json:"title"`           //
-	Pages      int    `json:"pages,omitempty"` // 0 means that it has no pages
+	Pages      int    `json:"pages,omitempty"` // 0 means that the document has no pages
 	TextStream string `json:"text_stream"`     // the stream of the sections, which were appended before this event
 	Sections   int    `json:"sections"`        // number of sections, not of parts
 	Extractor  int    `json:"extractor"`       // version of the extractor that read the file
-	// TextBytes is the size of the events of the sections; 0 in events that were
-	// written before the field existed.
+	// TextBytes is the size of the SectionExtracted events in bytes; 0 in events of
+	// releases that did not have this field.
 	TextBytes int64 `json:"text_bytes,omitempty"`
 	// Description is one line and Summary a few sentences, both taken from
 	// the text.
 	Description string   `json:"description,omitempty"`
 	Summary     string   `json:"summary,omitempty"`
-	Warnings    []string `json:"warnings,omitempty"` // what could not be read, as sentences
+	Warnings    []string `json:"warnings,omitempty"` // parts of the file that could not be read, as sentences
 }
 
 // textCopies is the number of stored copies of a text: in the log, in the read model
@@ -51,8 +50,8 @@ func TextStored(bytes int64) int64 { return textCopies * bytes }
 // its text.
 func (c Content) Stored() int64 { return c.Size + TextStored(c.TextBytes) }
 
-// ContentOf returns the new content that an event gives its document; ok is false
-// if the event does not change the content.
+// ContentOf returns the new content of the document after an event; ok is false if the
+// event does not change the content.
 func ContentOf(data Data) (c Content, ok bool) {
 	switch d := data.(type) {
 	case DocumentImported:
@@ -98,7 +97,7 @@ type DocumentRevised struct {
 	Content
 }
 
-// DocumentReread says that a newer extractor read the same content again.
+// DocumentReread says that a newer extractor has read the unchanged original again.
 type DocumentReread struct {
 	Version int `json:"version"`
 	Content

@@ -14,9 +14,9 @@ import (
 	"annals/events/fault"
 )
 
-// accountsPrefix is the prefix of the file names of account store copies. It is followed
-// by a digest of the copy, so a new copy never overwrites the copy that the manifest
-// names.
+// accountsPrefix is the prefix of the file names of account store copies. The rest of
+// the name is a digest of the copy. So a new copy never overwrites the copy that the
+// current manifest lists.
 const accountsPrefix = "accounts-"
 
 // copyAccounts copies the account store, via a temporary file, because the name of the
@@ -62,8 +62,8 @@ func (t *run) copyAccounts(ctx context.Context) (err error) {
 	return nil
 }
 
-// removeOldAccounts removes earlier copies: deleted users must not stay in a
-// backup.
+// removeOldAccounts removes earlier copies of the account store, because deleted users
+// must not stay in a backup.
 func (t *run) removeOldAccounts(ctx context.Context) error {
 	files, err := t.Location.Files(ctx, "")
 	for name := range files {
@@ -75,7 +75,7 @@ func (t *run) removeOldAccounts(ctx context.Context) error {
 	return err
 }
 
-// copyTo copies a file of the backup to w, and returns an error if it is corrupt.
+// copyTo copies a file of the backup to w, and returns an error if the file is corrupt.
 func (f *File) copyTo(ctx context.Context, p Location, w io.Writer) error {
 	in, err := p.Open(ctx, f.Name)
 	if err != nil {

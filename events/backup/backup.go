@@ -27,12 +27,12 @@ import (
 	"annals/events/originals"
 )
 
-// segmentBytes is the approximate size of a segment before compression. An
-// interrupted backup repeats at most one segment. Tests set it lower.
+// segmentBytes is the approximate size of a segment before compression. A backup that
+// continues after an interruption repeats at most one segment. Tests set a lower size.
 var segmentBytes int64 = 16 << 20
 
-// maxLost is the maximum number of missing originals. If more are missing, the store
-// probably belongs to another log.
+// maxLost is the maximum number of originals that may be missing from the store of the
+// service. If more are missing, the store probably belongs to another log.
 const maxLost = 1000
 
 // Backup has the parameters of a backup.
@@ -41,8 +41,8 @@ type Backup struct {
 	Program   string // version of Annals
 	Log       *events.Log
 	Originals originals.Store
-	// Accounts writes a copy of the account store to a new file. It is nil if the
-	// service never had accounts.
+	// Accounts writes a copy of the account store to a new file at path. It is nil if the
+	// service has no accounts.
 	Accounts func(ctx context.Context, path string) error
 	// Prune also removes originals that the log no longer needs from the backup.
 	Prune bool
@@ -53,32 +53,33 @@ type Backup struct {
 // run is one call of Run.
 type run struct {
 	*Backup
-	previous *Manifest       // of the last complete backup
-	manifest *Manifest       // of this backup so far
+	previous *Manifest       // manifest of the last complete backup
+	manifest *Manifest       // manifest of this backup so far
 	before   Count           // originals in the backup at the start
-	upTo     events.Position // position up to which the log is copied
+	upTo     events.Position // position up to which this backup copies the log
 	names    *names
 	copier   *copier
-	store    originals.Store // of the backup
+	store    originals.Store // originals in the backup
 }
 
-// Result is what a backup did.
+// Result describes what a backup has added and removed.
 type Result struct {
 	Manifest *Manifest
-	Events   int64 // new ones
+	Events   int64 // number of new events
 	Copied   Count // new originals
-	Written  int64 // bytes
-	Pruned   int   // removed originals
-	Unread   int   // events that cannot be decoded and may name originals
+	Written  int64 // bytes written to the backup
+	Pruned   int   // number of removed originals
+	Unread   int   // number of events that cannot be decoded and may name originals
 }
 
 // Run backs up the log, at least up to its head when Run begins, the originals that
 // the log needs at that position, and the accounts. It adds to an existing backup and
 // continues an interrupted one. All files are read back before the manifest lists them.
 //
-// The error is fault.Conflict if another backup is using the location, or if it contains
-// other files, the backup of another log, or accounts although the service has none now.
-// Missing originals are not an error: the manifest lists them.
+// The error is fault.Conflict if another backup is using the location, or if the
+// location contains other files, the backup of another log, or accounts although the
+// service has no accounts now. Missing originals are not an error: the manifest lists
+// them.
 func (b *Backup) Run(ctx context.Context) (r Result, err error) {
 	ctx, release, err := b.Location.Lock(ctx)
 	if err != nil {
@@ -137,9 +138,9 @@ func (b *Backup) begin(ctx context.Context) (t *run, err error) {
 	return t, nil
 }
 
-// present returns how many originals the backup has. The error is fault.Conflict if
-// files of the backup are missing or truncated, since adding to it would be useless.
-// File contents are not read.
+// present returns the number and size of the originals in the backup. The error is
+// fault.Conflict if files of the backup are missing or truncated, because adding to a
+// corrupt backup is useless. File contents are not read.
 func (t *run) present(ctx context.Context) (held Count, err error) {
 	sizes, err := t.Location.Files(ctx, logDir)
 	if err != nil {
@@ -163,7 +164,7 @@ func (t *run) corrupt(reason string) error {
 	return fault.Errorf(fault.Conflict, "the backup in %s is corrupt: %s; list all problems with annals backup --verify, or back up to another folder or prefix", t.Location, reason)
 }
 
-// summary sets what was added since the last complete backup.
+// summary fills in r: what was added since the last complete backup.
 func (t *run) summary(r *Result) {
 	r.Manifest, r.Events, r.Copied, r.Unread = t.manifest, t.manifest.Events-t.previous.Events, t.copier.copied, t.names.unread
 	r.Written = r.Copied.Bytes
@@ -175,8 +176,8 @@ func (t *run) summary(r *Result) {
 	}
 }
 
-// markAt returns the mark of the event at a position, or of the next one; an empty mark
-// if there is none.
+// markAt returns the mark of the event at a position, or of the next event if no event
+// has that position. If there is no later event either, the mark is empty.
 func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, error) {
 	records, _, err := log.Records(ctx, p-1, 1)
 	if err != nil || len(records) == 0 {
@@ -185,16 +186,16 @@ func markAt(ctx context.Context, log *events.Log, p events.Position) (Mark, erro
 	return Mark{records[0].Position, records[0].ID}, nil
 }
 
-// copyAll copies the events up to the head at the start, segment by segment, and their
-// originals. If an original is missing because its document was deleted in the meantime,
-// the backup continues until it includes the deletion.
+// copyAll copies all events up to the current head, segment by segment, and their
+// originals. If an original is missing because its document has just been deleted,
+// copyAll raises upTo to the current head, so that the backup includes the deletion.
 func (t *run) copyAll(ctx context.Context) (err error) {
 	if t.upTo, err = t.Log.Head(ctx); err != nil {
 		return err
 	}
 	lost := t.manifest.Lost
 	t.manifest.Lost = nil
-	for _, n := range lost { // it may have been uploaded again
+	for _, n := range lost { // the original may have been uploaded again
 		needed, err := t.names.needs(ctx, n.Stream, t.upTo)
 		if err == nil && needed {
 			err = t.copyOriginal(ctx, n)
@@ -214,8 +215,8 @@ func (t *run) copyAll(ctx context.Context) (err error) {
 	return t.updateLost(ctx)
 }
 
-// updateLost removes originals from the list of lost ones that were uploaded again with
-// another document.
+// updateLost removes originals from the list of lost originals if the backup has them
+// now, because they were uploaded again with another document.
 func (t *run) updateLost(ctx context.Context) error {
 	var lost []Named
 	for _, n := range t.manifest.Lost {
@@ -247,7 +248,7 @@ func (t *run) copySegment(ctx context.Context) error {
 			}
 		}
 		for _, r := range slices.Backward(records) {
-			if !events.IsText(r.Stream) { // compaction may remove texts
+			if !events.IsText(r.Stream) { // marks must not be text events, because compaction may remove them
 				t.manifest.Last = Mark{r.Position, r.ID}
 				break
 			}
@@ -307,8 +308,8 @@ func (t *run) copyEvents(ctx context.Context, w *segmentWriter, after events.Pos
 	return min(through, t.upTo), nil
 }
 
-// copyOriginal copies an original. If it is missing, it is recorded as lost, unless its
-// document was deleted in the meantime.
+// copyOriginal copies an original. If the original is missing, it is recorded as lost,
+// unless its document was deleted in the meantime.
 func (t *run) copyOriginal(ctx context.Context, n Named) error {
 	err := t.copier.copy(ctx, n)
 	var lost *lostError
@@ -326,7 +327,7 @@ func (t *run) copyOriginal(ctx context.Context, n Named) error {
 	case !needed:
 		t.upTo = head
 		return nil
-	case slices.Contains(t.manifest.Lost, n): // another event of the document names it too
+	case slices.Contains(t.manifest.Lost, n): // another event of the document names this original, too
 		return nil
 	case len(t.manifest.Lost) == maxLost:
 		return fault.Errorf(fault.Invalid, "more than %d originals are missing or corrupt: check that this store belongs to the log; the last error: %w", maxLost, lost)

@@ -18,7 +18,7 @@ func TestRestoreEqualsBackup(t *testing.T) {
 		v.file(v.folder, "lamp")
 		twice := v.file(v.folder, "glass")
 		v.append(twice, events.DocumentRevised{Version: 2, Content: v.keep("blown glass")})
-		v.file(v.folder, "lamp") // the same bytes
+		v.file(v.folder, "lamp") // same bytes as the original above
 		for n := range 1500 {    // more than one page
 			v.append(events.TextStream(uuid.New(), 1), events.SectionExtracted{Level: 1, Text: fmt.Sprint("Section ", n)})
 		}

@@ -25,7 +25,7 @@ import (
 const benchEvents = 50_000
 
 // BenchmarkBackup backs up and restores a log. Five of six events are sections of about
-// 1 KB, the others have no original. For comparison, a plain loop reads the log and
+// 1 KB. No event names an original. For comparison, a plain loop reads the log and
 // compresses its payloads.
 func BenchmarkBackup(b *testing.B) {
 	n := benchEvents

@@ -14,8 +14,8 @@ import (
 
 // Bucket is a Location in an S3 bucket. Segments and originals are written to a
 // temporary file before they are uploaded. A backup may begin while another process
-// reads the Location. The reader fails only if it needs accounts that the backup
-// replaces or originals that it prunes.
+// reads the Location. That process then fails if it needs a copy of the accounts that
+// the backup replaces, or originals that the backup prunes.
 type Bucket struct {
 	bucket  *s3.Bucket
 	scratch string // temporary folder while the lease is held
@@ -27,7 +27,8 @@ func NewBucket(b *s3.Bucket) *Bucket { return &Bucket{bucket: b} }
 func (b *Bucket) String() string { return b.bucket.String() }
 
 // Lock acquires a lease, which is stored in an object, and renews it until release. The
-// lease of a killed process expires after two minutes by the server's clock.
+// lease of a killed process expires two minutes after the last renewal, by the server's
+// clock.
 func (b *Bucket) Lock(ctx context.Context) (held context.Context, release func() error, err error) {
 	l := newLock(b.bucket)
 	if err := l.acquire(ctx); err != nil {

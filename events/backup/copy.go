@@ -20,15 +20,15 @@ const (
 // copier copies originals from one store to another, and verifies the copies.
 type copier struct {
 	from, to originals.Store
-	// unverified means that the target may have originals that were not verified,
-	// or are corrupt.
+	// unverified means that the target may contain unverified or corrupt originals, so
+	// each one is read back before it is taken as copied.
 	unverified bool
 	staged     []originals.Staged
-	bytes      int64 // staged
+	bytes      int64 // size of the staged originals
 	copied     Count
 }
 
-// lostError means that an original is missing from the source, or corrupt.
+// lostError means that an original is missing from the source store, or corrupt there.
 type lostError struct{ err error }
 
 func (l *lostError) Error() string { return l.err.Error() }
@@ -43,7 +43,7 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	switch err := c.has(ctx, n); {
 	case err == nil:
 		return nil
-	case c.unverified && fault.Is(err, fault.Internal): // corrupt; copying it again repairs it
+	case c.unverified && fault.Is(err, fault.Internal): // the copy is corrupt; copying the original again repairs it
 	case fault.Is(err, fault.Invalid): // the name is not a SHA-256
 		return &lostError{err}
 	case !fault.Is(err, fault.NotFound):
@@ -61,7 +61,7 @@ func (c *copier) copy(ctx context.Context, n Named) error {
 	return c.flush(ctx)
 }
 
-// has returns nil if the target has the original and it need not be copied again.
+// has returns nil if the original need not be copied, because the target has it.
 func (c *copier) has(ctx context.Context, n Named) error {
 	if c.unverified {
 		return originals.Verify(ctx, c.to, n.SHA256, n.Size, true)

@@ -46,7 +46,7 @@ func (f Folder) Lock(ctx context.Context) (held context.Context, release func() 
 	return ctx, lock.Unlock, nil
 }
 
-// refuseForeign returns an error if the folder has other files and no backup.
+// refuseForeign returns an error if the folder is not empty and has no backup.
 func (f Folder) refuseForeign() error {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
@@ -57,7 +57,7 @@ func (f Folder) refuseForeign() error {
 		if e.Name() == lockFile || e.Name() == manifestFile {
 			return nil
 		}
-		foreign = foreign || e.Name() != "lost+found" // in the root of some file systems
+		foreign = foreign || e.Name() != "lost+found" // exists in the root folder of some file systems
 	}
 	if foreign {
 		return fault.Errorf(fault.Conflict, "%s is not empty and is not a backup", f)
@@ -66,7 +66,7 @@ func (f Folder) refuseForeign() error {
 }
 
 // RLock excludes backups, but not other readers. If the lock file does not exist, no
-// backup is running, because a backup first creates it.
+// backup is running, because a backup creates the lock file first.
 func (f Folder) RLock(context.Context) (release func() error, err error) {
 	lock := flock.New(f.within(lockFile), flock.SetFlag(os.O_RDONLY))
 	held, err := lock.TryRLock()

@@ -82,8 +82,8 @@ func TestInterruptedBackupWithoutOriginalsIsRefused(t *testing.T) {
 	})
 }
 
-// A backup that was killed after it wrote an original has not verified it. An original
-// that is already there may therefore be corrupt.
+// A killed backup may leave an original that it has written but not verified. The next
+// backup must read such originals back, and copy a corrupt one again.
 func TestUnverifiedOriginalIsReadBack(t *testing.T) {
 	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "oil")

@@ -11,8 +11,8 @@ import (
 	"annals/events/originals"
 )
 
-// Location stores a backup: a Folder or an S3 Bucket. Files are named by paths with
-// slashes. A file either exists completely or not at all.
+// Location stores a backup: a Folder or an S3 Bucket. File names are paths with slashes.
+// A file either exists completely or not at all.
 type Location interface {
 	// String returns the name that is shown to operators.
 	String() string
@@ -50,7 +50,7 @@ type Location interface {
 	View() originals.Store
 }
 
-// page is the maximum number of records per read.
+// page is the maximum number of events in one read of the log or of a backup.
 const page = 1000
 
 // LoadManifest returns the manifest of a backup. The error is fault.NotFound if there is
@@ -70,8 +70,8 @@ func LoadManifest(ctx context.Context, p Location) (*Manifest, error) {
 	return nil, fault.Errorf(fault.NotFound, "there is no backup in %s", p)
 }
 
-// records yields the events of a backup in batches. If they do not match the digests,
-// the last pair has an error.
+// records yields the events of a backup in batches. If the events do not match the
+// digests, the last pair of the sequence has an error.
 func (m *Manifest) records(ctx context.Context, p Location) iter.Seq2[[]events.Record, error] {
 	errStop := errors.New("iteration stopped")
 	return func(yield func([]events.Record, error) bool) {

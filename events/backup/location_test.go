@@ -15,11 +15,11 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// target is the location of a backup in a test, with direct access to its files. Names
-// have slashes.
+// target is a backup location for tests, with direct access to its files. File names are
+// paths with slashes.
 type target interface {
 	location() backup.Location
-	original(text string) string // name of the original with that text
+	original(text string) string // file name of the original with that text
 	read(name string) []byte
 	write(name string, content []byte)
 	remove(name string)
@@ -28,7 +28,8 @@ type target interface {
 	clone() target              // a new location with the same files
 }
 
-// inEveryLocation runs a test with a backup in a folder, and in a bucket.
+// inEveryLocation runs a test two times: with a backup in a folder, and with one in a
+// bucket.
 func inEveryLocation(t *testing.T, test func(t *testing.T, v *vault)) {
 	t.Parallel()
 	for name, at := range map[string]func(*testing.T) target{

@@ -21,19 +21,21 @@ var renewal = 20 * time.Second
 // leaseDuration is the time after which a lease expires unless it is renewed.
 const leaseDuration = 2 * time.Minute
 
-// maxTries is how often a write of the object is tried if the server does not respond.
+// maxTries is how often a write of the lock object is tried if the server does not
+// respond.
 const maxTries = 3
 
-// maxLockBytes is the maximum size of the object that stores the lease.
+// maxLockBytes is the maximum size of the lock object.
 const maxLockBytes = 64 << 10
 
-// lock is the lease of a bucket, stored in an object that names the holder. The object
-// is only replaced if its ETag matches, so only one of two concurrent writers succeeds.
-// To release the lease, the holder marks it as free.
+// lock is the lease of a bucket, stored in an object that names the holder. A process
+// replaces the object only if it still has the ETag that the process has read, so only
+// one of two concurrent writers succeeds. To release the lease, the holder marks it as
+// free.
 type lock struct {
 	bucket *s3.Bucket
 	owner  uuid.UUID
-	etag   string // of the object that this process wrote last
+	etag   string // ETag of the lock object as last written by this process
 }
 
 // lease is the content of the lock object.
@@ -46,7 +48,7 @@ type lease struct {
 
 	exists bool
 	etag   string
-	age    time.Duration // by the server's clock
+	age    time.Duration // time since the last renewal, by the server's clock
 }
 
 func (h lease) held() bool { return h.exists && !h.Free && h.age < leaseDuration }
@@ -74,15 +76,15 @@ func (l *lock) read(ctx context.Context) (h lease, err error) {
 	return h, nil
 }
 
-// acquire acquires the lease, unless another process holds it, or the bucket has other
-// files and no backup.
+// acquire acquires the lease. It returns an error if another process holds the lease, or
+// if the prefix has other objects and no backup.
 func (l *lock) acquire(ctx context.Context) error {
 	for try := 1; ; try++ {
 		h, err := l.read(ctx)
 		switch {
 		case err != nil:
 			return err
-		case h.exists && h.Owner == l.owner: // this process wrote it, but the reply was lost
+		case h.exists && h.Owner == l.owner: // this process has written the lease, but the reply was lost
 			l.etag = h.etag
 			return l.checkConditionalWrites(ctx)
 		case h.held():
@@ -104,7 +106,7 @@ func (l *lock) acquire(ctx context.Context) error {
 	}
 }
 
-// refuseForeign returns an error if the bucket has other objects and no backup.
+// refuseForeign returns an error if the prefix has other objects and no backup.
 func (l *lock) refuseForeign(ctx context.Context) error {
 	files, err := (&Bucket{bucket: l.bucket}).Files(ctx, "")
 	if _, ours := files[manifestFile]; ours || err != nil {
@@ -135,7 +137,8 @@ func (l *lock) checkConditionalWrites(ctx context.Context) error {
 		l.write(ctx, l.etag, true))
 }
 
-// write replaces the object if its ETag is still etag; free releases the lease.
+// write replaces the lock object if its ETag is still etag. If free is true, it marks
+// the lease as free.
 func (l *lock) write(ctx context.Context, etag string, free bool) error {
 	h := lease{Owner: l.owner, Process: os.Getpid(), Time: time.Now().UTC(), Free: free}
 	h.Host, _ = os.Hostname() // only shown to operators
@@ -152,7 +155,7 @@ func (l *lock) write(ctx context.Context, etag string, free bool) error {
 
 // keepRenewing renews the lease until release is called. The returned context is
 // cancelled if the lease was lost, or could not be renewed and may expire; release then
-// returns the error.
+// returns the reason.
 func (l *lock) keepRenewing(ctx context.Context) (held context.Context, release func() error) {
 	held, lose := context.WithCancelCause(ctx)
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -201,7 +204,8 @@ func (l *lock) renew(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-// rewrite writes the object again. It retries if a reply is lost.
+// rewrite writes the lock object again, to renew the lease or, if free is true, to
+// release it. It retries if a reply is lost.
 func (l *lock) rewrite(ctx context.Context, free bool) error {
 	for try := 1; ; try++ {
 		err := l.write(ctx, l.etag, free)

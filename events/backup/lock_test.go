@@ -23,7 +23,7 @@ func newServed(t *testing.T) (*vault, *s3test.Server) {
 
 const leaseOfOther = `{"owner":"6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11","host":"elsewhere","process":7,"time":"2026-01-02T03:04:05Z"}`
 
-// later sets the clock of a server forward.
+// later returns a handler for Server.Intercept that sets the server's clock d forward.
 func later(d time.Duration) func(http.ResponseWriter, *http.Request, http.Handler) {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		w.Header().Set("Date", time.Now().Add(d).UTC().Format(http.TimeFormat))
@@ -102,7 +102,7 @@ func TestLeaseSurvivesLostReply(t *testing.T) {
 	})
 	b := v.backup()
 	b.Progress = func(string, int64, int64) {
-		for seen := writes.Load(); writes.Load() < seen+3 && t.Context().Err() == nil; { // until the lease is renewed
+		for seen := writes.Load(); writes.Load() < seen+3 && t.Context().Err() == nil; { // waits until the lease is renewed
 			_, _ = v.at.location().Files(t.Context(), "")
 		}
 	}
@@ -172,7 +172,7 @@ func TestBackupContinuesAfterOutage(t *testing.T) {
 	if _, err := v.backup().Run(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Backup.Run during an outage: got error %v, want kind Unavailable", err)
 	}
-	server.Intercept(later(3 * time.Minute)) // the lease could not be released
+	server.Intercept(later(3 * time.Minute)) // after this time the lease of the first backup, which it could not release, has expired
 	if _, err := restore(t, v.at.location()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Restore.Run of an incomplete backup: got error %v, want kind NotFound", err)
 	}

@@ -29,11 +29,11 @@ const format = 1
 // listed files are durable and verified.
 type Manifest struct {
 	Format  int             `json:"format"`
-	Program string          `json:"program"` // version of the program that wrote it
+	Program string          `json:"program"` // version of the program that wrote the manifest
 	Time    time.Time       `json:"time"`
 	Head    events.Position `json:"head"` // position of the last event
 	Events  int64           `json:"events"`
-	Digest  Digest          `json:"digest"` // of all events
+	Digest  Digest          `json:"digest"` // digest of all events
 	First   Mark            `json:"first"`
 	Last    Mark            `json:"last"`
 
@@ -46,18 +46,20 @@ type Manifest struct {
 	Lost []Named `json:"lost,omitempty"`
 }
 
-// Mark is an event that identifies a log.
+// Mark is the position and id of an event. A manifest records marks to recognise the
+// log.
 type Mark struct {
 	Position events.Position `json:"position"`
 	ID       uuid.UUID       `json:"id"`
 }
 
-// Segment is a file with the events that follow those of the previous segment.
+// Segment is a file of events. The events of a segment follow those of the previous
+// segment.
 type Segment struct {
 	File
 	Events  int64           `json:"events"`
 	Through events.Position `json:"through"`
-	Digest  Digest          `json:"digest"` // of all events up to the last one of this segment
+	Digest  Digest          `json:"digest"` // digest of all events up to the last event of this segment
 }
 
 // File is a file of the backup, by its path.

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Named is an original that the events of a stream name.
+// Named is an original, with a stream whose events name it.
 type Named struct {
-	Stream string `json:"stream"` // of a document or a job
+	Stream string `json:"stream"` // stream of a document or a job
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 }
@@ -26,7 +26,7 @@ type names struct {
 	folders map[uuid.UUID]folderState
 	next    int64 // next revision of the stream of folders
 	through events.Position
-	cache   map[string]bool // whether the originals of a stream are needed
+	cache   map[string]bool // by stream: whether the originals that the stream names are needed
 	upTo    events.Position // position for which the cache is valid
 	unread  int             // events that may name originals but cannot be decoded
 }
@@ -45,8 +45,8 @@ func newNames(log *events.Log) *names {
 	return n
 }
 
-// in calls each with the originals that the records name and that the log up to a position
-// still needs.
+// in calls each for the originals that the records name, except those that the log up to
+// position upTo no longer needs.
 func (n *names) in(ctx context.Context, records []events.Record, upTo events.Position, each func(Named) error) error {
 	for _, r := range records {
 		var err error
@@ -79,7 +79,7 @@ func (n *names) ofDocument(ctx context.Context, e events.Event, upTo events.Posi
 	return each(Named{e.Stream, content.SHA256, content.Size})
 }
 
-// ofJob calls each with the files of a job that is not finished.
+// ofJob calls each for the files of a job, unless the job is finished.
 func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, each func(Named) error) error {
 	if needed, err := n.needs(ctx, stream, upTo); err != nil || !needed {
 		return err
@@ -97,12 +97,12 @@ func (n *names) ofJob(ctx context.Context, stream string, upTo events.Position, 
 	return err
 }
 
-// maxCache is the maximum size of the cache. Without it, the whole stream would be read
-// for each version of a document.
+// maxCache is the maximum number of streams in the cache of needs. Without the cache, a
+// backup would read a document's whole stream again for each version.
 const maxCache = 10_000
 
 // needs reports whether the log up to a position needs the originals that the events of
-// a stream name. Results are cached for one position.
+// a stream name. The cache is valid for one position.
 func (n *names) needs(ctx context.Context, stream string, upTo events.Position) (bool, error) {
 	if n.upTo != upTo || len(n.cache) == maxCache {
 		clear(n.cache)
@@ -120,8 +120,8 @@ func (n *names) needs(ctx context.Context, stream string, upTo events.Position) 
 
 var errBeyond = errors.New("the event is after the position")
 
-// compute is needs without the cache. If an event cannot be decoded, the originals are
-// needed.
+// compute is needs without the cache. If an event of the stream cannot be decoded, it
+// returns true.
 func (n *names) compute(ctx context.Context, stream string, upTo events.Position) (needed bool, err error) {
 	var folder uuid.UUID
 	ended := false
@@ -152,7 +152,8 @@ func (n *names) compute(ctx context.Context, stream string, upTo events.Position
 	return !ended && !n.deleted(folder, upTo), nil
 }
 
-// deleted reports whether a folder, or one above it, was deleted at or before a position.
+// deleted reports whether a folder, or a folder above it, was deleted at position upTo
+// or earlier.
 func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
 	for range n.folders { // bounds the loop if folders form a cycle
 		f, known := n.folders[folder]
@@ -167,7 +168,7 @@ func (n *names) deleted(folder uuid.UUID, upTo events.Position) bool {
 	return false
 }
 
-// readFolders reads the events of folders at least up to a position.
+// readFolders reads the stream of folders at least up to position upTo.
 func (n *names) readFolders(ctx context.Context, upTo events.Position) error {
 	if n.through >= upTo {
 		return nil

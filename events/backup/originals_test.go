@@ -112,7 +112,8 @@ func TestPruneHandlesManyNames(t *testing.T) {
 	})
 }
 
-// A newer version may name originals in events that this version does not know.
+// A log of a newer program version may have event types that this version does not know.
+// They may name originals, so a backup must not prune any.
 func TestPruneKeepsAllOnUnknownEvent(t *testing.T) {
 	inEveryLocation(t, func(t *testing.T, v *vault) {
 		driver := memory.New()
@@ -135,8 +136,8 @@ func TestPruneKeepsAllOnUnknownEvent(t *testing.T) {
 	})
 }
 
-// The document is deleted, and its original removed, after the log was copied and before
-// the original is copied.
+// A document is deleted and its original removed after the backup has copied the events
+// and before it copies the original. The original must not count as lost.
 func TestOriginalDeletedDuringBackup(t *testing.T) {
 	inEveryLocation(t, func(t *testing.T, v *vault) {
 		v.file(v.folder, "lamp")
@@ -247,7 +248,7 @@ func TestLostOriginalUploadedAgainIsRestored(t *testing.T) {
 	})
 }
 
-// counting counts reads by stream.
+// counting is a driver that counts the reads of each stream.
 type counting struct {
 	events.Driver
 	reads map[string]int
@@ -258,7 +259,8 @@ func (c counting) ReadStream(ctx context.Context, stream string, from int64, lim
 	return c.Driver.ReadStream(ctx, stream, from, limit)
 }
 
-// Otherwise the time of a backup would be quadratic in the versions of a document.
+// A backup reads the stream of a document one time and not for each version. Otherwise
+// its time would be quadratic in the number of versions.
 func TestNeedsCachesDocuments(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))
@@ -276,8 +278,8 @@ func TestNeedsCachesDocuments(t *testing.T) {
 	v.wantBackedUp("lamp", "oil")
 }
 
-// Lost originals are looked up at a later position of the log than existing ones. Even so,
-// a document must not be read again for each of its versions.
+// For a lost original, the backup looks up whether a later part of the log still needs
+// it. Even then, a document's stream must not be read again for each version.
 func TestNeedsCachesDocumentsWithLostOriginals(t *testing.T) {
 	t.Parallel()
 	v := newVault(t, newFolder(t))

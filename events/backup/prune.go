@@ -10,12 +10,14 @@ import (
 	"annals/events/fault"
 )
 
-// maxNames is the maximum number of needed originals in memory. Tests set it lower.
+// maxNames is the maximum number of names of needed originals in memory. Tests set a
+// lower number.
 var maxNames = 500_000
 
 // prune removes the originals that the copied part of the log does not need. It
-// processes ranges of names with at most maxNames needed ones. If an event cannot be
-// decoded, it removes nothing, because the event may name any original.
+// processes one range of names after the other, each with at most maxNames needed
+// originals. If an event cannot be decoded, it removes nothing, because the event may
+// name any original.
 func (t *run) prune(ctx context.Context) (removed int, err error) {
 	for after := ""; ; {
 		needed, err := t.needed(ctx, after)
@@ -30,7 +32,7 @@ func (t *run) prune(ctx context.Context) (removed int, err error) {
 	}
 }
 
-// needed returns the next range: the names of needed originals after a name.
+// needed returns the next range of names, which begins after the name after.
 func (t *run) needed(ctx context.Context, after string) (*span, error) {
 	needed := &span{after: after, names: make(map[[32]byte]struct{})}
 	names := newNames(t.Log)
@@ -53,9 +55,9 @@ func (t *run) needed(ctx context.Context, after string) (*span, error) {
 	return needed, nil
 }
 
-// removeAllBut removes the originals of a range that are not needed. It first writes a
-// manifest that no longer counts them. Otherwise, if the removal is interrupted, the
-// next backup would report them as missing.
+// removeAllBut removes the unneeded originals of a range. It first writes a manifest
+// that no longer counts them. Otherwise the next backup after an interrupted removal
+// would report the removed originals as missing.
 func (t *run) removeAllBut(ctx context.Context, needed *span) (removed int, err error) {
 	unneeded := func(each func(sha256 string, size int64) error) error {
 		return t.store.List(ctx, func(sha256 string, size int64, _ time.Time) error {
@@ -89,7 +91,7 @@ func (t *run) removeAllBut(ctx context.Context, needed *span) (removed int, err 
 }
 
 // span is a range of names: from after (exclusive) to last (inclusive), or to the end if
-// last is empty. It has at most maxNames needed names.
+// last is empty. names are the needed originals in the range, at most maxNames.
 type span struct {
 	after, last string
 	names       map[[32]byte]struct{}

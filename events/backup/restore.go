@@ -12,8 +12,8 @@ import (
 	"annals/events/originals"
 )
 
-// Load writes events to an empty log, with their positions, and opens the log. If the
-// sequence yields an error, Load returns it.
+// Load writes events to an empty log, keeps their positions, and opens the log. If the
+// sequence yields an error, Load returns that error.
 type Load func(ctx context.Context, batches iter.Seq2[[]events.Record, error]) (*events.Log, error)
 
 // Restore has the parameters of a restore.
@@ -21,7 +21,7 @@ type Restore struct {
 	Location  Location // of the backup
 	Load      Load
 	Originals originals.Store
-	Accounts  string // file to create
+	Accounts  string // path of the account store to create
 	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
 }
@@ -29,7 +29,7 @@ type Restore struct {
 // Run restores the log, the originals that it needs, and the accounts. It verifies all
 // files while reading, and the complete log at the end. After an error the restored data
 // is unusable. Originals that were lost before the backup are skipped. Run returns the
-// manifest and the number of originals.
+// manifest, and the number and size of the originals that the log needs.
 func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error) {
 	release, err := r.Location.RLock(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Restore) Run(ctx context.Context) (m *Manifest, needed Count, err error
 	if m, err = LoadManifest(ctx, r.Location); err != nil {
 		return nil, needed, err
 	}
-	existing, err := count(ctx, r.Originals) // of an interrupted restore
+	existing, err := count(ctx, r.Originals) // left by an interrupted restore
 	if err != nil {
 		return m, needed, err
 	}
@@ -68,8 +68,8 @@ func (r *Restore) accounts(ctx context.Context, m *Manifest) error {
 	return errors.Join(m.Accounts.copyTo(ctx, r.Location, f), f.Sync(), f.Close())
 }
 
-// load loads the events of a backup into a log, verifies the log, and calls each with
-// every original that it needs, except lost ones.
+// load loads the events of a backup into a log, verifies the log, and calls each for
+// every original that the log needs, except lost originals.
 func (m *Manifest) load(ctx context.Context, p Location, into Load, progress func(string, int64, int64), each func(Named) error) (err error) {
 	log, err := into(ctx, func(yield func([]events.Record, error) bool) {
 		for records, err := range m.records(ctx, p) {

@@ -18,7 +18,7 @@ import (
 
 // Digest is the digest of a sequence of events: the SHA-256 of the digest up to the
 // previous event (zeros before the first), followed by the last event as appendRecord
-// encodes it. It does not depend on how a log is split into segments.
+// encodes it. The digest does not depend on how a log is split into segments.
 type Digest [sha256.Size]byte
 
 func (d *Digest) add(record []byte) {
@@ -40,11 +40,13 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// maxRecord is larger than any record that a log accepts.
+// maxRecord is the maximum size of an encoded record in bytes. A log accepts only
+// smaller records.
 const maxRecord = events.MaxAppendBytes + 64<<10
 
-// appendRecord appends the encoding of a record, which is stored and hashed: position, id, stream, revision, type, data and metadata. Numbers are unsigned
-// varints; fields of variable length are prefixed with their length.
+// appendRecord appends the encoding of a record that segments store and digests cover:
+// position, id, stream, revision, type, data and metadata. Numbers are unsigned varints;
+// fields of variable length are prefixed with their length.
 func appendRecord(b []byte, r events.Record) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Position))
 	b = append(b, r.ID[:]...)
@@ -61,7 +63,7 @@ func appendBytes[T ~string | ~[]byte](b []byte, field T) []byte {
 
 var errCorrupt = errors.New("it is corrupt")
 
-// parseRecord decodes a record. The record refers to parts of b.
+// parseRecord decodes a record. The record shares memory with b.
 func parseRecord(b []byte) (r events.Record, err error) {
 	number := func() int64 {
 		v, n := binary.Uvarint(b)
@@ -94,8 +96,8 @@ func parseRecord(b []byte) (r events.Record, err error) {
 
 // segmentWriter writes a segment: gzip of length-prefixed records.
 type segmentWriter struct {
-	to      io.Writer // the file
-	sum     hash.Hash // of the file
+	to      io.Writer // the segment file
+	sum     hash.Hash // SHA-256 of the segment file
 	zip     *gzip.Writer
 	buf     []byte
 	raw     int64 // bytes before compression
@@ -143,9 +145,9 @@ func (w *segmentWriter) finish() (Segment, error) {
 	return w.segment, err
 }
 
-// read calls each with the records of the segment, in batches. If they do not match the
-// digests of the segment, it returns an error, possibly only after the last batch. before
-// is the digest of the events before the segment.
+// read calls each with the records of the segment, in batches. If the records do not
+// match the digests of the segment, it returns an error, possibly only after the last
+// batch. before is the digest of the events before the segment.
 func (s Segment) read(ctx context.Context, p Location, before Digest, each func([]events.Record) error) error {
 	wrong := func(err error) error {
 		return fault.Errorf(fault.KindOf(err), "the segment %s of %s: %w", s.Name, p, err)
@@ -193,7 +195,8 @@ type segmentReader struct {
 	events int64
 }
 
-// batch returns the next records, with about MaxBatchBytes, or none at the end.
+// batch returns the next records, about MaxBatchBytes in total, or no records at the
+// end.
 func (s *segmentReader) batch() (batch []events.Record, err error) {
 	for size := 0; size < events.MaxBatchBytes && len(batch) < page; {
 		length, err := binary.ReadUvarint(s.in)

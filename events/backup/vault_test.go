@@ -21,7 +21,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// vault is a log, with gaps in its positions, and originals to back up.
+// vault is a log and a store of originals to back up. The positions in the log have
+// gaps.
 type vault struct {
 	*testing.T
 	log    *events.Log
@@ -64,7 +65,7 @@ func (v *vault) makeFolder(parent uuid.UUID) uuid.UUID {
 	return id
 }
 
-// keep stores text as an original, and returns the content of a document with it.
+// keep stores text as an original, and returns document content with that original.
 func (v *vault) keep(text string) events.Content {
 	v.Helper()
 	staged, err := v.store.Stage(context.Background(), strings.NewReader(text), int64(len(text)))
@@ -77,7 +78,7 @@ func (v *vault) keep(text string) events.Content {
 	return events.Content{SHA256: staged.SHA256(), Size: staged.Size(), MediaType: "text/plain", Title: text}
 }
 
-// file imports a document with that text, and returns its stream.
+// file imports a document whose original is text, and returns the document's stream.
 func (v *vault) file(folder uuid.UUID, text string) (stream string) {
 	v.Helper()
 	stream = events.DocumentStream(uuid.New())
@@ -99,13 +100,13 @@ func sum(text string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// path returns the file of an original with that text.
+// path returns the path of the original with that text.
 func path(root, text string) string {
 	name := sum(text)
 	return filepath.Join(root, name[:2], name[2:4], name)
 }
 
-// lose deletes an original from the vault.
+// lose deletes an original from the store, as if it had been lost.
 func (v *vault) lose(text string) {
 	v.Helper()
 	if deleted, err := v.store.Delete(context.Background(), sum(text), time.Now().Add(time.Hour)); err != nil || !deleted {

@@ -15,7 +15,7 @@ import (
 // Verification has the parameters of the verification of a backup.
 type Verification struct {
 	Location Location
-	Load     Load // into a temporary log
+	Load     Load // loads the events into a temporary log
 	// Progress is called with the progress of each step.
 	Progress func(step string, done, total int64)
 	// Report is called with each problem, as a sentence.
@@ -23,8 +23,8 @@ type Verification struct {
 }
 
 // Run reads a whole backup and compares it with the digests in its manifest: segments,
-// accounts, and the originals that the events name. It returns the number of problems,
-// and changes nothing.
+// accounts, and the originals that the events name. It returns the manifest and the
+// number of problems. It does not change the backup.
 func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err error) {
 	release, err := v.Location.RLock(ctx)
 	if err != nil {
@@ -67,9 +67,8 @@ func (v *Verification) Run(ctx context.Context) (m *Manifest, problems int, err 
 	return m, problems, report(err)
 }
 
-// ofBackup reports whether an error is a problem of the backup, such as a read error
-// of its disk, and not of this process, such as too many open files or missing
-// permissions.
+// ofBackup reports whether an error is caused by the backup, such as a read error of its
+// disk, and not by this process, such as too many open files or missing permissions.
 func ofBackup(err error) bool {
 	var local *fs.PathError
 	if errors.As(err, &local) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EIO) {

@@ -1,6 +1,6 @@
-// Package compact removes orphaned texts from a log: those of failed files, and those of
-// interrupted attempts. It verifies that everything else stays. It imports events and
-// events/fault only.
+// Package compact removes orphaned texts from a log: the texts of files that failed and
+// of import attempts that were interrupted. It verifies that all other events stay. It
+// imports events and events/fault only.
 package compact
 
 import (
@@ -21,15 +21,15 @@ import (
 const page = 2000
 
 // Compaction removes the text streams that no event of a document names and whose import
-// job has finished. Texts of old versions and of deleted documents are named by events,
-// and stay.
+// job has finished. The texts of old versions and deleted documents stay, because events
+// name them.
 type Compaction struct {
 	Log events.Driver
-	// Before is the time before which a job must have finished; zero means any time. It
-	// is for logs that other nodes append to: a node that lost its connection may still
+	// Before is the time before which a job must have finished; zero means any time. Set
+	// it if other nodes append to the log: a node that has lost its connection may still
 	// create a document from a text.
 	Before time.Time
-	// Progress, unless nil, is called with the progress of a step, in positions.
+	// Progress, unless nil, is called during each step. done and total are log positions.
 	Progress func(step string, done, total int64)
 }
 
@@ -50,10 +50,11 @@ type Text struct {
 
 // Plan is what Run removes.
 type Plan struct {
-	Head  events.Position // of the log when it was read
-	Texts []Text          // by stream
-	// Open is the number of unnamed texts of jobs that are running or finished after
-	// Before. Unknown is the number of unnamed texts without a known job. They stay.
+	Head  events.Position // head of the log when Plan was called
+	Texts []Text          // ordered by stream
+	// Open is the number of texts that no document names, but whose job is running or
+	// finished after Before. Unknown is the number of such texts without a known job. Run
+	// removes none of them.
 	Open, Unknown int
 }
 
@@ -85,8 +86,8 @@ func keyOf(stream string) (k key, ok bool) {
 }
 
 // Plan reads the whole log and returns what Run would remove. If an event cannot be
-// decoded, the error is fault.Invalid, because the event may name any text. Plan needs
-// about 50 bytes of memory for each version of a document.
+// decoded, the error is fault.Invalid, because that event may name any of the texts.
+// Plan needs about 50 bytes of memory for each version of a document.
 func (c *Compaction) Plan(ctx context.Context) (*Plan, error) {
 	head, err := c.Log.Head(ctx)
 	if err != nil {
@@ -139,8 +140,8 @@ func jobOf(e events.Event) uuid.UUID {
 	return id
 }
 
-// plan selects the texts to remove among texts, which no document names. last is the
-// stream of the last event, which stays.
+// plan selects the texts to remove. No document names any of the given texts. last is
+// the stream of the log's last event; it cannot be removed.
 func (c *Compaction) plan(ctx context.Context, head events.Position, last string, texts map[key]*Text) (*Plan, error) {
 	p, finished := &Plan{Head: head}, make(map[uuid.UUID]bool)
 	for _, t := range texts {
@@ -164,7 +165,7 @@ func (c *Compaction) plan(ctx context.Context, head events.Position, last string
 		if err != nil {
 			return nil, err
 		}
-		if len(first) == 0 { // already removed, but its space is not reclaimed
+		if len(first) == 0 { // the text is already removed, but its space is not reclaimed yet
 			continue
 		}
 		p.Texts = append(p.Texts, *t)
@@ -191,7 +192,7 @@ func (c *Compaction) finished(ctx context.Context, job uuid.UUID) (done bool, er
 	}
 }
 
-// each calls fn with every record up to a position.
+// each calls fn with every record up to position to.
 func (c *Compaction) each(ctx context.Context, from events.AllReader, step string, to events.Position, fn func(*events.Record) error) error {
 	for after := events.Position(0); after < to; {
 		records, through, err := from.ReadAll(ctx, after, page, nil)

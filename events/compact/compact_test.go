@@ -108,7 +108,7 @@ func sameRecord(a, b events.Record) bool {
 var engines = []struct {
 	name   string
 	checks int
-	lazy   bool // reclaims the space of removed streams later
+	lazy   bool // the engine reclaims the space of removed streams later
 	open   func(t *testing.T) events.Driver
 }{
 	{"memory", 60, false, func(*testing.T) events.Driver { return memory.New() }},
@@ -184,7 +184,8 @@ func TestRunRemovesOnlyOrphanedTexts(t *testing.T) {
 	}
 }
 
-// changing is a driver that changes another event when it removes streams.
+// changing is a faulty driver: when it removes streams, it also changes an event of
+// another stream.
 type changing struct{ events.Driver }
 
 func (d changing) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {

@@ -7,7 +7,7 @@ import (
 	"annals/events/fault"
 )
 
-// digest returns the digest of a log up to p.Head, without the streams of the plan.
+// digest returns the digest of the log up to p.Head, without the streams that p removes.
 func (c *Compaction) digest(ctx context.Context, from events.AllReader, step string, p *Plan) (_ events.Digest, err error) {
 	removed := make(map[string]bool, len(p.Texts))
 	for _, t := range p.Texts {
@@ -23,7 +23,7 @@ func (c *Compaction) digest(ctx context.Context, from events.AllReader, step str
 	return digest.Sum(), err
 }
 
-// Result has the digests that Run compared.
+// Result contains the digests that Run has compared.
 type Result struct {
 	// Before and After are the digests of all events that stay, before and after the
 	// removal. They are equal if Run succeeded.
@@ -31,9 +31,10 @@ type Result struct {
 }
 
 // Run removes the texts of the plan. Before the removal is committed, it compares the
-// digest of the remaining events with that of the log before. If they differ, nothing is
-// removed, and the error is fault.Internal. EventStoreDB has no transactions and cannot
-// show the result in advance: call Prove afterwards.
+// digest of the remaining events with the digest of the same events before the removal.
+// If they differ, nothing is removed, and the error is fault.Internal. EventStoreDB has
+// no transactions and cannot be read as it will be after the removal, so call Prove
+// afterwards.
 func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 	if r.Before, err = c.digest(ctx, c.Log, stepDigest, p); err != nil {
 		return r, err
@@ -52,8 +53,9 @@ func (c *Compaction) Run(ctx context.Context, p *Plan) (r Result, err error) {
 	return r, err
 }
 
-// Prove reads the log after Run, and after the engine has reclaimed the space. If the
-// digest differs from r.Before, the error is fault.Internal.
+// Prove reads the log and compares its digest with r.Before. Call it after Run, and
+// after the engine has reclaimed the space. If the digests differ, the error is
+// fault.Internal.
 func (c *Compaction) Prove(ctx context.Context, p *Plan, r Result) (now events.Digest, err error) {
 	now, err = c.digest(ctx, c.Log, stepCheck, p)
 	if err == nil && now != r.Before {

@@ -12,7 +12,7 @@ import (
 // page is the maximum number of records per read.
 const page = 2000
 
-// side is the compared part of one log.
+// side is the part of one log that has been compared so far.
 type side struct {
 	at     events.Position
 	count  int64
@@ -26,8 +26,8 @@ func (s *side) add(r *events.Record) {
 }
 
 // compare compares the rest of the target with the source, and returns an error at the
-// first record that differs. It reads the target first, because records that another copy
-// has just added to the target are already in the source.
+// first record that differs. It reads the target before the source: records that a
+// concurrent copy has just added to the target are certainly in the source.
 func (c *Copy) compare(ctx context.Context, head events.Position) error {
 	for after := c.target.at; ; {
 		records, through, err := c.To.ReadAll(ctx, after, page, nil)
@@ -45,9 +45,9 @@ func (c *Copy) compare(ctx context.Context, head events.Position) error {
 	}
 }
 
-// compareTo compares records, the next ones of the target, with the source. It ignores
-// texts that were removed from the source: some of their records may still be in either
-// log.
+// compareTo compares held, the next records of the target, with the source. It ignores
+// texts that were removed from the source: some records of these texts may still be in
+// one of the logs or in both.
 func (c *Copy) compareTo(ctx context.Context, held []events.Record) error {
 	for after := c.source.at; len(held) > 0; {
 		records, through, err := c.From.ReadAll(ctx, after, len(held), nil)

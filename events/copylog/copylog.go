@@ -1,5 +1,5 @@
-// Package copylog copies a log to another one, of any engine, and verifies that they are
-// equal. It imports events and events/fault only.
+// Package copylog copies a log to another log, also in another engine, and verifies that
+// both logs are equal. It imports events and events/fault only.
 package copylog
 
 import (
@@ -12,7 +12,7 @@ import (
 	"annals/events/fault"
 )
 
-// Copy copies the events of a log to another one in order, with their ids, streams,
+// Copy copies the events of a log to another log in order, with their ids, streams,
 // revisions, types, data and metadata. Positions may differ.
 //
 // At any time the target equals the beginning of the source: events are appended in
@@ -25,8 +25,8 @@ import (
 type Copy struct {
 	From, To events.Driver
 
-	// Progress, unless nil, is called with the progress of a step, in positions
-	// of the source.
+	// Progress, unless nil, is called during each step. done and total are positions of
+	// the source.
 	Progress func(step string, done, total int64)
 
 	source, target side
@@ -39,8 +39,8 @@ const (
 	stepCopy    = "copy"
 )
 
-// Result describes the two logs. If Run and Follow return no error, the digests are
-// equal.
+// Result contains the digests of the two logs. If Run and Follow return no error, the
+// digests are equal.
 type Result struct {
 	From, To events.Digest
 	Appended int64 // events appended to the target, including those that a concurrent Copy appended first
@@ -48,8 +48,8 @@ type Result struct {
 
 // Run copies the source up to its head when Run is called, and then compares both logs.
 // If the target differs from the source, the error is fault.Conflict and names the first
-// difference. If it differs before the copy begins, nothing is appended. The target may
-// already have later events of the source.
+// difference. If it differs already before the copy begins, nothing is appended. The
+// target may already have later events of the source.
 func (c *Copy) Run(ctx context.Context) (Result, error) {
 	head, err := c.From.Head(ctx)
 	if err != nil {
@@ -58,8 +58,8 @@ func (c *Copy) Run(ctx context.Context) (Result, error) {
 	return c.copyTo(ctx, head)
 }
 
-// Follow is called after Run. It copies new events of the source until ctx ends, and
-// then, regardless of ctx, those up to the head of the source at that time.
+// Follow is called after Run. It copies new events of the source until ctx ends. It then
+// also copies the events up to the head that the source has at that time.
 func (c *Copy) Follow(ctx context.Context) (Result, error) {
 	uncancelled := context.WithoutCancel(ctx)
 	for {
@@ -74,14 +74,15 @@ func (c *Copy) Follow(ctx context.Context) (Result, error) {
 	}
 }
 
-// Limits of retries without progress, for an unreachable engine.
+// Limits of retries without progress, for example while an engine is unreachable.
 const (
 	maxRetries = 8
 	firstPause = 250 * time.Millisecond
 )
 
-// copyTo copies up to a position of the source. If an engine was unreachable, or a
-// concurrent copy was faster, it continues where the target ends.
+// copyTo copies the source up to position head. After a failed attempt, because an
+// engine was unreachable or a concurrent copy was faster, it continues where the target
+// ends.
 func (c *Copy) copyTo(ctx context.Context, head events.Position) (Result, error) {
 	for tries, known := 0, c.source.count; ; tries++ {
 		err := c.attempt(ctx, head)
@@ -107,8 +108,8 @@ func (c *Copy) copyTo(ctx context.Context, head events.Position) (Result, error)
 	}
 }
 
-// attempt compares the target with the source, appends missing events, and compares
-// these.
+// attempt compares the target with the source, appends the missing events to the target,
+// and compares the appended events.
 func (c *Copy) attempt(ctx context.Context, head events.Position) error {
 	if err := c.compare(ctx, head); err != nil || c.source.at >= head {
 		return err

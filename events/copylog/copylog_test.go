@@ -25,7 +25,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// engines are the engines that the tests copy between.
+// engines are the engines that the tests copy from and to.
 var engines = []struct {
 	name string
 	open func(t *testing.T) events.Driver
@@ -74,7 +74,7 @@ func appendTo(t *testing.T, d events.Driver, stream string, records ...events.Re
 	}
 }
 
-// history appends n events to a few streams, up to three to the same one in a row.
+// history appends n events to a few streams, up to three in a row to the same stream.
 func history(t *testing.T, d events.Driver, n int) {
 	t.Helper()
 	for i := range n {
@@ -141,12 +141,12 @@ func TestCopyKeepsEverythingButPositions(t *testing.T) {
 	}
 }
 
-// cutDriver simulates a broken connection: after some appends all further ones fail. The
-// first of these may be made nevertheless.
+// cutDriver simulates a broken connection: after a number of appends all further appends
+// fail. If loseReply is set, the first failing append is stored nevertheless.
 type cutDriver struct {
 	events.Driver
 	left      int  // appends until the connection breaks
-	loseReply bool // the first failing append is made
+	loseReply bool // the first failing append is stored
 }
 
 var errCut = errors.New("connection lost")
@@ -309,8 +309,8 @@ func TestCopyRetriesUnreachableEngine(t *testing.T) {
 	wantCopied(t, target, source)
 }
 
-// scavenged is a log after a text was removed and the server was scavenged: only the last
-// event of the text is still in the log.
+// scavenged is a log in EventStoreDB from which a text was removed and whose server was
+// then scavenged: reads of the log return only the last event of the text.
 type scavenged struct {
 	events.Driver
 	text string

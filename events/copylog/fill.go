@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// fill appends the events of the source after the compared part, up to a position. It
-// reads a batch while it appends the previous one.
+// fill appends to the target the events of the source after the compared part, up to
+// position head. It reads the next batch while it appends the current one.
 func (c *Copy) fill(ctx context.Context, head events.Position) error {
 	reading, stop := context.WithCancel(ctx)
 	ahead, from := make(chan batch), c.source.at
@@ -43,8 +43,8 @@ type batch struct {
 	err     error
 }
 
-// readAhead sends the events of the source after one position up to another, until ctx
-// ends or a read fails.
+// readAhead sends the events of the source after position after up to position to. It
+// ends early if ctx ends or a read fails.
 func (c *Copy) readAhead(ctx context.Context, after, to events.Position, out chan<- batch) {
 	for more := after < to; more; {
 		records, through, err := c.From.ReadAll(ctx, after, page, nil)
@@ -65,8 +65,8 @@ func (c *Copy) readAhead(ctx context.Context, after, to events.Position, out cha
 // record, which MaxAppendBytes does not count.
 const maxRecords = 500
 
-// appendSize returns how many of the first records fit into one append. They belong to
-// one stream, so that the append is atomic.
+// appendSize returns how many records, counted from the first, fit into one append.
+// These records all belong to one stream, so that the append is atomic.
 func appendSize(records []events.Record) int {
 	size := records[0].Size()
 	for i := 1; i < min(len(records), maxRecords); i++ {
@@ -84,7 +84,7 @@ func (c *Copy) append(ctx context.Context, records []events.Record) error {
 	if _, err := c.To.Append(ctx, first.Stream, first.Revision-1, records); err != nil {
 		if fault.Is(err, fault.Conflict) {
 			if removed, err := c.removed(ctx, first); removed || err != nil {
-				return err // the last event of a removed stream stays in EventStoreDB
+				return err // a removed stream is not empty in EventStoreDB: its last event stays
 			}
 		}
 		return fmt.Errorf("append %s to the target: %w", name(first), err)

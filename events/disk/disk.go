@@ -13,13 +13,13 @@ import (
 
 // Folder is a folder that the service writes to.
 type Folder struct {
-	Name string // for metrics and messages, which contain no paths: data, temp
+	Name string // data or temp; used in metrics and messages, which must not contain paths
 	Path string
 }
 
 // Space is the free space for a folder.
 type Space struct {
-	Folder string // its Name
+	Folder string // Folder.Name
 	Free   int64  // bytes that this user may still write
 }
 
@@ -37,8 +37,8 @@ func (f Folders) Space() (all []Space) {
 	return all
 }
 
-// fullBelow is the free space below which a disk counts as full. The files of databases
-// and indexes grow in larger steps.
+// fullBelow is the free space below which a disk counts as full. It is not 0, because
+// files of databases and indexes grow in larger steps.
 const fullBelow = 1 << 20
 
 // Full returns the names of the folders whose disks are full.
@@ -57,8 +57,8 @@ func IsFull(err error) bool {
 	return sqldb.IsFull(err) || slices.ContainsFunc(full, func(e error) bool { return errors.Is(err, e) })
 }
 
-// Restore returns err such that IsFull recognises it, if it is about a full disk: some
-// libraries only append the text of the cause to their error, without wrapping it.
+// Restore wraps err so that IsFull recognises it, if its text ends with that of a
+// full-disk error: some libraries append only the text of the cause and do not wrap it.
 func Restore(err error) error {
 	for _, e := range full {
 		if err != nil && !errors.Is(err, e) && strings.HasSuffix(err.Error(), e.Error()) {

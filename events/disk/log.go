@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// logEvery is the interval at which a full disk is logged. Otherwise every writer would
-// log it at each retry, every few seconds.
+// logEvery is the interval at which a full disk is logged. Without this limit every
+// writer would log it at each retry, every few seconds.
 const logEvery = time.Minute
 
 // Quiet returns a handler that limits records about full disks to one a minute, and
@@ -17,14 +17,14 @@ func Quiet(next slog.Handler) slog.Handler { return &quiet{next, &last{now: time
 
 type quiet struct {
 	slog.Handler
-	last *last // shared by all handlers derived from one
+	last *last // shared by all handlers derived from the same handler
 }
 
 type last struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	at      time.Time
-	skipped int // records since the last one that was logged
+	skipped int // number of suppressed records since the last logged one
 }
 
 func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
@@ -45,8 +45,8 @@ func (q *quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// allow reports whether to log a record, and how many were suppressed since the
-// last one that was logged.
+// allow reports whether to log a record, and how many records were suppressed since the
+// last logged one.
 func (l *last) allow() (now bool, skipped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 const spaced = "replace(replace(replace(d.name, ' ', '\x01\x02'), '\x02\x01', ''), '\x01\x02', ' ')"
 
 // alikeNames returns, for each entry of $1 (JSON), the name of a document with a similar
-// name, or ” if there is none. It ignores the document $2. An entry is an array: the
-// folder, the key of similar names, the name itself, its index, and the name that spaced
-// must return for the other document, or "" for any.
+// name, or an empty string if there is none. It ignores the document $2. An entry is an
+// array: the folder, the key of similar names, the name itself, its index, and the name
+// that spaced must return for the other document, or "" for any.
 const alikeNames = `SELECT k.value ->> 3, coalesce((SELECT d.name FROM documents d
 		WHERE d.folder = k.value ->> 0 AND d.look = k.value ->> 1 AND d.name <> k.value ->> 2
 			AND (k.value ->> 4 = '' OR k.value ->> 4 = ` + spaced + `) AND d.id <> $2 LIMIT 1), '')
