@@ -19,30 +19,31 @@ import (
 	"annals/events/sqldb"
 )
 
-// Store is the account store: a SQLite file, or a PostgreSQL database that nodes share. Several
-// processes may open it; each call sees what other processes wrote before. Methods may be
-// called concurrently. If the database cannot be reached, the error is Unavailable.
+// Store is the account store: a SQLite file, or a PostgreSQL database that nodes share.
+// Several processes may open the same store; each call sees what other processes have written
+// before. Methods may be called concurrently. If the database cannot be reached, the error is
+// Unavailable.
 type Store struct {
-	// Observe, if not nil, is called for each event of the audit after it happened, in the
-	// goroutine that caused it. Set it before using the store.
+	// Observe, if not nil, is called after each event for the access log, in the goroutine
+	// that caused the event. Set it before using the store.
 	Observe func(context.Context, Event)
 
 	db     *sqldb.DB
-	lookup *sqldb.Stmt // the prepared statement of Bearer
+	lookup *sqldb.Stmt // prepared statement for the query of Bearer
 	uses   tokenUses
 }
 
 // Account is a user of the built-in sign-in.
 type Account struct {
-	Name     string // also the subject of the user's tokens
+	Name     string // user name, and the subject (sub claim) of the user's tokens
 	Admin    bool
 	Groups   []string // sorted, without duplicates
 	Disabled bool
-	Service  bool      // a program's account, which has no password and signs in only with API tokens
-	Created  time.Time // UTC, microseconds
+	Service  bool      // the account of a program: it has no password and can sign in only with API tokens
+	Created  time.Time // in UTC, to the microsecond
 }
 
-// prepare prepares the statements of a store whose tables exist.
+// prepare prepares the statement lookup. The tables must exist.
 func (a *Store) prepare(ctx context.Context) (err error) {
 	a.lookup, err = a.db.Prepare(ctx, lookup)
 	return err
@@ -51,7 +52,7 @@ func (a *Store) prepare(ctx context.Context) (err error) {
 // Close closes the store. Calls in progress fail.
 func (a *Store) Close() error {
 	a.uses.close()
-	if a.lookup == nil { // opening it failed
+	if a.lookup == nil { // the store could not be opened completely
 		return a.db.Close()
 	}
 	return errors.Join(a.lookup.Close(), a.db.Close())
@@ -63,12 +64,12 @@ type NewAccount struct {
 	Password string // at least 8 characters
 	Admin    bool
 	Groups   []string
-	Service  bool // Password is ignored
+	Service  bool // whether the account is for a program; then Password is ignored
 }
 
-// Create adds a user and returns the account as stored: names and groups are trimmed and
-// normalised (NFC). The error is Conflict if the name is taken or was a deleted user's, and
-// Invalid if a name, password or group breaks the rules.
+// Create adds a user and returns the account as stored, with name and groups trimmed and
+// normalised (NFC). The error is Conflict if a user has or had that name, even a deleted one,
+// and Invalid if the name, the password or a group breaks the rules.
 func (a *Store) Create(ctx context.Context, n NewAccount) (Account, error) {
 	created, err := a.create(ctx, n, `true`)
 	if err == nil && created == nil {
@@ -80,8 +81,8 @@ func (a *Store) Create(ctx context.Context, n NewAccount) (Account, error) {
 	return *created, nil
 }
 
-// create inserts a user if the SQL condition holds and the name is free. Otherwise it returns
-// nil.
+// create adds a user if the SQL condition is true and the name is not taken. Otherwise it
+// returns nil.
 func (a *Store) create(ctx context.Context, n NewAccount, condition string) (*Account, error) {
 	name, err := CleanName("user name", n.Name)
 	if err != nil {
@@ -123,12 +124,12 @@ func (a *Store) create(ctx context.Context, n NewAccount, condition string) (*Ac
 	return &account, nil
 }
 
-// Exist reports whether any user was ever created.
+// Exist reports whether any user was ever created, even one that was deleted since.
 func (a *Store) Exist(ctx context.Context) (exist bool, err error) {
 	return a.exists(ctx, "check for users", `SELECT 1 FROM users`)
 }
 
-// exists reports whether a query returns rows. doing describes the operation in errors.
+// exists reports whether a query returns any row. doing describes the operation in errors.
 func (a *Store) exists(ctx context.Context, doing, query string, args ...any) (exist bool, err error) {
 	if err := a.db.Row(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&exist); err != nil {
 		return false, fmt.Errorf("%s: %w", doing, err)
@@ -146,8 +147,8 @@ func (a *Store) changes(ctx context.Context, doing, statement string, args ...an
 	return n > 0, nil
 }
 
-// isFound reports whether Scan found a row, given its error. It wraps all errors except
-// sql.ErrNoRows; doing describes the operation in them.
+// isFound returns true if err, the error of Scan, is nil, and false without an error if there
+// was no row. It wraps any other error; doing describes the operation in it.
 func isFound(err error, doing string) (bool, error) {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -158,9 +159,10 @@ func isFound(err error, doing string) (bool, error) {
 	return true, nil
 }
 
-// EnsureAdmin creates the administrator "admin" if no user was ever created, and returns the
-// password. The password comes from ask, which is called only then; if ask is nil, it is 100
-// random bits. If several processes call EnsureAdmin concurrently, one of them creates the user.
+// EnsureAdmin creates the administrator "admin" with a password if no user was ever created,
+// and returns that password. The password is the result of ask, or 100 random bits if ask is
+// nil. ask is called only if the user has to be created. If several processes call EnsureAdmin
+// concurrently, only one of them creates the user.
 func (a *Store) EnsureAdmin(ctx context.Context, ask func() (string, error)) (password string, created bool, err error) {
 	if exist, err := a.Exist(ctx); exist || err != nil {
 		return "", false, err // before the costly hashing
@@ -202,7 +204,8 @@ func (a *Store) List(ctx context.Context) ([]Account, error) {
 
 func scanAccount(row sqldb.Row) (Account, error) { return scanAccountAnd(row) }
 
-// scanAccountAnd scans the columns of an account, and further columns into more.
+// scanAccountAnd scans the columns of an account into the result, and the columns after them
+// into more.
 func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
 	var (
 		account Account
@@ -216,15 +219,16 @@ func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
 	return account, json.Unmarshal(groups, &account.Groups)
 }
 
-// SetPassword replaces a user's password. It ends the user's sessions, grants with their
-// tokens, and API tokens. ID tokens of Issuer.Issue stay valid until they expire.
+// SetPassword replaces a user's password. It ends the user's sessions and API tokens, and the
+// user's grants with all tokens issued for them. ID tokens of Issuer.Issue belong to no grant,
+// so they stay valid until they expire.
 func (a *Store) SetPassword(ctx context.Context, name, password string) error {
 	account, err := a.Get(ctx, name)
 	if err == nil {
 		err = account.mayHavePassword()
 	}
 	if err != nil {
-		return err // before the costly hashing
+		return err // return before the costly hashing of the password
 	}
 	hash, err := hashPassword(ctx, password)
 	if err != nil {
@@ -233,8 +237,8 @@ func (a *Store) SetPassword(ctx context.Context, name, password string) error {
 	return a.change(ctx, name, `password = $2`, hash, Event{Kind: PasswordChanged})
 }
 
-// Disable locks a user out immediately: no token of the user is accepted any more. It ends the
-// user's sessions and grants, which Enable does not restore.
+// Disable locks a user out immediately: no token of the user is accepted any more. It also
+// ends the user's sessions and grants. Enable does not restore those.
 func (a *Store) Disable(ctx context.Context, name string) error {
 	return a.change(ctx, name, `disabled = $2`, true, Event{Kind: UserChanged, Detail: "disabled"})
 }
@@ -254,13 +258,14 @@ func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
 	return a.change(ctx, name, `admin = $2`, admin, Event{Kind: UserChanged, Detail: detail})
 }
 
-// Delete deletes a user. The name cannot be used again, because the log attributes events to
-// it.
+// Delete deletes a user. The name cannot be used for another user, because events in the log
+// name their user.
 func (a *Store) Delete(ctx context.Context, name string) error {
 	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true, Event{Kind: UserChanged, Detail: "deleted"})
 }
 
-// change updates columns of a user and reports the event.
+// change updates columns of a user and reports event. set is the SET clause of the UPDATE, in
+// which $2 is value.
 func (a *Store) change(ctx context.Context, name, set string, value any, event Event) error {
 	changed, err := a.changes(ctx, fmt.Sprintf("change user %q", name), `UPDATE users SET `+set+` WHERE name = $1 AND NOT deleted`, NormalName(name), value)
 	if err != nil {
@@ -274,7 +279,7 @@ func (a *Store) change(ctx context.Context, name, set string, value any, event E
 	return nil
 }
 
-// mayHavePassword returns an error if the account is a service.
+// mayHavePassword returns an error if the account is that of a program.
 func (a Account) mayHavePassword() error {
 	if a.Service {
 		return fault.Errorf(fault.Invalid, "%q is a service, which has no password and cannot sign in with a browser: create a token for it with annals token create %s --for service", a.Name, a.Name)
@@ -286,7 +291,8 @@ func noUser(name string) error {
 	return fault.Errorf(fault.NotFound, "there is no user %q", name)
 }
 
-// User returns the principal, groups and rights of the account.
+// User returns the principal of the account with its groups and whether it is an
+// administrator.
 func (a Account) User() events.User {
 	user := events.User{Principal: events.Principal("user:" + a.Name), Admin: a.Admin}
 	for _, g := range a.Groups {

@@ -17,8 +17,9 @@ import (
 	"annals/http/signin/accounts/accountstest"
 )
 
-// createIn is an environment variable. It makes the test binary a second process that creates a
-// user; its value is "folder|name".
+// createIn is an environment variable. If it is set to "folder|name", the test binary runs no
+// tests but creates the named user in the store in that folder. Tests use this as a second
+// process.
 const createIn = "ANNALS_TEST_CREATE_IN"
 
 func TestMain(m *testing.M) {
@@ -100,7 +101,8 @@ func TestCreateRejectsInvalidNames(t *testing.T) {
 	accountstest.AddUser(t, store, accounts.NewAccount{Name: strings.Repeat("x", 128)})
 }
 
-// User names appear in principals, folders and responses, so two must not look alike.
+// Two user names must not look alike, because they appear in principals, folder paths and
+// responses.
 func TestCreateRejectsSimilarNames(t *testing.T) {
 	store := accountstest.Open(t, t.TempDir())
 	for _, name := range []string{"alice", "Петя", "al1ce", "alíce"} {
@@ -214,7 +216,7 @@ func TestEnsureAdmin(t *testing.T) {
 func TestProcessesShareStore(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup
-	for i := range 4 { // all open a store that does not exist yet
+	for i := range 4 { // four processes concurrently open a store that does not exist yet
 		group.Go(func() {
 			command := exec.CommandContext(t.Context(), os.Args[0])
 			command.Env = append(os.Environ(), fmt.Sprintf("%s=%s|user%d", createIn, dir, i))

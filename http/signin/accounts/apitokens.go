@@ -18,37 +18,38 @@ import (
 )
 
 const (
-	// MaxTokens is the maximum number of unexpired tokens of an account.
+	// MaxTokens is the maximum number of API tokens of an account that have not expired.
 	MaxTokens = 100
-	// maxNoteBytes bounds the note of a token.
+	// maxNoteBytes is the maximum length of the note of a token.
 	maxNoteBytes = 200
-	// tokenRetention is how long an expired token is still listed.
+	// tokenRetention is how long a token is still listed after it has expired.
 	tokenRetention = 30 * 24 * time.Hour
-	// usePause is the minimum time between two updates of a token's last use.
+	// usePause is the minimum time after which the last use of a token is stored again.
 	usePause = time.Minute
 )
 
-// APIToken describes a token with which a program signs in as an account.
+// APIToken describes an API token, with which a program signs in as an account.
 type APIToken struct {
 	ID      string
 	User    string // name of the account
-	Service bool   // whether the account is a service
+	Service bool   // whether the account is that of a program
 	Scope   apitoken.Scope
 	Note    string
 	Created time.Time
 	Expires time.Time
-	Used    time.Time // last use, accurate to about a minute; zero if it was never used
+	Used    time.Time // time of the last use, accurate to about a minute; zero if the token was never used
 }
 
-// NewAPIToken describes a token to be created.
+// NewAPIToken describes an API token to be created.
 type NewAPIToken struct {
 	User  string
 	Scope apitoken.Scope
-	Note  string // says what the token is for
+	Note  string // what the token is for, as users see it in lists
 	Lasts time.Duration
 }
 
-// Check checks scope, note and lifetime, but not the account. The error is Invalid.
+// Check checks the scope, the note and the lifetime, but not whether the account exists. The
+// error is Invalid.
 func (n NewAPIToken) Check() error {
 	if _, err := apitoken.ParseScope(string(n.Scope)); err != nil {
 		return err
@@ -62,9 +63,9 @@ func (n NewAPIToken) Check() error {
 	return nil
 }
 
-// CreateToken creates an API token for an account. Only its hash is stored, so it cannot be
-// shown again. It ends when it expires or is revoked, and when the account is disabled, deleted,
-// or gets another password.
+// CreateToken creates an API token for an account. Only its hash is stored, so the token
+// cannot be shown again. It stays valid until it expires or is revoked, or until the account
+// is disabled, deleted, or gets a new password.
 func (a *Store) CreateToken(ctx context.Context, n NewAPIToken, now time.Time) (token string, created APIToken, err error) {
 	account, err := a.Get(ctx, n.User)
 	if err != nil {
@@ -99,7 +100,7 @@ const selectToken = `
 	SELECT t.id, t."user", u.service, t.scope, t.note, t.created, t.expires, t.used, u.admin, u.groups
 	FROM tokens t JOIN users u ON u.name = t."user" WHERE NOT u.disabled AND NOT u.deleted`
 
-// scanToken scans an API token and the rights of its account.
+// scanToken scans an API token and its account.
 func scanToken(row sqldb.Row) (t APIToken, account Account, err error) {
 	var created, expires, used int64
 	var groups []byte
@@ -114,8 +115,8 @@ func scanToken(row sqldb.Row) (t APIToken, account Account, err error) {
 	return t, account, json.Unmarshal(groups, &account.Groups)
 }
 
-// Tokens returns the tokens of an account, or all tokens if name is "". Tokens that expired less
-// than 30 days ago are included.
+// Tokens returns the API tokens of an account, or of all accounts if name is "". The list
+// includes tokens that expired less than 30 days ago.
 func (a *Store) Tokens(ctx context.Context, name string) ([]APIToken, error) {
 	if name != "" {
 		account, err := a.Get(ctx, name)
@@ -132,8 +133,9 @@ func (a *Store) Tokens(ctx context.Context, name string) ([]APIToken, error) {
 	return all, nil
 }
 
-// RevokeToken revokes a token and every access token issued in exchange for it. It takes effect
-// on all nodes immediately.
+// RevokeToken revokes an API token, and with it all access tokens that were issued in exchange
+// for it. The change takes effect immediately on all nodes. It returns the name of the token's
+// account.
 func (a *Store) RevokeToken(ctx context.Context, id string) (user string, err error) {
 	err = a.db.Row(ctx, `DELETE FROM tokens WHERE id = $1 RETURNING "user"`, id).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -146,13 +148,13 @@ func (a *Store) RevokeToken(ctx context.Context, id string) (user string, err er
 	return user, nil
 }
 
-// RevokeTokenOf revokes a token if it is the user's. It reports whether it did.
+// RevokeTokenOf revokes an API token if it belongs to user. It reports whether it revoked one.
 func (a *Store) RevokeTokenOf(ctx context.Context, user, id string) (bool, error) {
 	return a.changes(ctx, "revoke a token", `DELETE FROM tokens WHERE id = $1 AND "user" = $2`, id, user)
 }
 
-// FindToken returns an API token and its account, and records that the token was used. It
-// reports false if the token has ended or the account is disabled.
+// FindToken returns an API token and its account, and records that the token was used. found
+// is false if the token has expired or was revoked, or if the account is disabled.
 func (a *Store) FindToken(ctx context.Context, token string, now time.Time) (t APIToken, account Account, found bool, err error) {
 	hash, ok := apitoken.Digest(token)
 	if !ok {
@@ -168,20 +170,21 @@ func (a *Store) FindToken(ctx context.Context, token string, now time.Time) (t A
 	return t, account, true, nil
 }
 
-// writeUse stores when a token was last used. Errors are ignored, since only that time is lost.
+// writeUse stores the time at which a token was last used. Errors are ignored: at worst that
+// time is outdated.
 func (a *Store) writeUse(id string, at time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_, _ = a.db.Exec(ctx, `UPDATE tokens SET used = $2 WHERE id = $1 AND used < $2`, id, at.UnixMicro())
 }
 
-// tokenUses stores the last use of tokens in the background, so that requests do not wait for
-// the write. One write runs at a time, and each token is written at most once per usePause. The
-// zero value is ready to use.
+// tokenUses stores in the background when API tokens were last used, so that requests do not
+// wait for the write. Only one write runs at a time, and the last use of a token is stored at
+// most once per usePause. The zero value is ready to use.
 type tokenUses struct {
 	mu      sync.Mutex
 	recent  map[string]time.Time // last use by token id
-	pending map[string]time.Time // the part of recent that is not yet stored
+	pending map[string]time.Time // entries of recent that are not stored yet
 	writing bool
 	closed  bool
 	writer  sync.WaitGroup
@@ -193,7 +196,7 @@ func (u *tokenUses) add(id string, now time.Time, write func(id string, at time.
 	if last, ok := u.recent[id]; u.closed || ok && now.Sub(last) < usePause && !now.Before(last) {
 		return
 	}
-	const maxRecent = 10_000 // clearing the map only causes a write too many
+	const maxRecent = 10_000 // when the map is full it is cleared; some last uses are then stored sooner than necessary
 	if u.recent == nil || len(u.recent) >= maxRecent {
 		u.recent = map[string]time.Time{}
 	}
@@ -207,7 +210,7 @@ func (u *tokenUses) add(id string, now time.Time, write func(id string, at time.
 	}
 }
 
-// write stores pending uses until there are none.
+// write stores the pending last uses, and those that are added meanwhile, until none are left.
 func (u *tokenUses) write(write func(id string, at time.Time)) {
 	for {
 		u.mu.Lock()
@@ -224,7 +227,7 @@ func (u *tokenUses) write(write func(id string, at time.Time)) {
 	}
 }
 
-// close waits for pending writes and ignores later uses.
+// close waits until all pending last uses are stored. Later uses are ignored.
 func (u *tokenUses) close() {
 	u.mu.Lock()
 	u.closed = true

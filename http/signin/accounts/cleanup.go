@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// unusedClientRetention is how long a registered client is kept if nobody signs in to it.
+	// unusedClientRetention is how long a registered client is kept if no user signs in to it.
 	unusedClientRetention = 24 * time.Hour
-	// idleClientRetention is how long a client is kept after the last sign-in to it. By then
-	// its grants have expired.
+	// idleClientRetention is how long a client is kept after the last sign-in to it. All of
+	// its grants have expired before.
 	idleClientRetention = 365 * 24 * time.Hour
 )
 

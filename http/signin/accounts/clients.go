@@ -15,9 +15,9 @@ func (a *Store) Client(ctx context.Context, id string) (metadata []byte, found b
 // MaxClients is the maximum number of registered clients.
 const MaxClients = 20_000
 
-// AddClient stores a client that registered itself. If there are MaxClients, it evicts unused
-// ones: first clients to which nobody ever signed in, then clients without a current grant. It
-// reports false if all clients are in use.
+// AddClient stores a client that registered itself. If there are already MaxClients, it
+// deletes clients that are not in use: first clients to which no user ever signed in, then
+// clients without a valid grant. added is false if all clients are in use.
 func (a *Store) AddClient(ctx context.Context, id string, metadata []byte, address string, now time.Time) (added bool, err error) {
 	origin, err := a.origin(ctx, address)
 	if err != nil {

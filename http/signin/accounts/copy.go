@@ -13,14 +13,14 @@ import (
 	"annals/events/sqldb"
 )
 
-// table describes a table that is copied.
+// table describes a table that is copied row by row.
 type table struct {
 	name, columns string
-	fields        func() []any // to scan the columns into
+	fields        func() []any // returns variables into which a row is scanned
 }
 
-// backedUp are the tables in a backup. Sessions and grants are left out: a restore must not
-// revive sign-ins that have ended since the backup.
+// backedUp are the tables in a backup. It omits sessions and grants: otherwise restoring an
+// old backup would restore sign-ins that have ended since.
 var backedUp = []table{
 	{"users", `name, password, admin, groups, disabled, deleted, created, service`, func() []any {
 		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool)}
@@ -38,17 +38,18 @@ var backedUp = []table{
 	{"recovery", `code, "user"`, func() []any { return []any{new([]byte), new(string)} }},
 }
 
-// moved are copied in addition to backedUp when accounts move to another store. Backups leave
-// them out: a restore must not revive revoked tokens.
+// moved are the tables that are copied in addition to backedUp when accounts are moved to
+// another store. A backup omits them: otherwise restoring it would restore API tokens that
+// were revoked since.
 var moved = []table{
 	{"tokens", `hash, id, "user", scope, note, created, expires, used`, func() []any {
 		return []any{new([]byte), new(string), new(string), new(string), new(string), new(int64), new(int64), new(int64)}
 	}},
 }
 
-// CopyTo writes a backup to a new file at path that only its owner may read: users, keys and
-// clients, but no sessions, grants and API tokens. The copy is consistent even if other
-// processes write to the store meanwhile.
+// CopyTo writes a backup to a new file at path: users, keys and clients, but no sessions,
+// grants and API tokens. Only the owner of the file may read it. The backup is consistent even
+// if other processes write to the store meanwhile.
 func (a *Store) CopyTo(ctx context.Context, path string) (err error) {
 	scratch, err := os.MkdirTemp(filepath.Dir(path), "accounts-")
 	if err != nil {
@@ -72,8 +73,8 @@ func (a *Store) CopyTo(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// CopyInto copies users, keys, clients and API tokens to another store in one transaction. The
-// error is Conflict if that store contains users, even deleted ones.
+// CopyInto copies users, keys, clients and API tokens to the store to, in one transaction. The
+// error is Conflict if to contains any users, even deleted ones.
 func (a *Store) CopyInto(ctx context.Context, to *Store) error {
 	return a.copyTables(ctx, to, slices.Concat(backedUp, moved))
 }
@@ -122,7 +123,8 @@ func (a *Store) copyInto(ctx context.Context, to *Store, tables []table) error {
 	return into.Commit()
 }
 
-// copyRows scans each row into fields, runs the statement with them, and closes rows.
+// copyRows scans each row into fields, executes statement with the fields as arguments, and
+// closes rows.
 func copyRows(ctx context.Context, into *sqldb.Tx, statement string, rows *sql.Rows, fields []any) error {
 	defer rows.Close()
 	for rows.Next() {

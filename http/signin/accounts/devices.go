@@ -12,16 +12,19 @@ import (
 )
 
 const (
-	// DeviceLifetime is how long a device code waits for the user's decision.
+	// DeviceLifetime is how long a device code is valid. Within this time the user has to
+	// allow or deny the sign-in.
 	DeviceLifetime = 10 * time.Minute
-	// deviceRetention is how long an expired code is kept, so that polls learn that it expired.
+	// deviceRetention is how long an expired device code is kept, so that the device learns
+	// from its next poll that the code has expired.
 	deviceRetention = 10 * time.Minute
 	// DevicePause is the minimum time between two polls of a device. Each poll that comes too
-	// early adds DevicePause to it (RFC 8628 §3.5).
+	// early extends the minimum time of that device by DevicePause (RFC 8628 §3.5).
 	DevicePause = 5 * time.Second
 )
 
-// userCodeLetters are easy to distinguish and form no words (RFC 8628 §6.1).
+// userCodeLetters are the letters of user codes. They are easy to distinguish, and form no
+// words because there are no vowels (RFC 8628 §6.1).
 const (
 	userCodeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userCodeLength  = 8
@@ -30,31 +33,31 @@ const (
 // MaxDevices is the maximum number of stored device codes.
 const MaxDevices = 3000
 
-// Device is a pending sign-in of a device.
+// Device is a pending sign-in of a device without a browser.
 type Device struct {
 	Client, Audience, Scope string
-	Decision                string    // "allow" or "deny"; "" while the user has not decided
-	User                    string    // who decided
-	Authenticated           time.Time // when that user signed in
+	Decision                string    // "allow" or "deny"; "" until the user decides
+	User                    string    // name of the user who decided
+	Authenticated           time.Time // time at which that user had signed in
 	Expires                 time.Time
 	PolledEarly             bool // the last poll came too early
 }
 
-// NewUserCode returns a random code for people to read and type.
+// NewUserCode returns a random user code, which the device shows and the user types.
 func NewUserCode() string {
 	var code []byte
 	for range userCodeLength {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(userCodeLetters))))
 		if err != nil {
-			panic(err) // crypto/rand does not fail
+			panic(err) // unreachable, because crypto/rand never fails
 		}
 		code = append(code, userCodeLetters[n.Int64()])
 	}
 	return PlainUserCode(string(code))
 }
 
-// AddDevice stores a pending sign-in. If there are MaxDevices, it evicts undecided ones. It
-// reports false if none can be evicted.
+// AddDevice stores a pending sign-in. If there are already MaxDevices, it deletes pending
+// sign-ins that no user has decided yet. added is false if every sign-in is decided.
 func (a *Store) AddDevice(ctx context.Context, d Device, code, userCode, address string, now time.Time) (added bool, err error) {
 	origin, err := a.origin(ctx, address)
 	if err != nil {
@@ -76,7 +79,8 @@ func (a *Store) AddDevice(ctx context.Context, d Device, code, userCode, address
 	}
 }
 
-// PollDevice returns the sign-in of a client's device and records the poll.
+// PollDevice returns the sign-in with a device code that was issued to the client, and records
+// the time of the poll.
 func (a *Store) PollDevice(ctx context.Context, code, client string, now time.Time) (d Device, found bool, err error) {
 	var pause, asked int64
 	d, found, err = scanDevice(a.db.Row(ctx, selectDevice+`, pause, asked FROM devices WHERE code = $1 AND client = $2`,
@@ -94,7 +98,8 @@ func (a *Store) PollDevice(ctx context.Context, code, client string, now time.Ti
 	return d, true, nil
 }
 
-// PendingDevice returns the undecided sign-in with that user code.
+// PendingDevice returns the sign-in with a user code if it was neither decided nor has
+// expired.
 func (a *Store) PendingDevice(ctx context.Context, userCode string, now time.Time) (d Device, found bool, err error) {
 	return scanDevice(a.db.Row(ctx, selectDevice+` FROM devices WHERE user_code = $1 AND decision = '' AND expires > $2`,
 		Digest(userCode), now.UnixMicro()))
@@ -112,8 +117,8 @@ func scanDevice(row sqldb.Row, more ...any) (d Device, found bool, err error) {
 	return d, true, nil
 }
 
-// DecideDevice records the decision of the user whose session has the given cookie. It reports
-// false if the code or the session has ended.
+// DecideDevice stores the decision of the user whose session has the given cookie. It returns
+// false if the user code has expired or was decided before, or if the session has ended.
 func (a *Store) DecideDevice(ctx context.Context, userCode, decision, cookie string, now time.Time) (bool, error) {
 	return a.changes(ctx, "record the decision on a device", `
 		UPDATE devices SET decision = $2, "user" = s."user", authenticated = s.authenticated
@@ -122,8 +127,9 @@ func (a *Store) DecideDevice(ctx context.Context, userCode, decision, cookie str
 		Digest(userCode), decision, Digest(cookie), now.UnixMicro())
 }
 
-// RedeemDevice replaces an allowed device code by the grant g, sets g.ID, and returns the first
-// refresh token of g; "" if the code was redeemed before.
+// RedeemDevice deletes a device code that the user has allowed, stores the grant g in its
+// place, and sets g.ID. It returns the first refresh token of g, or "" if the code was
+// redeemed before.
 func (a *Store) RedeemDevice(ctx context.Context, code string, g *Grant, now time.Time) (refresh string, err error) {
 	token := rand.Text() + "." + NewSecret()
 	g.ID = GrantID(token)
@@ -150,8 +156,8 @@ func (a *Store) RedeemDevice(ctx context.Context, code string, g *Grant, now tim
 	return refresh, a.limitGrants(ctx, g.User, g.Client, now)
 }
 
-// PlainUserCode returns a typed code in the form in which devices show it; "" if the text is
-// not a user code.
+// PlainUserCode returns the user code that a user has typed, in the form in which devices show
+// it. It returns "" if the text is not a user code.
 func PlainUserCode(typed string) string {
 	letters := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(userCodeLetters, r) {

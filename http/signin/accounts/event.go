@@ -33,18 +33,18 @@ const (
 	KeyDeleted      EventKind = "signing key deleted" // Detail is the key's id
 )
 
-// Event is an event of the sign-in for the audit. It contains no secrets.
+// Event is an event of the sign-in for the access log. It contains no secrets.
 type Event struct {
 	Kind EventKind
-	// User is the account's name. If no account has the name that was typed, it is "" rather
-	// than that name: people type their password there by mistake.
+	// User is the name of an account. It is "" if the user typed a name that no account has:
+	// people sometimes type their password in the field for the name.
 	User    string
-	Address string // of the client, as throttles count it; "" for commands
-	Client  string // id of the program or API token, if one is involved
+	Address string // client address as Provider.Address returns it; "" for commands
+	Client  string // id of the OAuth client or API token, if one is involved
 	Detail  string
 }
 
-// Report passes an event to Observe if that is not nil.
+// Report passes an event to a.Observe, if it is set.
 func (a *Store) Report(ctx context.Context, e Event) {
 	if a.Observe != nil {
 		a.Observe(ctx, e)

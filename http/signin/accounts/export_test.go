@@ -26,7 +26,7 @@ func Script(dialect sqldb.Dialect, migration string) (string, error) {
 	return dialect.Script(scripts, "sql", migration)
 }
 
-// Change updates columns of a user.
+// Change calls change without an event.
 func (a *Store) Change(ctx context.Context, name, set string, value any) error {
 	return a.change(ctx, name, set, value, Event{})
 }
@@ -34,5 +34,5 @@ func (a *Store) Change(ctx context.Context, name, set string, value any) error {
 // SetTimeout sets the timeout of database calls.
 func (a *Store) SetTimeout(d time.Duration) { a.db.Timeout = d }
 
-// WaitForUses waits until the last use of each token is stored.
+// WaitForUses waits until the last use of each API token is stored.
 func (a *Store) WaitForUses() { a.uses.writer.Wait() }

@@ -11,10 +11,10 @@ import (
 	"annals/http/signin/otp"
 )
 
-// Factors are a user's credentials besides the password.
+// Factors are the second factors of a user.
 type Factors struct {
-	Required bool // an operator requires a second factor of this user
-	Codes    bool // one-time codes of an app are on
+	Required bool // whether an operator requires this user to have a second factor
+	Codes    bool // whether one-time codes of an authenticator app are enabled
 	Passkeys int
 	Recovery int // number of unused recovery codes
 }
@@ -45,7 +45,7 @@ func (a *Store) Factors(ctx context.Context, name string) (Factors, error) {
 	return f, nil
 }
 
-// ListFactors returns the factors of all users, by name.
+// ListFactors returns the factors of each user, keyed by user name.
 func (a *Store) ListFactors(ctx context.Context) (map[string]Factors, error) {
 	all := map[string]Factors{}
 	_, err := sqldb.Collect(ctx, a.db, func(row sqldb.Row) (struct{}, error) {
@@ -59,9 +59,9 @@ func (a *Store) ListFactors(ctx context.Context) (map[string]Factors, error) {
 	return all, nil
 }
 
-// RequireFactor sets whether a second factor is required of a user. If it is switched on, the
-// user's sessions end, so that a user without a second factor sets one up at the next sign-in.
-// Grants of programs stay valid.
+// RequireFactor sets whether a user must have a second factor. If on is true, the user's
+// sessions end. At the next sign-in, a user without a second factor has to set one up. Grants
+// stay valid.
 func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -85,9 +85,9 @@ func (a *Store) RequireFactor(ctx context.Context, name string, on bool) error {
 	return nil
 }
 
-// ResetFactors removes all second factors of a user and signs the user out everywhere, since
-// the device with the factors may have been stolen. It does not change whether a factor is
-// required.
+// ResetFactors removes all second factors of a user. It also ends all sessions and grants of
+// the user, because the device with the factors may have been stolen. Whether a factor is
+// required does not change.
 func (a *Store) ResetFactors(ctx context.Context, name string) error {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -110,9 +110,9 @@ func (a *Store) ResetFactors(ctx context.Context, name string) error {
 	return nil
 }
 
-// EnableCodes switches on one-time codes and returns new recovery codes. step is the time step
-// of the code with which the user proved to have the secret: that code cannot be used again. It
-// reports false if one-time codes were already on.
+// EnableCodes enables one-time codes and returns new recovery codes. The user has proved to
+// have the secret by a code; step is the time step of that code, which cannot be used again.
+// done is false if one-time codes were already enabled.
 func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64) (codes []string, done bool, err error) {
 	if _, err := a.PasskeyHandle(ctx, user); err != nil {
 		return nil, false, err
@@ -133,12 +133,14 @@ func (a *Store) EnableCodes(ctx context.Context, user, secret string, step int64
 	return codes, done, nil
 }
 
-// ErrLastFactor means that the last factor of a user cannot be removed because one is required.
+// ErrLastFactor means that a user's last factor cannot be removed, because the user must have
+// one.
 var ErrLastFactor = errors.New("a second factor is required, and this is the last one")
 
-// DisableCodes switches off one-time codes. If the user has no other factor, it also
-// deletes the recovery codes. But if a factor is required, of all users (the argument is
-// true) or of this user, it changes nothing and returns ErrLastFactor.
+// DisableCodes disables one-time codes. If the user then has no factor left, it also deletes
+// the recovery codes. But if that user must have a factor, it changes nothing and returns
+// ErrLastFactor. required says whether all users must have a factor; it may also be required
+// of this user alone.
 func (a *Store) DisableCodes(ctx context.Context, user string, required bool) error {
 	err := a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE factors SET secret = '', step = 0 WHERE "user" = $1`, user)
@@ -150,13 +152,14 @@ func (a *Store) DisableCodes(ctx context.Context, user string, required bool) er
 	return nil
 }
 
-// removeFactor calls remove in a transaction. If no factor is left afterwards, it deletes the
-// recovery codes, or, if a factor is required, rolls back and returns ErrLastFactor. Concurrent
-// calls for a user run one after the other.
+// removeFactor calls remove in a transaction. If the user then has no factor left, it deletes
+// the recovery codes; but if the user must have a factor, it rolls back and returns
+// ErrLastFactor. Concurrent calls for the same user run one after the other.
 func (a *Store) removeFactor(ctx context.Context, user string, required bool, remove func(context.Context, *sqldb.Tx) error) error {
 	return a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		// The update locks the row until the end of the transaction, so that RequireFactor
-		// waits too. PasskeyHandle created the row before the first factor was added.
+		// This update locks the user's row until the end of the transaction, so that
+		// RequireFactor waits too. The row exists, because PasskeyHandle creates it before the
+		// user's first factor is added.
 		before, err := tx.Exec(ctx, `UPDATE factors SET step = step WHERE "user" = $1 AND (secret <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE "user" = $1))`, user)
 		if err != nil || before == 0 {
 			return err
@@ -179,7 +182,7 @@ func (a *Store) removeFactor(ctx context.Context, user string, required bool, re
 	})
 }
 
-// RenewRecoveryCodes replaces a user's recovery codes and returns the new ones.
+// RenewRecoveryCodes replaces the recovery codes of a user and returns the new ones.
 func (a *Store) RenewRecoveryCodes(ctx context.Context, user string) (codes []string, err error) {
 	err = a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		codes, err = renewRecovery(ctx, tx, user)
@@ -204,8 +207,9 @@ func renewRecovery(ctx context.Context, tx *sqldb.Tx, user string) ([]string, er
 	return codes, nil
 }
 
-// TakeCode checks a one-time code or a recovery code and marks it as used, so that of two
-// concurrent calls with the same code only one succeeds.
+// TakeCode checks a one-time code or a recovery code, and marks it as used in the same
+// statement. Of two concurrent calls with the same code, only one returns ok. recovery says
+// whether it was a recovery code.
 func (a *Store) TakeCode(ctx context.Context, user, code string, now time.Time) (ok, recovery bool, err error) {
 	if plain := otp.PlainRecovery(code); plain != "" {
 		ok, err = a.changes(ctx, fmt.Sprintf("check a recovery code of user %q", user), `DELETE FROM recovery WHERE code = $1 AND "user" = $2`, Digest(plain), user)

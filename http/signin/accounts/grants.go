@@ -12,31 +12,34 @@ import (
 )
 
 const (
-	// CodeLifetime is how long an authorization code may be redeemed.
+	// CodeLifetime is how long an authorization code can be redeemed.
 	CodeLifetime = time.Minute
-	// RefreshLifetime is how long a grant lasts if its refresh token is not used.
+	// RefreshLifetime is how long a grant stays valid after the last use of its refresh token.
 	RefreshLifetime = 30 * 24 * time.Hour
-	// GrantLifetime is the maximum lifetime of a grant.
+	// GrantLifetime is the maximum lifetime of a grant, even if its refresh token is used.
 	GrantLifetime = 90 * 24 * time.Hour
-	// MaxGrants is the maximum number of grants of a user. Adding another ends the oldest.
+	// MaxGrants is the maximum number of grants of a user. A further grant ends the oldest
+	// one.
 	MaxGrants = 200
 )
 
-// Grant is a user's sign-in to a client.
+// Grant is an OAuth grant: a user's permission for a client to get tokens in the user's name.
+// It ends when it expires or is revoked.
 type Grant struct {
 	ID                                  string
 	User, Client, Name, Audience, Scope string
 	Redirect, Challenge, Nonce          string    // of the authorization request
-	Authenticated                       time.Time // when the user signed in
+	Authenticated                       time.Time // time at which the user signed in
 	Created, Used                       time.Time
-	Expires                             time.Time // unless the refresh token is used before
-	Ends                                time.Time // the latest time to which Expires can be extended
+	Expires                             time.Time // time at which the grant ends if the refresh token is not used before
+	Ends                                time.Time // maximum of Expires
 }
 
-// GrantID returns the id of the grant that a code or refresh token belongs to. Both consist of
-// a handle, which is the same for all credentials of a grant, and a secret. A replaced token can
-// therefore still be attributed to its grant, although only the current one is stored. The id
-// appears in access tokens; it is a hash, so that it does not reveal the handle.
+// GrantID returns the id of the grant that an authorization code or refresh token belongs to.
+// Both have the form handle.secret. The handle is the same for all codes and tokens of a
+// grant, so that a refresh token that was replaced can still be attributed to its grant,
+// although only the current one is stored. The id is a hash of the handle, because access
+// tokens contain it and must not reveal the handle.
 func GrantID(credential string) string {
 	handle, _, _ := strings.Cut(credential, ".")
 	return base64.RawURLEncoding.EncodeToString(Digest(handle)[:16])
@@ -55,7 +58,7 @@ func scanGrant(row sqldb.Row) (g Grant, err error) {
 }
 
 // AddCode stores the grant g for the user whose session has the given cookie. It returns the
-// authorization code of the grant; "" if the session has ended.
+// authorization code of g, or "" if the session has ended.
 func (a *Store) AddCode(ctx context.Context, cookie string, g Grant, now time.Time) (code string, err error) {
 	handle := rand.Text()
 	code = handle + "." + NewSecret()
@@ -70,8 +73,8 @@ func (a *Store) AddCode(ctx context.Context, cookie string, g Grant, now time.Ti
 	return code, a.limitGrants(ctx, g.User, g.Client, now)
 }
 
-// limitGrants ends a user's oldest grants if there are more than MaxGrants, and records the use
-// of the client.
+// limitGrants deletes the oldest grants of a user if there are more than MaxGrants. It also
+// records that a user signed in to the client.
 func (a *Store) limitGrants(ctx context.Context, user, client string, now time.Time) error {
 	err := a.keepNewest(ctx, "grants", "id", "created", user, MaxGrants)
 	if err == nil {
@@ -83,14 +86,14 @@ func (a *Store) limitGrants(ctx context.Context, user, client string, now time.T
 	return nil
 }
 
-// Grant returns a grant that has not expired.
+// Grant returns the grant with an id. found is false if there is none or it has expired.
 func (a *Store) Grant(ctx context.Context, id string, now time.Time) (g Grant, found bool, err error) {
 	g, err = scanGrant(a.db.Row(ctx, `SELECT `+grantColumns+` FROM grants WHERE id = $1 AND expires > $2`, id, now.UnixMicro()))
 	found, err = isFound(err, "read a grant")
 	return g, found, err
 }
 
-// Grants returns the redeemed grants of a user, newest first.
+// Grants returns the grants of a user whose codes were redeemed, newest first.
 func (a *Store) Grants(ctx context.Context, user string, now time.Time) ([]Grant, error) {
 	all, err := sqldb.Collect(ctx, a.db, scanGrant, `
 		SELECT `+grantColumns+` FROM grants WHERE "user" = $1 AND used > 0 AND expires > $2 ORDER BY created DESC`, user, now.UnixMicro())
@@ -100,19 +103,20 @@ func (a *Store) Grants(ctx context.Context, user string, now time.Time) ([]Grant
 	return all, nil
 }
 
-// RedeemCode exchanges the code of a grant for its first refresh token; "" if the code is wrong
-// or was used before.
+// RedeemCode exchanges the authorization code of a grant for the first refresh token. It
+// returns "" if the code is wrong or was redeemed before.
 func (a *Store) RedeemCode(ctx context.Context, g Grant, code string, now time.Time) (refresh string, err error) {
 	return a.renew(ctx, g, `code = $4 AND used = 0`, code, now)
 }
 
-// RotateRefresh replaces the refresh token of a grant and returns the new one; "" if refresh is
-// not the current one.
+// RotateRefresh replaces the refresh token of a grant and returns the new one. It returns ""
+// if refresh is not the current one.
 func (a *Store) RotateRefresh(ctx context.Context, g Grant, refresh string, now time.Time) (next string, err error) {
 	return a.renew(ctx, g, `refresh = $4`, refresh, now)
 }
 
-// renew stores a new refresh token if the SQL condition holds for credential, which is $4.
+// renew stores a new refresh token for a grant and returns it, or returns "" if the SQL
+// condition is false. In the condition, $4 is the hash of credential.
 func (a *Store) renew(ctx context.Context, g Grant, condition, credential string, now time.Time) (refresh string, err error) {
 	handle, _, _ := strings.Cut(credential, ".")
 	refresh = handle + "." + NewSecret()
@@ -129,29 +133,30 @@ func (a *Store) renew(ctx context.Context, g Grant, condition, credential string
 	return refresh, nil
 }
 
-// EndGrantOf ends a grant of a user and returns its client; "" if the user has no such grant.
+// EndGrantOf ends a grant of a user and returns the id of its client. It returns "" if the
+// user has no grant with that id.
 func (a *Store) EndGrantOf(ctx context.Context, user, id string) (client string, err error) {
 	err = a.db.Row(ctx, `DELETE FROM grants WHERE "user" = $1 AND id = $2 RETURNING client`, user, id).Scan(&client)
 	_, err = isFound(err, fmt.Sprintf("end a grant of user %q", user))
 	return client, err
 }
 
-// EndGrant ends a grant. Its tokens are no longer accepted.
+// EndGrant ends a grant. Tokens that were issued for it are no longer accepted.
 func (a *Store) EndGrant(ctx context.Context, id string) error {
 	_, err := a.changes(ctx, "end a grant", `DELETE FROM grants WHERE id = $1`, id)
 	return err
 }
 
-// Consented reports whether the user of g has a redeemed grant for the same client, audience and
-// redirect address. Otherwise the user has to give consent.
+// Consented reports whether the user of g has consented before: there is a redeemed grant with
+// the same client, audience and redirect address.
 func (a *Store) Consented(ctx context.Context, g Grant, now time.Time) (known bool, err error) {
 	return a.exists(ctx, "look up a consent", `
 		SELECT 1 FROM grants WHERE "user" = $1 AND client = $2 AND audience = $3 AND redirect = $4 AND used > 0 AND expires > $5`,
 		g.User, g.Client, g.Audience, g.Redirect, now.UnixMicro())
 }
 
-// EverConsented reports whether any user has a redeemed grant for that client and redirect
-// address.
+// EverConsented reports whether any user has consented before to redirect to that address for
+// that client: there is a redeemed grant with both.
 func (a *Store) EverConsented(ctx context.Context, client, redirect string) (known bool, err error) {
 	return a.exists(ctx, "look up whether any user consented", `SELECT 1 FROM grants WHERE client = $1 AND redirect = $2 AND used > 0`, client, redirect)
 }

@@ -9,8 +9,8 @@ import (
 	"annals/events/fault"
 )
 
-// SetGroups replaces the groups of a user. The change also applies to tokens that were issued
-// before.
+// SetGroups replaces the groups of a user. The change also takes effect for tokens that were
+// issued before.
 func (a *Store) SetGroups(ctx context.Context, name string, groups []string) error {
 	groups, err := cleanGroups(groups)
 	if err != nil {
@@ -19,9 +19,9 @@ func (a *Store) SetGroups(ctx context.Context, name string, groups []string) err
 	return a.change(ctx, name, `groups = $2`, encodeGroups(groups), groupsChanged(groups))
 }
 
-// ChangeGroups adds a user to groups and removes the user from others. Concurrent
-// calls do not overwrite each other's changes. The change also applies to tokens that were
-// issued before. The error is Invalid if a group is in both lists.
+// ChangeGroups adds a user to the groups in add and removes the user from the groups in
+// remove. Concurrent calls do not overwrite each other's changes. The change also takes effect
+// for tokens that were issued before. The error is Invalid if a group is in both lists.
 func (a *Store) ChangeGroups(ctx context.Context, name string, add, remove []string) error {
 	add, errAdd := cleanGroups(add)
 	remove, errRemove := cleanGroups(remove)
@@ -51,8 +51,8 @@ func (a *Store) ChangeGroups(ctx context.Context, name string, add, remove []str
 	}
 }
 
-// replaceGroups replaces a user's groups if they are still those of account. It reports whether
-// it did.
+// replaceGroups sets the groups of a user if the stored groups are still those in account. It
+// reports whether it set them.
 func (a *Store) replaceGroups(ctx context.Context, account Account, groups []string) (done bool, err error) {
 	done, err = a.changes(ctx, fmt.Sprintf("change the groups of user %q", account.Name),
 		`UPDATE users SET groups = $1 WHERE name = $2 AND groups = $3 AND NOT deleted`, encodeGroups(groups), account.Name, encodeGroups(account.Groups))
@@ -72,7 +72,7 @@ func groupsChanged(groups []string) Event {
 func encodeGroups(groups []string) string {
 	text, err := json.Marshal(groups)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // unreachable, because strings can always be encoded
 	}
 	return string(text)
 }

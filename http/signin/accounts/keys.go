@@ -21,10 +21,10 @@ import (
 
 // Key is a signing key of the built-in issuer.
 type Key struct {
-	ID        string // RFC 7638 thumbprint, the kid of its tokens
+	ID        string // RFC 7638 thumbprint, which is the kid header of the tokens that the key signs
 	Algorithm jose.SignatureAlgorithm
 	Private   *ecdsa.PrivateKey
-	Created   time.Time // UTC, microseconds
+	Created   time.Time // in UTC, to the microsecond
 }
 
 // Public returns the public key, as it is published.
@@ -32,7 +32,7 @@ func (k Key) Public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: k.Private.Public(), KeyID: k.ID, Algorithm: string(k.Algorithm), Use: "sig"}
 }
 
-// SigningKey returns the newest key. It creates one if there is none.
+// SigningKey returns the newest key. If there is none, it creates one.
 func (a *Store) SigningKey(ctx context.Context) (Key, error) {
 	for range 2 {
 		keys, err := a.readKeys(ctx, ` ORDER BY created DESC LIMIT 1`)
@@ -42,7 +42,7 @@ func (a *Store) SigningKey(ctx context.Context) (Key, error) {
 		if len(keys) > 0 {
 			return keys[0], nil
 		}
-		// If another process creates one concurrently, the next read returns that one.
+		// If another process creates a key concurrently, the next iteration returns that key.
 		if _, err := a.insertKey(ctx, `NOT EXISTS (SELECT 1 FROM keys)`); err != nil {
 			return Key{}, err
 		}
@@ -50,14 +50,14 @@ func (a *Store) SigningKey(ctx context.Context) (Key, error) {
 	return Key{}, fmt.Errorf("create a signing key: another process deleted it immediately")
 }
 
-// AddKey creates a key that signs from now on. Older keys stay published and their tokens valid
-// until the keys are deleted.
+// AddKey creates a key, which signs all tokens from now on. Older keys stay published, and
+// tokens that they signed stay valid until the keys are deleted.
 func (a *Store) AddKey(ctx context.Context) (Key, error) {
 	return a.insertKey(ctx, `true`)
 }
 
-// DeleteKey deletes a key, which invalidates every token that it signed. The error is NotFound
-// for an unknown key.
+// DeleteKey deletes a key. All tokens that it signed become invalid. The error is NotFound if
+// there is no key with that id.
 func (a *Store) DeleteKey(ctx context.Context, id string) error {
 	deleted, err := a.changes(ctx, "delete signing key "+id, `DELETE FROM keys WHERE id = $1`, id)
 	if err != nil {
@@ -102,8 +102,8 @@ func (a *Store) insertKey(ctx context.Context, condition string) (Key, error) {
 		if err := tx.Lock(ctx); err != nil {
 			return err
 		}
-		// The newest key signs. The new key must therefore be the newest, even if the clock of
-		// another node was ahead when it created a key.
+		// The newest key signs. The new key must therefore be newer than all others, even if
+		// one of them was created by a node whose clock was ahead.
 		added, err = tx.Exec(ctx, `
 			INSERT INTO keys (id, private, created)
 			SELECT $1, $2, coalesce((SELECT max(created) + 1 FROM keys WHERE created >= $3), $3) WHERE `+condition,
@@ -155,33 +155,34 @@ func newKey(private *ecdsa.PrivateKey, created time.Time) (Key, error) {
 	return Key{ID: id, Algorithm: jose.ES256, Private: private, Created: created}, nil
 }
 
-// ClockSkew is the tolerated difference between the clocks of nodes, of their database and of
+// ClockSkew is the tolerated difference between two clocks: of nodes, their database and
 // external issuers.
 const ClockSkew = 30 * time.Second
 
 // TokenLifetime is how long a token of the built-in issuer is valid.
 const TokenLifetime = time.Hour
 
-// keyOverlap is how long a replaced key still verifies tokens: until the last token that it
-// signed has expired on every node.
+// keyOverlap is how long a key still verifies tokens after a newer key has replaced it. By
+// then the last token that it signed has expired on every node.
 const keyOverlap = TokenLifetime + 2*ClockSkew
 
-// RotateKey creates a key that signs from now on. Older keys are deleted after the last token
-// that they signed has expired. If immediately is set, they are deleted now, which invalidates
-// all current tokens; clients with a refresh token can still get new ones.
+// RotateKey creates a key, which signs all tokens from now on. Older keys are deleted once the
+// last token that they signed has expired. If immediately is true, older keys are deleted now,
+// which invalidates all current tokens. Clients can still get new tokens with their refresh
+// tokens.
 func (a *Store) RotateKey(ctx context.Context, immediately bool) (Key, error) {
 	key, err := a.AddKey(ctx)
 	if err != nil {
 		return Key{}, err
 	}
-	if immediately { // whoever stole the signing keys may also have stolen the seal key
+	if immediately { // whoever has stolen the signing keys may have stolen the seal key too
 		return key, errors.Join(a.deleteKeys(ctx, `created < $1`, key.Created), a.deleteSealKey(ctx))
 	}
 	return key, a.deleteRetired(ctx, time.Now())
 }
 
-// Retires returns the time until which keys[i] verifies tokens; zero for the key that signs. keys
-// is the result of Keys.
+// Retires returns the time at which keys[i] stops verifying tokens, or the zero time for the
+// newest key. keys must be the result of Keys.
 func Retires(keys []Key, i int) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -189,7 +190,7 @@ func Retires(keys []Key, i int) time.Time {
 	return keys[i-1].Created.Add(keyOverlap)
 }
 
-// deleteRetired deletes keys that were replaced longer than keyOverlap ago.
+// deleteRetired deletes the keys that a newer key replaced more than keyOverlap ago.
 func (a *Store) deleteRetired(ctx context.Context, now time.Time) error {
 	return a.deleteKeys(ctx, `created < (SELECT max(created) FROM keys WHERE created <= $1)`, now.Add(-keyOverlap))
 }
@@ -206,8 +207,8 @@ func (a *Store) deleteKeys(ctx context.Context, condition string, at time.Time) 
 	return nil
 }
 
-// RotateOldKey creates a key if the newest is older than age. If several nodes call it
-// concurrently, only one creates a key.
+// RotateOldKey creates a key if the newest key is older than age. If several nodes call it
+// concurrently, only one of them creates a key.
 func (a *Store) RotateOldKey(ctx context.Context, age time.Duration, now time.Time) error {
 	_, err := a.insertKey(ctx, fmt.Sprintf(`EXISTS (SELECT 1 FROM keys) AND NOT EXISTS (SELECT 1 FROM keys WHERE created > %d)`, now.Add(-age).UnixMicro()))
 	return err

@@ -21,7 +21,7 @@ func TestNodesAgreeOnSigningKey(t *testing.T) {
 	if accountstest.AtOnce(t, sign(0), sign(1)); first[0].ID != first[1].ID {
 		t.Errorf("two nodes sign with %s and %s, want the same key", first[0].ID, first[1].ID)
 	}
-	// Another node's clock is ahead.
+	// The key was created by another node whose clock is 20 s ahead.
 	if _, err := accountstest.OpenDB(t, dir).ExecContext(ctx, `UPDATE keys SET created = created + 20000000`); err != nil {
 		t.Fatal(err)
 	}

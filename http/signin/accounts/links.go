@@ -12,9 +12,9 @@ import (
 // LinkLifetime is how long a password link is valid.
 const LinkLifetime = time.Hour
 
-// NewLink returns the code of a one-time link by which the user can set a password within
-// LinkLifetime. It replaces the user's previous link. Any other change of the password
-// invalidates it.
+// NewLink returns the secret code for a link with which the user can set a password once,
+// within LinkLifetime. It replaces the user's previous link. If the password is changed in
+// another way, the link becomes invalid.
 func (a *Store) NewLink(ctx context.Context, name string, now time.Time) (code string, err error) {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -38,15 +38,17 @@ func (a *Store) NewLink(ctx context.Context, name string, now time.Time) (code s
 	return code, nil
 }
 
-// LinkUser returns the user of a link; "" if it is wrong, was used, or has expired.
+// LinkUser returns the user for the code of a link, or "" if the code is wrong, was used, or
+// has expired.
 func (a *Store) LinkUser(ctx context.Context, code string, now time.Time) (user string, err error) {
 	err = a.db.Row(ctx, `SELECT "user" FROM links WHERE code = $1 AND expires > $2`, Digest(code), now.UnixMicro()).Scan(&user)
 	_, err = isFound(err, "look up a link")
 	return user, err
 }
 
-// UseLink invalidates a link and sets the password of its user. It returns the hash of the new
-// password, and reports false if the link was used before or has expired.
+// UseLink sets the password of the link's user and invalidates the link. It returns the hash
+// of the new password. used is false if the link was used before or has expired; then the
+// password does not change.
 func (a *Store) UseLink(ctx context.Context, code, user, password string, now time.Time) (hash string, used bool, err error) {
 	if hash, err = hashPassword(ctx, password); err != nil {
 		return "", false, err

@@ -10,8 +10,8 @@ import (
 //go:embed sql
 var scripts embed.FS
 
-// migrations are the names of the scripts that upgrade a store. The i-th upgrades it from
-// version i to version i+1.
+// migrations are the names of the SQL scripts that upgrade the store. The script at index i
+// upgrades it from version i to version i+1.
 var migrations = []string{"accounts", "grants", "second", "user_limits", "user_tokens"}
 
 // migrate upgrades the tables to the current version.

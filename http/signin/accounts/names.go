@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The maximum length of a name, in bytes, and number of groups of a user.
+// Maximum length of a name in bytes, and maximum number of groups of a user.
 const (
 	MaxNameBytes = 128
 	MaxGroups    = 256
@@ -24,10 +24,10 @@ const (
 // NormalName returns a name in the form in which names are stored and compared.
 func NormalName(name string) string { return strings.TrimSpace(norm.NFC.String(name)) }
 
-// CleanName returns name in its normal form, or an error that says which rule it breaks. what
-// is the kind of name in errors, such as "user name". Slashes and colons are reserved for
-// principals, "." and ".." cannot name a folder, and hidden characters would make two names
-// look alike.
+// CleanName returns name in its normal form. The error says which rule the name breaks; in it,
+// what is the kind of name, such as "user name". Slashes and colons are not allowed because
+// they separate the parts of principals, "." and ".." because they cannot name a folder, and
+// hidden characters because two names would look alike.
 func CleanName(what, name string) (string, error) {
 	if len(name) > 4*MaxNameBytes || !utf8.ValidString(name) {
 		return "", fault.Errorf(fault.Invalid, "a %s must be UTF-8 text of up to %d bytes", what, MaxNameBytes)
@@ -55,8 +55,8 @@ func Invisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == '\u200b' || r == '\ufeff'
 }
 
-// checkSimilar returns an error if a new user's name looks like that of another user, deleted
-// ones included.
+// checkSimilar returns an error if the name of a new user looks like the name of an existing
+// or deleted user.
 func (a *Store) checkSimilar(ctx context.Context, name string) error {
 	names, err := sqldb.Collect(ctx, a.db, func(r sqldb.Row) (name string, err error) { return name, r.Scan(&name) }, `SELECT name FROM users`)
 	if err != nil {
@@ -70,7 +70,8 @@ func (a *Store) checkSimilar(ctx context.Context, name string) error {
 	return nil
 }
 
-// cleanGroups returns the groups in normal form, sorted and without duplicates; never nil.
+// cleanGroups returns group names in normal form, sorted and without duplicates. The result is
+// never nil.
 func cleanGroups(groups []string) ([]string, error) {
 	if len(groups) > MaxGroups {
 		return nil, fault.Errorf(fault.Invalid, "a user can be in up to %d groups, not %d", MaxGroups, len(groups))

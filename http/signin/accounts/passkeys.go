@@ -16,15 +16,15 @@ import (
 // maxPasskeys is the maximum number of passkeys of a user.
 const maxPasskeys = 20
 
-// Passkey is a passkey of a user. The user chose its name.
+// Passkey is a stored passkey of a user. Name is the name that the user chose for it.
 type Passkey struct {
 	passkey.Credential
 	Name          string
 	Created, Used time.Time
 }
 
-// PasskeyHandle returns the random bytes by which passkeys identify a user. It creates them,
-// with the user's row in the table factors, on the first call.
+// PasskeyHandle returns the user's handle: random bytes by which passkeys identify the user.
+// The first call creates the handle, with the user's row in the table factors.
 func (a *Store) PasskeyHandle(ctx context.Context, user string) (handle []byte, err error) {
 	fresh := make([]byte, 32)
 	rand.Read(fresh)
@@ -53,7 +53,7 @@ func (a *Store) Passkeys(ctx context.Context, user string) ([]Passkey, error) {
 	return all, nil
 }
 
-// PasskeyUser returns a user with all its passkeys in the form of package passkey.
+// PasskeyUser returns a user and all of the user's passkeys as package passkey needs them.
 func (a *Store) PasskeyUser(ctx context.Context, user string, handle []byte) (passkey.User, error) {
 	stored, err := a.Passkeys(ctx, user)
 	u := passkey.User{Handle: handle, Name: user}
@@ -63,8 +63,8 @@ func (a *Store) PasskeyUser(ctx context.Context, user string, handle []byte) (pa
 	return u, err
 }
 
-// UserOfPasskey returns the name and password hash of the user with that handle; "" if there is
-// none or the user is disabled.
+// UserOfPasskey returns the name and the password hash of the user with a handle. Both are ""
+// if there is no such user or the user is disabled.
 func (a *Store) UserOfPasskey(ctx context.Context, handle []byte) (name, hash string, err error) {
 	err = a.db.Row(ctx, `
 		SELECT u.name, u.password FROM users u JOIN factors f ON f."user" = u.name
@@ -73,8 +73,8 @@ func (a *Store) UserOfPasskey(ctx context.Context, handle []byte) (name, hash st
 	return name, hash, err
 }
 
-// AddPasskey stores a new passkey. The error is Invalid if the user has maxPasskeys, or has
-// added this one before.
+// AddPasskey stores a new passkey. The error is Invalid if the user already has maxPasskeys or
+// this passkey.
 func (a *Store) AddPasskey(ctx context.Context, user, name string, c passkey.Credential, now time.Time) error {
 	added, err := a.changes(ctx, fmt.Sprintf("store a passkey of user %q", user), `
 		INSERT INTO passkeys (id, "user", name, credential, created)
@@ -89,15 +89,16 @@ func (a *Store) AddPasskey(ctx context.Context, user, name string, c passkey.Cre
 	return nil
 }
 
-// UsePasskey stores the new state of a passkey after its use. It reports false if the passkey
-// was removed.
+// UsePasskey stores the new state of a passkey, such as its signature counter, after a
+// sign-in. It returns false if the passkey was removed meanwhile.
 func (a *Store) UsePasskey(ctx context.Context, user string, c passkey.Credential, now time.Time) (bool, error) {
 	return a.changes(ctx, fmt.Sprintf("record the use of a passkey of user %q", user),
 		`UPDATE passkeys SET credential = $3, used = $4 WHERE id = $1 AND "user" = $2`, c.ID, user, string(c.JSON), now.UnixMicro())
 }
 
-// RemovePasskey removes a passkey and returns its name; "" if there is none. Like DisableCodes,
-// it returns ErrLastFactor if no factor would be left although one is required.
+// RemovePasskey removes a passkey and returns its name, or "" if the user has no such passkey.
+// Like DisableCodes, it returns ErrLastFactor if the user must have a factor and would have
+// none left.
 func (a *Store) RemovePasskey(ctx context.Context, user string, id []byte, required bool) (name string, err error) {
 	err = a.removeFactor(ctx, user, required, func(ctx context.Context, tx *sqldb.Tx) error {
 		name = ""

@@ -22,15 +22,15 @@ const (
 	maxPasswordBytes = 1024
 )
 
-// Cost is the cost of one argon2id hash.
+// Cost is the cost of computing one argon2id hash.
 type Cost struct {
 	Memory uint32 // KiB
 	Time   uint32 // passes
 	Lanes  uint8
 }
 
-// PasswordCost is the cost of new hashes, as OWASP's Password Storage Cheat Sheet recommends.
-// Only tests change it.
+// PasswordCost is the cost of new hashes: the recommendation of OWASP's Password Storage Cheat
+// Sheet. Only tests change it.
 var PasswordCost = Cost{Memory: 19 * 1024, Time: 2, Lanes: 1}
 
 const (
@@ -38,34 +38,35 @@ const (
 	hashBytes = 32
 )
 
-// The classes of callers that wait for a password check; see package queue.
+// Classes of callers that wait for a password check, for the package queue.
 const (
-	KnownCaller   = iota // a known browser or a command
-	ProvenCaller         // an unknown browser with a proof of work
-	UnknownCaller        // an unknown browser without one
+	KnownCaller   = iota // a sign-in in a known browser, or a command
+	ProvenCaller         // a sign-in in an unknown browser with a proof of work
+	UnknownCaller        // a sign-in in an unknown browser without a proof of work
 	callerClasses
 )
 
-// CommandCaller is the caller for commands and for hashes of new passwords.
+// CommandCaller is the queue.Caller for commands and for hashing new passwords.
 var CommandCaller = queue.Caller{Class: KnownCaller}
 
-// WaitingChecks returns the number of password checks that wait for a slot.
+// WaitingChecks returns the number of password checks that wait in the queue.
 func WaitingChecks() int { return hashing.Waiting() }
 
-// hashing limits how many hashes are computed concurrently, and so the memory and CPU time of a
-// burst of sign-ins. It leaves half of the processors to other requests.
+// hashing limits how many hashes are computed concurrently to half of the processors.
+// Otherwise a burst of sign-ins could use up the memory and CPU time of all other requests.
 var hashing = queue.New(max(1, runtime.GOMAXPROCS(0)/2), callerClasses)
 
-// Authenticate returns the user with that name and password. Every failure is Unauthenticated,
-// has the same message and takes the same time. Otherwise callers could find out which names
-// exist.
+// Authenticate returns the account with a name and password. The error is Unauthenticated,
+// with the same message and after the same time, whether the name or the password is wrong.
+// Otherwise callers could find out which names exist.
 func (a *Store) Authenticate(ctx context.Context, name, password string) (Account, error) {
 	account, _, err := a.CheckPassword(ctx, CommandCaller, name, password)
 	return account, err
 }
 
-// CheckPassword is Authenticate for a caller that waits in the queue of password checks. It also
-// returns the stored hash of the user's password, even if password is wrong.
+// CheckPassword is like Authenticate, but the caller determines the place in the queue of
+// password checks. It also returns the stored hash of the user's password, even if password is
+// wrong.
 func (a *Store) CheckPassword(ctx context.Context, caller queue.Caller, name, password string) (account Account, hash string, err error) {
 	if hash, err = a.PasswordHash(ctx, name); err != nil {
 		return Account{}, "", err
@@ -86,7 +87,7 @@ func (a *Store) CheckPassword(ctx context.Context, caller queue.Caller, name, pa
 	return Account{}, hash, fault.Errorf(fault.Unauthenticated, "the name or the password is wrong")
 }
 
-// PasswordHash returns the password hash of a user; "" if the user does not exist or is
+// PasswordHash returns the password hash of a user, or "" if the user does not exist or is
 // disabled.
 func (a *Store) PasswordHash(ctx context.Context, name string) (hash string, err error) {
 	err = a.db.Row(ctx, `SELECT password FROM users WHERE name = $1 AND NOT deleted AND NOT disabled`, NormalName(name)).Scan(&hash)
@@ -123,7 +124,7 @@ func hashPassword(ctx context.Context, password string) (string, error) {
 }
 
 // checkPassword reports whether a password matches a hash. If hash is "", as for an unknown
-// user, it also computes a hash, so that it takes equally long, and reports false.
+// user, it returns false, but computes a hash nevertheless so that it takes the same time.
 func checkPassword(ctx context.Context, caller queue.Caller, hash, password string) (bool, error) {
 	c, salt, want := PasswordCost, make([]byte, saltBytes), make([]byte, hashBytes)
 	known := hash != ""
@@ -150,11 +151,12 @@ func derive(ctx context.Context, caller queue.Caller, password string, salt []by
 		return nil, fmt.Errorf("hash a password: %w", err)
 	}
 	defer leave()
-	// NFC, because keyboards encode accented letters differently.
+	// Normalise to NFC, because keyboards encode the same accented letter differently.
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.Time, c.Memory, c.Lanes, hashBytes), nil
 }
 
-// parseHash parses a hash of hashPassword. Its cost may differ from PasswordCost.
+// parseHash parses a result of hashPassword. Its cost may differ from the current
+// PasswordCost.
 func parseHash(hash string) (c Cost, salt, sum []byte, err error) {
 	var version int
 	parts := strings.Split(hash, "$")

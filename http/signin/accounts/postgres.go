@@ -13,9 +13,10 @@ import (
 // accountsSchema is the suffix of the name of the PostgreSQL schema.
 const accountsSchema = "accounts"
 
-// OpenShared opens the store in a database that nodes share, and creates it if it does not
-// exist. Nodes use their own clocks: if the clock of this node differs from the database's by
-// more than ClockSkew, the error is Unavailable.
+// OpenShared opens the store in a PostgreSQL database that nodes share, and creates the store
+// if it does not exist. Expiry is checked with the clocks of the nodes. If the clock of this
+// machine differs from the clock of the database by more than ClockSkew, the error is
+// Unavailable.
 func OpenShared(ctx context.Context, d *sqldb.Postgres) (*Store, error) {
 	db := d.OpenDB(accountsSchema, 8, map[string]string{
 		"idle_in_transaction_session_timeout": "15s", // releases the row locks of a node that crashed
@@ -44,8 +45,9 @@ func (a *Store) checkClock(ctx context.Context) error {
 	return compareClocks(before, database, time.Now())
 }
 
-// compareClocks compares the database's time with the local time before and after the query
-// that returned it.
+// compareClocks returns an error if the database's clock differs too much from the local
+// clock. database is the result of a query; before and after are the local times before and
+// after that query.
 func compareClocks(before, database, after time.Time) error {
 	if database.Before(before.Add(-ClockSkew)) || database.After(after.Add(ClockSkew)) {
 		return fault.Errorf(fault.Unavailable, "the clock of this machine (%s) differs from the database's (%s) by more than %s: synchronise both with a time service",

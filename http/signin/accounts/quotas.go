@@ -14,8 +14,8 @@ import (
 	"annals/events/sqldb"
 )
 
-// Quota returns the limits that operators set for a user, by the name of the limit. It is nil
-// for users without such limits and for principals of external issuers.
+// Quota returns the limits that operators have set for a user, keyed by the name of the limit.
+// It returns nil if there are none, or if the user belongs to an external issuer.
 func (a *Store) Quota(ctx context.Context, user events.Principal) (map[string]int64, error) {
 	name := user.Name()
 	if !user.IsUser() || strings.Contains(name, "/") { // external issuers' principals contain a slash
@@ -36,9 +36,9 @@ func (a *Store) Quota(ctx context.Context, user events.Principal) (map[string]in
 	return limits, nil
 }
 
-// ChangeQuota sets the limits in set for a user, and resets those in reset to the general
-// limits. It returns the resulting limits of the user. Concurrent calls
-// do not overwrite each other's changes.
+// ChangeQuota sets the limits in set for a user. The limits named in reset are removed, so
+// that the limits for all users apply again. It returns the user's resulting limits.
+// Concurrent calls do not overwrite each other's changes.
 func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int64, reset []string) (limits map[string]int64, err error) {
 	account, err := a.Get(ctx, name)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Store) ChangeQuota(ctx context.Context, name string, set map[string]int
 		if err := tx.Lock(ctx); err != nil {
 			return err
 		}
-		// The write locks the row until the end of the transaction.
+		// The INSERT makes sure that there is a row to read and to update.
 		if _, err := tx.Exec(ctx, `INSERT INTO quotas ("user", limits) VALUES ($1, '{}') ON CONFLICT DO NOTHING`, account.Name); err != nil {
 			return err
 		}

@@ -10,8 +10,9 @@ import (
 	"annals/http/signin/sealed"
 )
 
-// SealKey returns the key that signs challenges and forms on all nodes, and creates it if
-// there is none. It is read from the database each time, so that no node uses a replaced key.
+// SealKey returns the key that signs challenges and forms on all nodes. It creates the key if
+// there is none. The key is read from the database each time, so that all nodes stop using a
+// key as soon as it is replaced.
 func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 	var value []byte
 	for range 2 {
@@ -33,8 +34,8 @@ func (a *Store) SealKey(ctx context.Context) (key sealed.Key, err error) {
 	return key, nil
 }
 
-// Seal encodes and signs value. Unseal accepts the text on all nodes, for the same purpose,
-// until it expires.
+// Seal encodes value as JSON and signs it. Unseal accepts the resulting text on all nodes, for
+// the same purpose, until it expires.
 func (a *Store) Seal(ctx context.Context, purpose string, value any, expires time.Time) (string, error) {
 	key, err := a.SealKey(ctx)
 	if err != nil {
@@ -43,8 +44,8 @@ func (a *Store) Seal(ctx context.Context, purpose string, value any, expires tim
 	return key.Seal(purpose, value, expires)
 }
 
-// Unseal checks a text that Seal returned and decodes it into value. It reports false if the
-// text was changed, was sealed for another purpose, or has expired.
+// Unseal checks a text of Seal and decodes it into value. valid is false if the text was
+// changed, was sealed for another purpose, or has expired.
 func (a *Store) Unseal(ctx context.Context, purpose, text string, value any, now time.Time) (s sealed.Sealed, valid bool, err error) {
 	key, err := a.SealKey(ctx)
 	if err != nil {
@@ -54,13 +55,14 @@ func (a *Store) Unseal(ctx context.Context, purpose, text string, value any, now
 	return s, err == nil, nil
 }
 
-// deleteSealKey invalidates all sealed texts, so that sign-ins in progress have to start over.
+// deleteSealKey invalidates all sealed texts. Users who are signing in have to start over.
 func (a *Store) deleteSealKey(ctx context.Context) error {
 	_, err := a.changes(ctx, "delete the key that signs challenges and forms", `DELETE FROM secrets WHERE name = 'seal'`)
 	return err
 }
 
-// Spend marks a sealed text as used on all nodes. It reports false if it was used before.
+// Spend marks a sealed text as used on all nodes. It returns false if the text was used
+// before.
 func (a *Store) Spend(ctx context.Context, s sealed.Sealed) (bool, error) {
 	return a.changes(ctx, "mark a sealed text as used", `INSERT INTO spent (id, expires) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
 		s.ID, s.Expires.Add(time.Second).UnixMicro())

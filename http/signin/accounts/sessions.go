@@ -14,14 +14,15 @@ import (
 const (
 	// SessionLifetime is how long a browser stays signed in.
 	SessionLifetime = 12 * time.Hour
-	// MaxSessions is the maximum number of sessions of a user. Another one ends the oldest.
+	// MaxSessions is the maximum number of sessions of a user. A further session ends the
+	// oldest one.
 	MaxSessions = 50
 )
 
-// Session is the sign-in of a browser.
+// Session is the session of a user in a browser.
 type Session struct {
 	Account
-	Authenticated time.Time // when the user signed in
+	Authenticated time.Time // time at which the user signed in
 }
 
 // NewSecret returns 256 random bits in base64url.
@@ -31,15 +32,16 @@ func NewSecret() string {
 	return base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// Digest returns the SHA-256 under which a secret of NewSecret is stored. Such secrets are too
-// random to be guessed, so they need no salted, slow hash.
+// Digest returns the SHA-256 of a secret, which is stored in place of the secret. Secrets of
+// NewSecret are too random to be guessed, so they need no salted, slow hash.
 func Digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// BeginSession stores a session for a user. hash is the hash of the password that was checked.
-// It reports false if the password has changed since, or the user is disabled or deleted.
+// BeginSession stores a session for a user. hash is the password hash with which the user was
+// authenticated. It returns false if the password has changed since, or if the user is
+// disabled or deleted.
 func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now time.Time) (bool, error) {
 	begun, err := a.changes(ctx, "begin a session", `
 		INSERT INTO sessions (cookie, "user", authenticated, expires)
@@ -54,8 +56,8 @@ func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now
 	return true, nil
 }
 
-// Session returns the session whose cookie has the digest cookie. It reports false if the
-// session has ended or its user is disabled.
+// Session returns the session whose cookie has the given digest. found is false if the session
+// has ended or its user is disabled.
 func (a *Store) Session(ctx context.Context, cookie []byte, now time.Time) (s Session, found bool, err error) {
 	var authenticated int64
 	s.Account, err = scanAccountAnd(a.db.Row(ctx, `
@@ -68,14 +70,14 @@ func (a *Store) Session(ctx context.Context, cookie []byte, now time.Time) (s Se
 	return s, true, nil
 }
 
-// EndSession ends the session with that cookie, if there is one.
+// EndSession ends the session with the given cookie, if there is one.
 func (a *Store) EndSession(ctx context.Context, cookie string) error {
 	_, err := a.changes(ctx, "end a session", `DELETE FROM sessions WHERE cookie = $1`, Digest(cookie))
 	return err
 }
 
-// SignOut ends all sessions, device sign-ins and grants of a user. Sessions end first, because
-// they can start device sign-ins and grants.
+// SignOut ends all sessions, device sign-ins and grants of a user. It ends the sessions first,
+// because a session could otherwise create further device sign-ins and grants.
 func (a *Store) SignOut(ctx context.Context, user string) error {
 	err := a.db.Transaction(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return signOut(ctx, tx, user) })
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"annals/http/signin/accounts/accountstest"
 )
 
-// A password change also ends sign-ins that another node starts concurrently: a session, the
-// code of a session, the decision on a device, and the grant of an allowed device.
+// When a password is changed, everything that another node creates concurrently for the user
+// ends too: a session, the code of a session, the decision on a device, and the grant of an
+// allowed device.
 func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -24,7 +25,7 @@ func TestPasswordChangeEndsConcurrentSignIns(t *testing.T) {
 			t.Fatal(err)
 		}
 		cookie := accounts.NewSecret()
-		var codes [2][2]string // of two devices: one is allowed during the change, one is redeemed
+		var codes [2][2]string // device code and user code of two devices; the first is allowed and the second redeemed during the change
 		_, err = store.BeginSession(ctx, cookie, "alice", hash, now)
 		for i := range codes {
 			codes[i] = [2]string{accounts.NewSecret(), accounts.NewUserCode()}

@@ -10,16 +10,17 @@ import (
 	"annals/events/sqldb"
 )
 
-// FileName is the name of the store within the data folder.
+// FileName is the name of the store's file in the data folder.
 const FileName = "accounts.db"
 
-// Open opens the store in the folder dir. It creates both if they do not exist.
+// Open opens the store in the folder dir. It creates the folder and the store if they do not
+// exist.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	return OpenFile(ctx, filepath.Join(dir, FileName))
 }
 
-// OpenFile opens the store in a file that only its owner may read. It creates the file and
-// its folder if they do not exist.
+// OpenFile opens the store in the file at path, which only its owner may read. It creates the
+// file and its folder if they do not exist.
 func OpenFile(ctx context.Context, path string) (*Store, error) {
 	if err := sqldb.MakePrivate(path); err != nil {
 		return nil, fmt.Errorf("make the account store readable only by its owner: %w", err)

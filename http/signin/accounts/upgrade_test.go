@@ -42,7 +42,7 @@ func TestUpgradeFile(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing to upgrade
+	for range 2 { // opening the store a second time upgrades nothing
 		store := accountstest.Open(t, dir)
 		if a, err := store.Authenticate(t.Context(), "alice", "correct horse"); err != nil || !a.Admin || len(a.Groups) != 1 {
 			t.Errorf("Authenticate = %+v, %v; want an administrator in one group", a, err)
@@ -78,7 +78,7 @@ func TestUpgradePostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	for range 3 { // one of three nodes upgrades the store
+	for range 3 { // three nodes open the store concurrently, and one of them upgrades it
 		all.Go(func() {
 			store, err := accounts.OpenShared(ctx, d)
 			if err != nil {
@@ -136,7 +136,7 @@ func TestUpgradeFileWithClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	for range 3 { // one of three processes upgrades the store
+	for range 3 { // three processes open the store concurrently, and one of them upgrades it
 		all.Go(func() {
 			store, err := accounts.Open(t.Context(), dir)
 			if err != nil {

@@ -25,7 +25,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Open opens the store that belongs to a folder, and closes it when the test ends.
+// Open opens the store for the folder dir, and closes it when the test ends.
 func Open(t testing.TB, dir string) *accounts.Store {
 	t.Helper()
 	dropAtEnd(t, dir)
@@ -41,7 +41,7 @@ func Open(t testing.TB, dir string) *accounts.Store {
 	return store
 }
 
-// AddUser adds a user. The default password is "correct horse".
+// AddUser adds a user, with the password "correct horse" if n has none.
 func AddUser(t testing.TB, store *accounts.Store, n accounts.NewAccount) accounts.Account {
 	t.Helper()
 	n.Password = cmp.Or(n.Password, "correct horse")
@@ -60,14 +60,15 @@ func WantKind(t testing.TB, what string, err error, want fault.Kind) {
 	}
 }
 
-// accountsVariable selects where tests keep accounts: "postgres", or SQLite files otherwise. In
-// both cases a test identifies its store by a folder.
+// accountsVariable is the environment variable that selects where tests store accounts: in
+// PostgreSQL if it is "postgres", and otherwise in SQLite files. In both cases a test
+// identifies its store by a folder.
 const accountsVariable = "ANNALS_TEST_ACCOUNTS"
 
-// OnPostgres reports whether tests keep accounts in PostgreSQL.
+// OnPostgres reports whether tests store accounts in PostgreSQL.
 func OnPostgres() bool { return os.Getenv(accountsVariable) == "postgres" }
 
-// InFiles skips a test that needs accounts in SQLite files.
+// InFiles skips a test that needs SQLite files if tests store accounts in PostgreSQL.
 func InFiles(t testing.TB) {
 	t.Helper()
 	if OnPostgres() {
@@ -75,7 +76,7 @@ func InFiles(t testing.TB) {
 	}
 }
 
-// OpenEngine opens the store that belongs to a folder. The caller closes it.
+// OpenEngine opens the store for the folder dir. The caller must close it.
 func OpenEngine(ctx context.Context, dir string) (*accounts.Store, error) {
 	if !OnPostgres() {
 		return accounts.Open(ctx, dir)
@@ -87,7 +88,7 @@ func OpenEngine(ctx context.Context, dir string) (*accounts.Store, error) {
 	return accounts.OpenShared(ctx, d)
 }
 
-// databaseOf returns the PostgreSQL schema that belongs to a folder.
+// databaseOf returns the PostgreSQL schema that stands for the folder dir.
 func databaseOf(dir string) (*sqldb.Postgres, error) {
 	sum := sha256.Sum256([]byte(dir))
 	return sqldb.ParsePostgres(os.Getenv(postgrestest.Variable) + "&schema=test_" + hex.EncodeToString(sum[:12]))
@@ -95,10 +96,10 @@ func databaseOf(dir string) (*sqldb.Postgres, error) {
 
 var (
 	schemasLock sync.Mutex
-	schemas     = map[string]bool{} // by folder; those that are dropped when a test ends
+	schemas     = map[string]bool{} // by folder; the schemas that will be dropped when a test ends
 )
 
-// dropAtEnd drops the PostgreSQL schema of a folder when the test ends.
+// dropAtEnd drops the PostgreSQL schema of the folder dir when the test ends.
 func dropAtEnd(t testing.TB, dir string) {
 	t.Helper()
 	schemasLock.Lock()
@@ -138,7 +139,8 @@ func (c *Clock) Now() time.Time { return c.start.Add(time.Duration(c.offset.Load
 // Advance moves the clock forward.
 func (c *Clock) Advance(d time.Duration) { c.offset.Add(int64(d)) }
 
-// OpenFile opens the SQLite store in a folder, even if tests keep accounts in PostgreSQL.
+// OpenFile opens the SQLite store in the folder dir, even if tests store accounts in
+// PostgreSQL.
 func OpenFile(t *testing.T, dir string) *accounts.Store {
 	t.Helper()
 	store, err := accounts.Open(t.Context(), dir)
@@ -155,7 +157,7 @@ func Run(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// OpenDB opens the database of the store that belongs to a folder.
+// OpenDB opens the database of the store for the folder dir, to change its rows with SQL.
 func OpenDB(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	if !OnPostgres() {
@@ -170,7 +172,7 @@ func OpenDB(t testing.TB, dir string) *sql.DB {
 	return db
 }
 
-// OpenFileDB opens the database of the SQLite store in a folder.
+// OpenFileDB opens the database of the SQLite store in the folder dir.
 func OpenFileDB(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, accounts.FileName)+"?_pragma=busy_timeout(10000)")
@@ -181,7 +183,8 @@ func OpenFileDB(t testing.TB, dir string) *sql.DB {
 	return db
 }
 
-// AtOnce calls functions concurrently and returns how many of them return true.
+// AtOnce calls functions concurrently and returns how many of them return true. An error fails
+// the test.
 func AtOnce(t *testing.T, all ...func() (bool, error)) int {
 	t.Helper()
 	var group sync.WaitGroup
@@ -204,19 +207,19 @@ func AtOnce(t *testing.T, all ...func() (bool, error)) int {
 	return int(done.Load())
 }
 
-// Proxy is a TCP proxy in front of a database whose connections a test can cut or block.
+// Proxy is a TCP proxy in front of a database. A test can close or block its connections.
 type Proxy struct {
 	listener net.Listener
 	to       string
 
 	mu     sync.Mutex
-	state  string // "", "cut" or "silent"
+	state  string // "", "cut" or "silent"; see Set
 	open   []net.Conn
 	copies sync.WaitGroup
 }
 
-// OpenThroughProxy opens a store in PostgreSQL through a proxy, and closes it when the test
-// ends. Without PostgreSQL the test is skipped.
+// OpenThroughProxy opens a store in PostgreSQL through a proxy, and closes both when the test
+// ends. If there is no PostgreSQL, the test is skipped.
 func OpenThroughProxy(t *testing.T) (*accounts.Store, *Proxy) {
 	t.Helper()
 	if os.Getenv(postgrestest.Variable) == "" {
@@ -278,7 +281,8 @@ func (l *Proxy) serve() {
 	}
 }
 
-// pass copies data until the connection is closed. In the state "silent" it drops the data.
+// pass copies data until the connection is closed. While the state is "silent" it discards the
+// data instead.
 func (l *Proxy) pass(to, from net.Conn) {
 	defer to.Close()
 	for buffer := make([]byte, 4096); ; {
@@ -299,8 +303,8 @@ func (l *Proxy) pass(to, from net.Conn) {
 	}
 }
 
-// Set sets the state: "" passes data, "cut" closes all connections, and "silent" drops data
-// but keeps connections open.
+// Set sets the state of the proxy: "" passes data, "cut" closes all connections, and "silent"
+// discards data but keeps the connections open.
 func (l *Proxy) Set(state string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
