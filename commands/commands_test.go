@@ -11,8 +11,8 @@ import (
 	"annals/events/memory"
 )
 
-// With room for only one document in the cache, concurrent commands still see the state of
-// their own documents.
+// Concurrent commands on different documents succeed even if the cache has room for only one
+// document.
 func TestSmallCacheStaysCorrect(t *testing.T) {
 	h := &Handler{Log: events.NewLog(memory.New())}
 	defer h.Log.Close()
@@ -53,7 +53,7 @@ func TestSmallCacheStaysCorrect(t *testing.T) {
 	}
 }
 
-// Events record the part of the program that the command was sent through.
+// Each event records the part of the program (Through) that its command was sent through.
 func TestThrough(t *testing.T) {
 	log := events.NewLog(memory.New())
 	defer log.Close()

@@ -30,7 +30,7 @@ type document struct {
 	bytes int64 // stored for all versions
 
 	contentBy string   // causation of the DocumentImported or DocumentRevised that set its content
-	causation string   // of DocumentImported
+	causation string   // causation of the DocumentImported
 	revisions []string // causation of each DocumentRevised
 	tagged    []string // causation of each DocumentTagged that an import caused
 }
@@ -88,18 +88,18 @@ func (d *document) isIn(folder uuid.UUID, sha256 string) bool {
 	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
 }
 
-// Claim is the document that an upload becomes, or became: a new document, new content of
-// one, or one that exists already.
+// Claim is what an upload becomes, or has become: a new document, new content of a document,
+// or a duplicate of an existing document.
 type Claim struct {
 	Document uuid.UUID
 	Folder   uuid.UUID // folder that the document is in, or will be filed in
 	Filed    bool      // nothing is left to append
 	Own      bool      // an earlier attempt of this upload created the document or this version
-	Title    string    // of the existing document
-	Warnings []string  // of the existing document
+	Title    string    // title of the existing document
+	Warnings []string  // warnings of the existing document
 
 	// Set only for a file that asks to replace a document (FileAccepted.Replace):
-	Version int      // of the document when it was claimed; 0 for a new one
+	Version int      // version of the document when it was claimed; 0 for a new document
 	Outcome string   // events.OutcomeCreated, …
 	Same    bool     // the document has the same bytes already
 	Tags    []string // all tags that the document will have; nil if it has the given tags already
@@ -151,10 +151,10 @@ func (c ImportDocument) decide(d *document) ([]events.Data, error) {
 // the document was moved, revised or deleted.
 const maxClaims = 10_000
 
-// ClaimDocument returns which document an upload becomes: the one that an earlier attempt
-// created, one with the same bytes in the folder, or a new one. c needs only Folder, SHA256
-// and Cause. ClaimDocument appends nothing, so two uploads may get the same id; only one of
-// them will create the document.
+// ClaimDocument returns which document an upload becomes: the document that an earlier
+// attempt created, a document with the same bytes in the folder, or a new document. It uses
+// only Folder, SHA256 and Cause of c. It appends nothing, so two uploads may get the same id
+// for a new document; only one of them will create the document.
 func (h *Handler) ClaimDocument(ctx context.Context, c ImportDocument) (claim Claim, err error) {
 	h.init()
 	for n := range maxClaims {

@@ -131,7 +131,7 @@ func TestDocumentAccess(t *testing.T) {
 	}
 }
 
-// filed returns a handler with a document of alice in a folder of hers.
+// filed returns a handler with a folder of alice and a document in that folder.
 func filed(t *testing.T) (h *Handler, folder, document uuid.UUID) {
 	t.Helper()
 	h, folder = library(t)

@@ -76,7 +76,7 @@ func TestFoldDocument(t *testing.T) {
 	}
 }
 
-// library returns a handler with one folder of alice.
+// library returns a handler and the id of a folder of alice, the only folder in its log.
 func library(t *testing.T) (*Handler, uuid.UUID) {
 	t.Helper()
 	h := &Handler{Log: events.NewLog(memory.New())}

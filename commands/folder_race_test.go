@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// oneFolder are read models with documents in one folder. They record the position of the
-// last query.
+// oneFolder are read models that report documents in one folder, and none in others. They
+// record the position after of the last query.
 type oneFolder struct {
 	folder uuid.UUID
 	after  events.Position
@@ -48,7 +48,7 @@ func TestDeletionRacesFiling(t *testing.T) {
 	}
 }
 
-// current are read models without lag: they read the log.
+// current are read models that never lag, because they read the log itself.
 type current struct{ log *events.Log }
 
 func (r current) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.Position) (holds bool, err error) {

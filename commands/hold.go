@@ -23,7 +23,7 @@ func (h *Handler) HoldImport(ctx context.Context, user events.User) (*quota.Hold
 	if err != nil {
 		return nil, err
 	}
-	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // without Documents, because a file that replaces a document needs no quota of documents
+	if err := hold.Room(quota.Bytes, quota.Imports); err != nil { // Documents are not checked, because a file that replaces a document needs no document quota
 		hold.Close()
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // An upload to more than maxSpaces top-level folders is refused, because the service would
-// read the usage of each.
+// have to read the usage of each folder.
 func TestUploadFoldersAreLimited(t *testing.T) {
 	h, _ := library(t)
 	h.Quota = &quota.Ledger{Policy: &quota.Policy{Folder: quota.Limits{quota.Documents: 1}}, Usage: empty{}}
@@ -52,7 +52,7 @@ func TestStartImportChecksQuota(t *testing.T) {
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(1)}); err != nil {
 		t.Error(err)
 	}
-	// The read models do not count the first file yet, so the quota must.
+	// The read models do not count the first file yet, so its hold must count it.
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(2)}); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("StartImport of another file: %v, want too large", err)
 	}

@@ -21,7 +21,7 @@ import (
 // job is an import job, folded from its stream. It drops each file as soon as the file is
 // finished, so a finished job takes hardly any memory.
 type job struct {
-	accepted    []*events.FileAccepted // by index; nil if finished
+	accepted    []*events.FileAccepted // by index; nil if the file is finished
 	uploads     int                    // number of FileAccepted events
 	starts      map[int]int            // number of FileStarted events without Alone, by file
 	alone       map[int]int            // number of FileStarted events with Alone, by file
@@ -104,7 +104,7 @@ type Upload struct {
 	Under     uuid.UUID
 	Rest      string
 	Tags      []string
-	SHA256    string // of a committed original; empty if the file is refused
+	SHA256    string // hash of a committed original; empty if the file is refused
 	Size      int64
 	MediaType string
 	Replace   bool // the file replaces the document of the same name in the folder, if there is one
@@ -219,7 +219,7 @@ func (u Upload) version() int {
 // Started is a job that was accepted.
 type Started struct {
 	Job      uuid.UUID
-	Position events.Position // of its last event
+	Position events.Position // position of the job's last event
 }
 
 // StartImport starts a job for uploads, whose originals must be committed. The error is
@@ -335,7 +335,7 @@ func batches(data []events.Data) (cut [][]events.Data) {
 // ImportFile is a file of a job, with everything needed to import it.
 type ImportFile struct {
 	Job      uuid.UUID
-	Accepted events.FileAccepted // if Ended, only File is set
+	Accepted events.FileAccepted // only File is set if Ended is set
 	Ended    bool                // the file is finished
 	Starts   int                 // number of FileStarted without Alone
 	Alone    int                 // number of FileStarted with Alone

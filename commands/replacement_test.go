@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// countedReads counts reads of documents' streams.
+// countedReads is a driver that counts reads of the streams of documents.
 type countedReads struct {
 	events.Driver
 	documents int

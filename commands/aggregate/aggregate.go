@@ -38,13 +38,13 @@ type Store[S State] struct {
 
 	mu      sync.Mutex
 	entries map[string]*folded[S]
-	order   list.List // of *folded[S], most recently used first
+	order   list.List // cached aggregates (*folded[S]), most recently used first
 	total   int
 }
 
 // Command is a command on one stream.
 type Command[S State] struct {
-	Name   string // for log lines
+	Name   string // name of the command in log lines
 	Stream string
 	Cause  events.Cause
 	// User is charged for the events. It is empty for the steps of an import, which are

@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// names is a state: the names of created folders.
+// names is the State of the tests: the names of the created folders.
 type names struct{ all []string }
 
 func (n *names) Apply(e events.Event) { n.all = append(n.all, e.Data.(events.FolderCreated).Name) }
@@ -37,7 +37,7 @@ func store(t *testing.T, driver events.Driver, limit int) *aggregate.Store[*name
 	}
 }
 
-// add is a command that creates a folder.
+// add returns a command that creates a folder.
 func add(stream, name string) aggregate.Command[*names] {
 	return aggregate.Command[*names]{Name: "add", Stream: stream, Cause: events.Cause{Actor: "user:alice", Via: "importer", Correlation: "r", Causation: "c"}, Decide: func(*names) ([]events.Data, error) {
 		return []events.Data{events.FolderCreated{Folder: uuid.New(), Name: name}}, nil
@@ -150,7 +150,7 @@ func TestStoreDropsLeastRecentlyUsed(t *testing.T) {
 	view(t, s, "a")
 	view(t, s, "b")
 	view(t, s, "a")
-	view(t, s, "c") // drops b
+	view(t, s, "c") // drops the aggregate b from the cache
 	if !kept("a") || !kept("c") || kept("b") {
 		t.Error("the store dropped another stream than b, the least recently used one")
 	}
@@ -193,7 +193,7 @@ func TestViewHidesUnreadableEvents(t *testing.T) {
 	}
 }
 
-// slow is a log whose reads fail after ten seconds.
+// slow is a driver whose reads of streams fail after ten seconds.
 type slow struct{ events.Driver }
 
 func (slow) ReadStream(context.Context, string, int64, int) ([]events.Record, error) {

@@ -9,8 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Access returns a user's access to a folder: the highest that the folder, or one above it,
-// grants. There is no access to a deleted folder, to folders below it, or to the top level.
+// Access returns a user's access to a folder: the highest access that the folder or a folder
+// above it grants. There is no access to a deleted folder, to folders below it, or to the
+// top level.
 func (t *Tree) Access(user events.User, id uuid.UUID) events.Access {
 	granted := events.NoAccess
 	if user.Admin && id != uuid.Nil {

@@ -14,7 +14,8 @@ import (
 )
 
 func TestAccess(t *testing.T) {
-	// 1 Reports (alice) / 2 2026 / 3 Q3 (bob may read), 4 Plans (staff may write)
+	// Folders: 1 Reports (alice) / 2 2026 / 3 Q3 (bob may read), and 4 Plans (staff may
+	// write).
 	stream := []events.Data{
 		created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 2, "Q3", ""), created(4, 0, "Plans", ""),
 		events.FolderShared{Folder: id(3), Permissions: []events.Permission{{Principal: "user:bob", Access: "read"}, {Principal: "group:x", Access: "own"}}},

@@ -87,8 +87,8 @@ func likeInbox(name string) bool {
 	})
 }
 
-// LooksLike returns the error for a name that looks like a taken one. It shows the first
-// characters that differ. what is "file", "document" or "folder".
+// LooksLike returns the error for a name that looks like a name that is taken. The message
+// shows the first characters that differ. what is "file", "document" or "folder".
 func LooksLike(what, name, taken string) error {
 	mine, other := []rune(name), []rune(taken)
 	at := 0

@@ -13,9 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A name that looks like a sibling's is refused. The error names the sibling if the user
-// may read it. Names that differ only in ASCII letters and digits are allowed, and existing
-// folders with such names may be renamed.
+// A name that looks like the name of a folder in the same parent is refused. The error
+// contains the other name if the user may read that folder. Names that differ only in ASCII
+// letters and digits are allowed, and existing folders with names that look alike may be
+// renamed.
 func TestAlikeNamesRefused(t *testing.T) {
 	given := append(commandstest.Folders(),
 		created(20, 0, "Fin\u200bance", "user:eve"), // such names are refused now, but exist in old logs

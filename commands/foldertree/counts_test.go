@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The counts of folders and shares equal the numbers that exist in the tree.
+// The tree's counts of folders and shares equal the numbers of folders and shares in the
+// tree.
 func TestCountsMatchTree(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))

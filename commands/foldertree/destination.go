@@ -12,7 +12,7 @@ import (
 
 // Destination is the folder that a file goes to.
 type Destination struct {
-	Path string // as requested
+	Path string // path as requested
 	// If Under is not uuid.Nil, it is a folder that was on the path at the time of the
 	// request, and Rest is the path below it. They override Path, because the folder may
 	// have been moved since.

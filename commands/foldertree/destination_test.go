@@ -10,8 +10,8 @@ import (
 	"annals/events/fault"
 )
 
-// A request for Reports/2026/Q3 was accepted when Reports/2026 existed. It follows that
-// folder, whatever happens to it before the file is filed.
+// An upload to Reports/2026/Q3 was accepted when Reports/2026 existed. The upload follows
+// the folder Reports/2026, whatever happens to that folder before the file is filed.
 func TestDestinationFollowsFolder(t *testing.T) {
 	reports := []events.Data{created(1, 0, "Reports", "user:alice"), created(2, 1, "2026", ""), created(3, 0, "Archive", "user:alice"), shared(2, "user:bob=write")}
 	var deep []events.Data // 30 folders in Archive
@@ -29,7 +29,7 @@ func TestDestinationFollowsFolder(t *testing.T) {
 		user events.User
 		want []events.Data
 		kind fault.Kind
-		text string // of the error
+		text string // complete error text; empty if there must be no error
 	}{
 		{"unchanged", nil, bob, q3, 0, ""},
 		{"renamed", []events.Data{renamed(2, "26")}, bob, q3, 0, ""},

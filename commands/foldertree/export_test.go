@@ -21,7 +21,7 @@ func (t *Tree) Version(id uuid.UUID) int64 { return t.folders[id].version }
 // Parent returns the folder that a folder is in.
 func (t *Tree) Parent(id uuid.UUID) uuid.UUID { return t.folders[id].parent }
 
-// List returns a folder's permissions and its own owners.
+// List returns a folder's permissions and owners, without the owners of the folders above.
 func (t *Tree) List(id uuid.UUID) ([]events.Permission, []events.Principal) {
 	return t.folders[id].permissions, t.folders[id].owners
 }
@@ -38,7 +38,7 @@ func (t *Tree) Rules() Rules { return t.rules }
 // SetIDs sets the ids of the folders that a command creates.
 func (c EnsureFolder) SetIDs(ids ...uuid.UUID) EnsureFolder { c.ids = ids; return c }
 
-// Check returns an error unless every index of the tree agrees with its folders.
+// Check returns an error unless every index of the tree fits its folders.
 func (t *Tree) Check() error {
 	indexed := 0
 	for _, siblings := range t.children {

@@ -221,7 +221,7 @@ func TestTopLevelRules(t *testing.T) {
 	name := "New"
 	for _, test := range []struct {
 		rules foldertree.TopLevel
-		want  map[string]bool // what alice, of group:staff, may do
+		want  map[string]bool // rights that alice, who is in group:staff, must have
 	}{
 		{foldertree.TopLevel{}, map[string]bool{"make": true, "file": true, "move": true}},
 		{foldertree.TopLevel{Restricted: true}, map[string]bool{}},
@@ -354,7 +354,7 @@ func TestAccessNeedsConsent(t *testing.T) {
 							t.Fatalf("%s has %s access to folder %v without having accepted it", p.Principal, p.Access, f)
 						}
 					}
-					maps.DeleteFunc(accepted[f], func(who events.Principal, _ bool) bool { return !granted(who) }) // a removed user must accept again
+					maps.DeleteFunc(accepted[f], func(who events.Principal, _ bool) bool { return !granted(who) }) // a user who was removed must accept again
 				}
 			},
 		}

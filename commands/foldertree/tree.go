@@ -17,8 +17,8 @@ import (
 // Tree is the tree of all folders, folded from the stream events.Folders.
 type Tree struct {
 	folders     map[uuid.UUID]*folder
-	children    map[uuid.UUID]map[string]uuid.UUID // by parent and name, without deleted ones; uuid.Nil is the top level
-	byLook      map[lookKey][]uuid.UUID            // folders by name, without deleted ones
+	children    map[uuid.UUID]map[string]uuid.UUID // folders that are not deleted, by parent and name; uuid.Nil is the top level
+	byLook      map[lookKey][]uuid.UUID            // folders that are not deleted, by parent and appearance of the name
 	invitations invitations
 	rules       Rules // for commands; events are applied whatever the rules
 	counts      counts
@@ -29,8 +29,8 @@ type folder struct {
 	parent      uuid.UUID
 	name        string
 	owners      []events.Principal
-	permissions []events.Permission // in order of principal
-	invited     []events.Invitation // in order of principal; nobody is in both invited and permissions
+	permissions []events.Permission // sorted by principal
+	invited     []events.Invitation // sorted by principal; nobody is in both invited and permissions
 	creator     events.Principal
 	sharers     map[events.Principal]events.Principal // for each principal in permissions or invited, the user who added the entry
 	uncounted   bool                                  // the folder does not count for its creator any more
@@ -158,8 +158,9 @@ func (t *Tree) Find(path []string) (deepest uuid.UUID, depth int) {
 	return deepest, depth
 }
 
-// ancestry yields a folder and those above it, from the inside out. If the chain does not
-// end at the top level, because of a cycle or an unknown parent, the last folder is nil.
+// ancestry yields a folder and the folders above it, starting with the folder itself. If the
+// chain does not end at the top level, because of a cycle or an unknown parent, the last
+// folder is nil.
 func (t *Tree) ancestry(id uuid.UUID) iter.Seq2[uuid.UUID, *folder] {
 	return func(yield func(uuid.UUID, *folder) bool) {
 		for steps := 0; id != uuid.Nil; steps++ {
@@ -219,8 +220,8 @@ func (t *Tree) DeletedBefore(id uuid.UUID, at events.Position) bool {
 	return false
 }
 
-// height returns the number of levels from a folder to the deepest folder below it,
-// including both.
+// height returns the number of levels from a folder to the deepest folder below it. Both
+// folders count.
 func (t *Tree) height(id uuid.UUID) int {
 	deepest := 0
 	for _, child := range t.children[id] {

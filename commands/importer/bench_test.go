@@ -115,7 +115,7 @@ func BenchmarkLongText(b *testing.B) {
 	}
 }
 
-// watchHeap measures the peak of the heap until the returned func is called.
+// watchHeap measures the peak of the heap until the function that it returns is called.
 func watchHeap(peak *atomic.Uint64) func() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	runtime.GC()

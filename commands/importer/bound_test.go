@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// word returns a Word document with this body, and the size of its XML.
+// word returns a Word document with the given body, and the size of its uncompressed XML.
 func word(t testing.TB, body string) (file string, xml int) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -58,7 +58,8 @@ func (b *fixture) logged() (texts, all int) {
 
 func allowed(bytes int) int { return max(64<<10, 8*bytes) }
 
-// headings returns nested headings; title is the length of each title.
+// headings returns count nested Markdown headings. Each title ends with a word of the length
+// title.
 func headings(count, title int) string {
 	var b strings.Builder
 	for i := range count {
@@ -78,12 +79,12 @@ func TestEventsBoundedByFileSize(t *testing.T) {
 		}
 		return b.String()
 	}
-	// A row with many columns, and then rows that have only the last of these columns.
+	// One row has 900 columns. Each of the other rows has text in the last column only.
 	diagonal := `<w:tbl><w:tr>` + strings.Repeat(`<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>`, 900) + `</w:tr>` +
 		strings.Repeat(`<w:tr><w:trPr><w:gridBefore w:val="899"/></w:trPr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc></w:tr>`, 1000) + `</w:tbl>`
 	for _, test := range []struct {
 		name, file, body string
-		want             string // part of the text
+		want             string // text that the document must contain
 	}{
 		{"spans of 1000 columns", "a.docx", spanned(1000, 1000), "| x | y |"},
 		{"long titles in paths", "a.docx", nested(800), "ü"},

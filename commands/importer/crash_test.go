@@ -74,7 +74,7 @@ func mixedJob(b *fixture) (check func(what string), work []fileRef) {
 		{"a.md", "Library/2026", "# One\n\nA text.\n"},
 		{"same.md", "Library/2026", "# One\n\nA text.\n"},
 		{"elsewhere.md", "Other", "# One\n\nA text.\n"},
-		{"long.md", "Library", long(30 << 10)}, // two appends
+		{"long.md", "Library", long(30 << 10)}, // long enough for two appends
 		{"empty.txt", "Library", " \n"},
 		{"broken.docx", "Nowhere", "no zip file"},
 	}
@@ -137,7 +137,7 @@ func TestCrashAtEveryAppendTerminates(t *testing.T) {
 		check, work := mixedJob(b)
 		left := 1
 		if !after {
-			left = 2 // so that each run makes one append before its crash
+			left = 2 // each run makes one append and crashes at the next one
 		}
 		for runs := 0; len(work) > 0; runs++ {
 			if runs == 100 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// change changes a folder of alice.
+// change renames or moves a folder of alice.
 func (b *fixture) change(c foldertree.ChangeFolder) {
 	b.Helper()
 	c.Version = -1
@@ -55,8 +55,8 @@ func TestFilesFollowMovedFolder(t *testing.T) {
 	name := "Past"
 	for _, test := range []struct {
 		name string
-		then func(b *fixture, library uuid.UUID) // while the files wait
-		path string                              // of the folder afterwards
+		then func(b *fixture, library uuid.UUID) // called while the files wait
+		path string                              // path of the folder afterwards
 		want string                              // the error
 	}{
 		{"a rename", func(b *fixture, library uuid.UUID) {

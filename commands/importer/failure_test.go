@@ -128,8 +128,9 @@ func TestFilingChecksAccessAgain(t *testing.T) {
 		if err := sections(emit, "text", 1); err != nil {
 			return extract.Info{}, err
 		}
-		// The folder Library did not exist when the files were accepted. While file 0 is
-		// being read, the folder is created, deleted, and created again by another user.
+		// The folder Library did not exist when the files were accepted. While the files are
+		// being read, the folder is deleted if the importer has created it, and created
+		// again by another user.
 		h := &commands.Handler{Log: b.log}
 		if folder, found, err := h.FindFolder(ctx, alice, foldertree.Destination{Path: "Library"}); err == nil && found {
 			_, err := b.log.Append(ctx, events.Folders, events.AnyRevision, events.Cause{}, events.New{Data: events.FolderDeleted{Folder: folder}})
@@ -329,7 +330,8 @@ func (b *fixture) shallow(t *testing.T) *fixture {
 	return &inner
 }
 
-// blocking is a reader that signals its start, and waits until end is closed.
+// blocking is a reader that sends to begun when it starts, and then waits until end is
+// closed.
 func blocking(begun chan<- struct{}, end <-chan struct{}) script {
 	return func(ctx context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
 		begun <- struct{}{}

@@ -262,7 +262,7 @@ func (b *fixture) outcome(job uuid.UUID) outcome {
 				b.Errorf("folder %s was created twice", d.Name)
 			}
 			folders[key] = d.Folder
-		case events.FolderMoved: // its old name is free again
+		case events.FolderMoved: // the old name of the folder is free again
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })
 		case events.FolderDeleted:
 			maps.DeleteFunc(folders, func(_ string, id uuid.UUID) bool { return id == d.Folder })

@@ -34,7 +34,7 @@ type progress struct {
 	since         time.Time // time of the first report
 	err           error     // of a report that failed in reading, which cannot return it
 
-	begun time.Time                // of the current step; zero if none is running
+	begun time.Time                // when the current step began; zero if no step is running
 	spent map[string]time.Duration // time spent, by step
 }
 

@@ -26,8 +26,8 @@ type spool struct {
 	memory int    // bytes kept in memory; 0 means defaultSpoolMem
 
 	inMemory []spooled
-	bytes    int      // of inMemory
-	file     *os.File // for the rest; nil if there is none
+	bytes    int      // bytes of the sections in inMemory
+	file     *os.File // file with the other sections; nil if there are none
 	out      *bufio.Writer
 	buf      []byte
 }

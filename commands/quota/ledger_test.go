@@ -121,7 +121,8 @@ func TestConcurrentHoldsRespectLimit(t *testing.T) {
 	}
 }
 
-// An upload to many folders must not keep the ledger locked for long.
+// An upload to many folders must not lock the ledger for long, because other requests wait
+// for the lock.
 func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 	l := &Ledger{Policy: &Policy{User: Limits{Bytes: 1 << 30}, Folder: Limits{Bytes: 1 << 30}}, Usage: newStore()}
 	open := func(user events.Principal) *Hold {
@@ -146,7 +147,7 @@ func TestManyFoldersDoNotBlockOthers(t *testing.T) {
 	}
 	other := open("user:c")
 	var longest time.Duration
-	for range 5 { // a busy machine may delay a try
+	for range 5 { // try again, because a busy machine may delay a request
 		many := open("user:a")
 		admitted := make(chan error, 1)
 		go func() { admitted <- many.Admit(t.Context(), Limits{Bytes: 10_000}, parts(10_000)) }()

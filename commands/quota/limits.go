@@ -23,7 +23,7 @@ type Kind uint8
 // The kinds. Search is a time.Duration per minute and Changed a number of bytes per
 // hour; the others are totals.
 const (
-	Bytes     Kind = iota // of all versions of originals and their text, and of files in progress
+	Bytes     Kind = iota // bytes of all versions of originals and their texts, and of files in progress
 	Documents             // including files in progress that will become documents
 	Folders
 	Shares  // entries in permission lists that the user added
@@ -97,7 +97,7 @@ func (o Override) apply(l Limits) Limits {
 // Policy has the limits of all users.
 type Policy struct {
 	User, Folder Limits
-	// Principals has configured limits of single users.
+	// Principals has the limits that are configured for single users.
 	Principals map[events.Principal]Override
 	// Override returns limits that were set for a user at run time. They take precedence
 	// over Principals. It may be nil.

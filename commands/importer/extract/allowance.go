@@ -107,7 +107,7 @@ type budget struct {
 	// reserve returns how many bytes headings must leave for the text that follows.
 	reserve func() int64
 
-	spent  int64 // by all sections, including the open one
+	spent  int64 // bytes spent by all sections, including the open one
 	full   bool
 	merged int // headings written as text because the budget was too small
 }

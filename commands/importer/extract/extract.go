@@ -22,11 +22,12 @@ const MaxPart = 64 << 10
 // events.
 const MaxSections = 50_000
 
-// Section is a titled piece of a document, or a part of one. Sections are in reading order.
+// Section is a titled piece of a document or, if its text is longer than MaxPart, one part
+// of such a piece. Sections are emitted in reading order.
 type Section struct {
-	Index int      // of the section, from 0
-	Part  int      // of the section's text, from 0; above 0 only if the text is longer than MaxPart
-	Level int      // of the title, from 1; 0 for text before the first title
+	Index int      // number of the section, from 0
+	Part  int      // number of the part within the section, from 0; above 0 only if the text is longer than MaxPart
+	Level int      // level of the title, from 1; 0 for text before the first title
 	Title string   // plain text, without markup
 	Path  []string // titles from the outermost section to this one
 	// StartPage and EndPage are the first and last page of this part, from 1; both are
@@ -41,7 +42,7 @@ type Section struct {
 // Info describes a file that was read.
 type Info struct {
 	MediaType string
-	Title     string // from metadata, front matter, the first heading or the file name, in this order
+	Title     string // the first that the file has of: metadata, front matter, first heading, file name
 	Pages     int    // 0 if the format has no pages
 	Sections  int
 	XML       int64 // bytes of a Word document's XML that were read; 0 for other formats
@@ -51,8 +52,8 @@ type Info struct {
 
 // Limits of reading a file. A zero field means its default.
 type Limits struct {
-	Pages     int           // of a PDF; default 5,000
-	TextBytes int64         // of extracted text; default 1 GiB
+	Pages     int           // maximum number of pages of a PDF; default 5,000
+	TextBytes int64         // maximum bytes of extracted text; default 1 GiB
 	Time      time.Duration // elapsed and, separately, CPU time; default 10 minutes
 	Memory    int64         // bytes for a process; default 224 MiB; below pdfium.LeastMemory processes may fail to start
 }

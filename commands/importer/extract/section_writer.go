@@ -25,7 +25,7 @@ const (
 // Writer must not be used after an error.
 type Writer struct {
 	emit     func(Section) error
-	maxBytes int64 // of the whole text; 0 means no limit
+	maxBytes int64 // maximum bytes of the whole text; 0 means no limit
 	budget   budget
 
 	written int64

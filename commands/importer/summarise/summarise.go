@@ -16,8 +16,8 @@ import (
 const (
 	headBytes     = 200 << 10
 	sampleBytes   = 64 << 10
-	sectionBytes  = 2 << 10 // of a section after the head
-	headSentences = 2_500   // in the head
+	sectionBytes  = 2 << 10 // bytes of each section after the head
+	headSentences = 2_500   // maximum number of sentences taken from the head
 	maxSentences  = 3_000
 	maxTitles     = 12
 
@@ -32,7 +32,7 @@ type Summariser struct {
 	title     string
 	fields    string   // "name: value" lines at the start of the document; used if there is no other text
 	section   string   // title of the section that the last text belongs to
-	titles    []string // of the first sections
+	titles    []string // titles of the first sections
 	head      int      // bytes left of the head
 	sample    int      // bytes left of the sample
 	inSection int      // bytes sampled of the current section
@@ -43,7 +43,7 @@ type Summariser struct {
 type sentence struct {
 	text    string
 	opening bool  // the first sentence of its paragraph
-	item    bool  // in a list
+	item    bool  // the sentence is in a list
 	words   []int // distinct stems
 	count   int   // number of words, including repeated ones and stop words
 }

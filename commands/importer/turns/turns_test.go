@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// read reads a file. That takes the given time, and starts from the beginning after each
-// suspension. read returns how long the file waited for its first slot.
+// read reads a file, which takes the time takes and starts from the beginning after each
+// suspension. It returns how long the file waited for its first slot.
 func read(t *testing.T, turns *Turns, f *File, takes time.Duration) (waited time.Duration) {
 	came := time.Now()
 	for tries := 0; ; tries++ {

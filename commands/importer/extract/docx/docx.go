@@ -22,19 +22,19 @@ type document struct {
 	styles       map[string]*paragraphStyle
 	defaultStyle string
 	lists        numbering
-	rels         map[string]relation // of the current part
-	notes        map[string]note     // by the name of the referring element and the id
+	rels         map[string]relation // relations of the current part
+	notes        map[string]note     // by the name of the element that refers to the note, and its id
 	noteBytes    int
 	noteCount    int      // footnotes and endnotes written so far
 	fields       []bool   // open fields; true before their separator, in the instruction
 	nesting      int      // tables around the current one
-	warnings     []string // without duplicates
+	warnings     []string // each only once
 	top, first   string   // the first heading of level 1, and the first heading of any level
 
 	page  int  // current page; 0 if the document has no page marks
 	fresh bool // nothing was written on this page
-	last  kind // of the last block written
-	begun bool // a block was written in this section
+	last  kind // kind of the last block written
+	begun bool // whether this section has a block
 
 	shown map[string]bool // by part name, the charts and diagrams that were read
 }

@@ -15,7 +15,7 @@ import (
 // archive may be wrong.
 const (
 	maxDirectory = 8 << 20 // bytes of the archive's directory
-	maxEntries   = 20_000  // of the archive
+	maxEntries   = 20_000  // files in the archive
 	// Uncompressed bytes:
 	maxPartBytes = 16 << 20 // of the styles, lists, relations, properties or a chart
 	maxNotesPart = 64 << 20 // of all footnotes, endnotes or comments
@@ -24,9 +24,9 @@ const (
 	minPackage   = 64 << 20 // allowed for all parts of a small file
 
 	maxXMLDepth   = 400      // nesting of elements
-	maxTokenBytes = 16 << 20 // of XML without a tag
-	maxBlockBytes = 16 << 20 // of text in a paragraph, a table row or a note
-	maxNotesBytes = 32 << 20 // of text in footnotes, endnotes and comments
+	maxTokenBytes = 16 << 20 // bytes of XML without a tag
+	maxBlockBytes = 16 << 20 // bytes of text in a paragraph, a table row or a note
+	maxNotesBytes = 32 << 20 // bytes of text in footnotes, endnotes and comments
 	maxRelations  = 100_000  // of a part
 	maxStyles     = 50_000   // styles, and also list definitions
 )
@@ -107,7 +107,7 @@ func damaged(part string) error {
 	return fault.Errorf(fault.Invalid, "the Word document is damaged: its part %s cannot be read: save it again, and upload the new file", part)
 }
 
-// partReader uncompresses a part within its own limit and that of the package.
+// partReader uncompresses a part. It enforces the limit of the part and that of the package.
 type partReader struct {
 	io.ReadCloser
 	p     *wordPackage

@@ -218,7 +218,7 @@ func (d *document) reference(kind string, e *element, p *paragraph) error {
 	if !ok || n.text == "" {
 		return nil
 	}
-	delete(d.notes, kind+e.attr("id")) // so that it is written only once
+	delete(d.notes, kind+e.attr("id")) // so that a note is written only once
 	if kind == "comment" {
 		text := "Comment: " + n.text
 		if n.author != "" {

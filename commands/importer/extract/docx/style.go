@@ -103,7 +103,7 @@ func (d *document) chain(id string, visit func(*paragraphStyle) bool) {
 func (d *document) headingLevel(id string) int {
 	level := 0
 	d.chain(id, func(s *paragraphStyle) bool {
-		if s.name == "toc heading" { // it is not in the outline, but starts a section
+		if s.name == "toc heading" { // it is not in Word's outline, but starts a section
 			level = 1
 			return false
 		}

@@ -12,15 +12,15 @@ type table struct {
 	out   sink
 	grid  int // declared number of columns, or 0
 	rows  []*row
-	size  int   // of the text in rows
+	size  int   // bytes of text in rows
 	used  []int // indexes of the columns to write; set when the header is written
 	begun bool  // the header was written
 }
 
 const (
-	maxColumns    = 1_000 // of a table, of one cell's span, and of a chart
+	maxColumns    = 1_000 // columns of a table, of one cell's span, and of a chart
 	bufferedRows  = 500
-	bufferedBytes = 256 << 10 // of text in buffered rows
+	bufferedBytes = 256 << 10 // bytes of text in buffered rows
 )
 
 // table reads the open w:tbl. A table with one column is a frame: its paragraphs are read like

@@ -107,7 +107,7 @@ func charsetReader(label string, r io.Reader) (io.Reader, error) {
 // tokenSource limits the bytes of a token, because the XML decoder keeps each token in memory.
 type tokenSource struct {
 	r    *bufio.Reader
-	name string // of the part
+	name string // name of the part
 	read int
 }
 

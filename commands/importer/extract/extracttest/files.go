@@ -55,7 +55,8 @@ func Styled(style, text string) string {
 	return `<w:p><w:pPr><w:pStyle w:val="` + style + `"/></w:pPr><w:r><w:t>` + text + `</w:t></w:r></w:p>`
 }
 
-// PDF returns a PDF of pages with these content streams. Font F1 is Helvetica, F2 is bold.
+// PDF returns a PDF file with one page for each of the content streams. Font F1 is
+// Helvetica, F2 is bold.
 func PDF(contents ...string) []byte {
 	var b bytes.Buffer
 	var offsets []int

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	margin     = 0.12   // of a page's height, at the top and bottom, where running lines may be
+	margin     = 0.12   // part of a page's height, at the top and at the bottom, where running heads and feet may be
 	maxCounted = 20_000 // maximum number of different lines that are counted
 )
 

@@ -20,7 +20,7 @@ const (
 // style describes the fonts of a document's text and of its headings.
 type style struct {
 	body, weight float64   // font size and weight of most letters
-	sizes        []float64 // of headings, largest first
+	sizes        []float64 // font sizes of headings, largest first
 	bold         bool      // bold lines in the body size are headings, too
 	base         int       // number of levels of bookmarks; font sizes get levels after these
 	off          bool      // only bookmarks are headings
@@ -116,7 +116,7 @@ func isHeadline(l *layoutLine) bool {
 			others++
 		}
 	}
-	return letters >= 2 && letters >= others // not a row of numbers
+	return letters >= 2 && letters >= others // otherwise the line is a row of numbers
 }
 
 func (s *style) isLarge(l *layoutLine) bool {

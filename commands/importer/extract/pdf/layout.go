@@ -17,17 +17,17 @@ import (
 // are recognised by comparing pages, so the first pages are buffered, up to these limits.
 const (
 	studyPages = 60
-	studyBytes = 2 << 20 // of text
+	studyBytes = 2 << 20 // bytes of text
 )
 
 // layoutLine is a line of a page, and what it is: a heading, text, or a running head or foot.
 type layoutLine struct {
 	pdfium.Line
-	level     int    // of a heading; 0 for text
+	level     int    // level of a heading; 0 for text
 	continues bool   // continues the heading in the line before
 	title     string // title of a bookmark whose section begins before this line; the line itself is text
-	running   bool   // a running head or foot
-	furniture bool   // a running head or foot after the first one, or a page number
+	running   bool   // the line is a running head or foot
+	furniture bool   // the line is a page number, or repeats a running head or foot
 }
 
 type layoutPage struct {

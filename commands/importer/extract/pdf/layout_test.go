@@ -16,7 +16,7 @@ import (
 	"annals/events/fault"
 )
 
-// writePDF writes a PDF with a page for each text, line by line, and returns its path.
+// writePDF writes a PDF and returns its path. Each text becomes one page, line by line.
 func writePDF(t testing.TB, pages ...string) string {
 	path := filepath.Join(t.TempDir(), "test.pdf")
 	var contents []string

@@ -9,7 +9,7 @@ import (
 	"annals/commands/importer/extract"
 )
 
-// softHyphen is at the end of a line whose last word continues in the next line.
+// softHyphen is the last character of a line whose last word continues on the next line.
 const softHyphen = "\u00ad"
 
 // flow writes lines as paragraphs. It joins a line that fills its column to the next line.
@@ -119,7 +119,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	if l.Turned != last.Turned {
 		return "\n\n", false
 	}
-	if !fresh && absf(down) < size*0.5 { // the same line, or a superscript
+	if !fresh && absf(down) < size*0.5 { // l is on the same line of print, or is a superscript
 		switch gap := l.X - last.Right; {
 		case gap < -size: // l is to the left: it is in another column, or the lines are not in order
 			return "\n", false
@@ -134,7 +134,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 		}
 		return "\n\n", false
 	}
-	same := absf(last.Size-l.Size) <= size*0.25 // a line may begin with small capitals
+	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
 	case isItem(l.Text), leader.MatchString(last.Text):
 		return "\n", false

@@ -14,8 +14,8 @@ type Kind byte
 // Ready is the first frame that a process sends, with its sandbox.Report.
 const Ready Kind = 1
 
-// maxFrame limits the bytes of a frame. For a longer one Read returns an error, and allocates
-// no memory for it.
+// maxFrame limits the bytes of a frame. For a longer frame Read returns an error, and
+// allocates no memory.
 const maxFrame = 8 << 20
 
 // A frame is one byte for its kind, the length of the payload as a varint, and the payload.

@@ -15,7 +15,7 @@ import (
 
 const xcpu = unix.SIGXCPU
 
-// maxResident returns the peak resident memory of a dead process, in bytes.
+// maxResident returns the peak resident memory, in bytes, of a process that has exited.
 func (p *Process) maxResident() int64 {
 	return p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 }
@@ -71,7 +71,8 @@ var probes = map[string]func() error{
 	},
 }
 
-// refused returns nil if the network refused a connection: the sandbox allowed the call.
+// refused returns nil if err means that the other end refused the connection, because the
+// sandbox must then have allowed the system call.
 func refused(err error) error {
 	if err != nil && strings.Contains(err.Error(), "refused") {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-const xcpu = syscall.SIGTERM // there is no SIGXCPU
+const xcpu = syscall.SIGTERM // this system has no SIGXCPU
 
 func (p *Process) maxResident() int64 { return 0 }
 

@@ -39,7 +39,7 @@ type Process struct {
 	timer   *time.Timer   // kills the process when it has been idle too long
 	hardCPU time.Duration // hard limit of the process's total CPU time; 0 before the first request
 	softCPU time.Duration // limit of CPU time for the last request
-	watch   *watch        // of the request; nil between requests
+	watch   *watch        // watches the current request; nil between requests
 }
 
 // start starts a process and waits until it is ready.
@@ -161,10 +161,10 @@ func (p *Process) end() error {
 type Cause int
 
 const (
-	Failed     Cause = iota // it exited, or sent an invalid frame
-	TimedOut                // it was killed because no frame arrived in time
-	OverCPU                 // it exceeded a limit of CPU time
-	OverMemory              // it exceeded the memory limit
+	Failed     Cause = iota // the process exited, or sent an invalid frame
+	TimedOut                // the process was killed because no frame arrived in time
+	OverCPU                 // the process exceeded a limit of CPU time
+	OverMemory              // the process exceeded the memory limit
 	Killed                  // a signal from another process or the system killed it
 	Stopped                 // a termination signal ended it, as when the service stops
 )
@@ -172,7 +172,7 @@ const (
 // Death describes how a process died.
 type Death struct {
 	Cause  Cause
-	Detail string // for log lines
+	Detail string // description for log lines
 }
 
 // Died is the error of a request during which the process died. The file of the request may

@@ -13,7 +13,7 @@ import (
 // their totals.
 type checker struct {
 	limits extract.Limits
-	last   extract.Section // without its text
+	last   extract.Section // the last section received, without its text
 	begun  bool            // a section was received
 	parts  int64
 	bytes  int64
@@ -23,7 +23,7 @@ const (
 	maxSectionFrame = 1 << 20 // bytes of an encoded part
 	maxWarnings     = 100
 	maxWarning      = 4 << 10 // bytes of a warning or of the reason for a failure
-	maxPageBreaks   = 100_000 // of a part
+	maxPageBreaks   = 100_000 // page breaks of a part
 )
 
 var errInvalidResponse = errors.New("the process that read it sent an invalid response: save it again, and upload the new file")

@@ -22,7 +22,7 @@ type Options struct {
 	// process, without limits of memory, and PDFs are refused.
 	Command  []string
 	CacheDir string // caches the compiled PDFium; empty means no cache
-	Workers  int    // PDFium processes, one for each file read at a time; 0 means one per core
+	Workers  int    // number of PDFium processes; 0 means one per core
 	Reserved int    // how many of Workers never help to read a PDF that another process opened
 }
 

@@ -204,7 +204,8 @@ func TestEmitErrorEndsLongPDF(t *testing.T) {
 	}
 }
 
-// BenchmarkSmallMarkdownByProcess is BenchmarkSmallMarkdown in a process, as in a server.
+// BenchmarkSmallMarkdownByProcess is like BenchmarkSmallMarkdown, but reads the file in a
+// reader process, as the server does.
 func BenchmarkSmallMarkdownByProcess(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.md")
 	text := "# dir\n\n> List *files*.\n> More information: <https://example.org>.\n\n- Show all:\n\n`dir /a`\n\n- Sort by size:\n\n`dir /os`\n"

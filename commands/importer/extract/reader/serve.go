@@ -85,7 +85,7 @@ type response struct {
 	conn    *process.Server
 	enc     process.Encoder
 	flushed time.Time
-	failed  error // of sending
+	failed  error // error of sending the response
 	last    bool  // the process exits after the response, because it has not received all pages of the PDF
 }
 

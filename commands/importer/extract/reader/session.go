@@ -52,7 +52,7 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 	for {
 		begun := time.Now()
 		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
-		s.spent += time.Since(begun) // without the time of emit
+		s.spent += time.Since(begun) // excludes the time that emit takes
 		if ctx.Err() != nil {
 			return extract.Info{}, ctx.Err()
 		}

@@ -68,7 +68,8 @@ func growing(n int) string {
 	return out.String()
 }
 
-// backticks returns runs of backticks of different lengths, so that none is closed.
+// backticks returns runs of backticks of different lengths, so that no run closes another
+// one.
 func backticks(n int) string {
 	var out strings.Builder
 	for i := range n {

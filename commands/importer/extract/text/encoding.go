@@ -189,7 +189,7 @@ func validPrefix(b []byte) int {
 // implausible in single-byte encodings. A few stray NULs are not enough. b is the start of a file
 // of size bytes.
 func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
-	if len(b) < 16 || size%2 != 0 && size < encodingSample { // a larger file may be truncated
+	if len(b) < 16 || size%2 != 0 && size < encodingSample { // a larger file of odd size is accepted, because it may have been cut off
 		return nil
 	}
 	b = b[:len(b)&^1]

@@ -47,7 +47,7 @@ func fail(s *process.Server, mode string) error {
 	s.Send(pageFrame, e.B, nil)
 	switch mode {
 	case "hang":
-		s.Next() // blocks
+		s.Next() // blocks for ever
 	case "spin":
 		for n := 0; ; n++ {
 		}

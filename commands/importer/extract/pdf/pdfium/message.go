@@ -24,7 +24,7 @@ type Document struct {
 type Bookmark struct {
 	Level int // from 1
 	Title string
-	Page  int     // from 1; 0 if it points to no page of the document
+	Page  int     // page number from 1; 0 if the bookmark points to no page of the document
 	Y     float32 // from the top of its page, in points; negative if unknown
 }
 

@@ -106,7 +106,7 @@ func pagesOf(ctx context.Context, r *Readers, path string) (pages []Page, err er
 	return pages, err
 }
 
-// anyFile is a file for processes that do not read it.
+// anyFile is passed to processes that do not read the file.
 const anyFile = "readers_test.go"
 
 func TestLinePositions(t *testing.T) {

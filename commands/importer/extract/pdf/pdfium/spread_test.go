@@ -98,7 +98,7 @@ func TestChunkLimitsBufferedPages(t *testing.T) {
 		}
 		c.put(make([]byte, chunkBytes))
 		c.drop()
-		c.put(make([]byte, chunkBytes)) // must not block
+		c.put(make([]byte, chunkBytes)) // put must not block on a dropped chunk
 		if len(c.pages) != 0 || s.next(t.Context()) != nil {
 			t.Error("the dropped chunk has pages, or next returned a chunk twice")
 		}
