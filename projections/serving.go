@@ -15,15 +15,15 @@ import (
 	"annals/projections/tables"
 )
 
-// DB reads the tables of a read model. Every statement reads the generation that
-// is active when it begins.
+// DB reads the tables of a read model. Every statement reads the generation that is
+// active when the statement begins.
 type DB struct{ r *Runner }
 
 // DB returns the tables of the read model for reading.
 func (r *Runner) DB() *DB { return &DB{r: r} }
 
-// QueryContext is like that of sql.DB. The rows can be read to their end even if
-// another generation becomes active, because database/sql keeps their connection.
+// QueryContext is like QueryContext of sql.DB. The rows can be read to their end even if
+// another generation becomes active, because database/sql keeps their connection open.
 func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	g := db.r.acquire()
 	defer g.Release()
@@ -32,7 +32,7 @@ func (db *DB) QueryContext(ctx context.Context, query string, args ...any) (*sql
 	return rows, err
 }
 
-// QueryRowContext is like that of sql.DB.
+// QueryRowContext is like QueryRowContext of sql.DB.
 func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) readmodel.Row {
 	g := db.r.acquire()
 	defer g.Release()
@@ -42,21 +42,21 @@ func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) re
 	})
 }
 
-// corruption is an error of a read that shows that a generation is corrupt.
+// corruption is an error of a read which shows that a generation is corrupt.
 type corruption struct {
 	generation int
 	err        error
 }
 
-// notice requests a rebuild of a generation if an error means that it is corrupt.
-// Reads may find corruption that no check finds.
+// notice requests a rebuild of the generation with this number if err means that it is
+// corrupt. Reads may find corruption that no check finds.
 func (r *Runner) notice(number int, err error) {
 	if !generation.IsCorrupt(err) {
 		return
 	}
 	select {
 	case r.corrupt <- corruption{number, err}:
-	default: // another is being handled
+	default: // an earlier corruption is being handled
 	}
 }
 
@@ -101,14 +101,15 @@ func (r *Runner) acquire() *generation.Generation {
 	return r.serving
 }
 
-// replace applies events to a generation up to the position of the active one, calls
-// commit, which makes the cut-over durable, and activates the generation. The position
-// never decreases, so changes that a reader has seen stay visible. If the loop has stopped,
-// it immediately tries the new generation, and reads fail until that has applied events.
-// Then replace waits for the readers of the old generation and closes it.
+// replace activates the generation next. First it applies events to next up to the
+// position of the active generation. Then it calls commit, which makes the cut-over
+// durable. The position never decreases, so changes that a reader has seen stay visible.
+// If the loop has stopped, it immediately continues with next, and reads fail until next
+// has applied events. Finally replace waits for the readers of the old generation and
+// closes that.
 func (r *Runner) replace(ctx context.Context, next *generation.Generation, commit func() error) error {
-	// Most events are applied here, while the active generation still serves reads and
-	// applies events.
+	// Most events are applied here, before stepping is locked, while the active
+	// generation still serves reads and applies events.
 	err := next.CatchUp(ctx, r.Position(), nil)
 	if err == nil {
 		err = next.FinishDeferred(ctx)
@@ -139,7 +140,7 @@ func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit f
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	last := r.serving.Position()
-	if r.member.Shared() { // keep other nodes from applying events meanwhile
+	if r.member.Shared() { // keep other nodes from applying events in the meantime
 		if held, err := r.member.MayReplace(ctx, r.serving, r.hasStopped()); err != nil {
 			return nil, err
 		} else if !held {
@@ -165,13 +166,14 @@ func (r *Runner) swap(ctx context.Context, next *generation.Generation, commit f
 	}
 	old = r.change(next)
 	if r.member.Shared() {
-		next.Invalidate() // until every node has noticed which generation is active
+		next.Invalidate() // apply no events until every node has noticed which generation is active
 		r.member.Confirm(time.Now(), r.member.Stopped())
 	}
 	return old, nil
 }
 
-// change activates a generation that is at the position of the active one.
+// change makes next the active generation. next must be at the position of the active
+// one.
 func (r *Runner) change(next *generation.Generation) (old *generation.Generation) {
 	r.update(func() {
 		old, r.serving, r.position, r.applied = r.serving, next, max(r.position, next.Position()), max(r.applied, next.Applied())

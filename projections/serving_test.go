@@ -16,7 +16,8 @@ import (
 	"annals/projections/searchindex/searchindextest"
 )
 
-// slowEngine is a search index whose searches wait. It records whether it was closed.
+// slowEngine is a search index whose searches wait until the test lets them proceed. It
+// records whether it was closed.
 type slowEngine struct {
 	searchindex.Engine
 	began, proceed chan struct{} // nil if searches do not wait
@@ -97,8 +98,8 @@ func TestReadsFinishOnTheirGeneration(t *testing.T) {
 	}
 }
 
-// Permissions depend on the vault. If it has stopped, activating another generation does
-// not allow reads until that generation has applied events.
+// Permissions depend on the vault. If the vault has stopped, activating another
+// generation must not allow reads until that generation has applied events.
 func TestStoppedModelStaysStoppedUntilNextGenerationAdvances(t *testing.T) {
 	log, dir := projectionstest.NewLog(t), t.TempDir()
 	folder, _ := projectionstest.ImportDocuments(t, log, 3)

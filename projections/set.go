@@ -25,11 +25,11 @@ type Set struct {
 	outdated []readmodel.Projection // of an older version
 }
 
-// Open opens the active generation of each registered read model. It replaces those
-// that are missing, corrupt, or of a version that cannot be read by empty ones, to
-// which Run applies the log. Those of an older version that can be read serve until
-// Run has rebuilt them. Open fails if the log lacks events that a read model has
-// applied, because rebuilding would hide their loss.
+// Open opens the active generation of each registered read model. If a generation is
+// missing, corrupt, or of a version that this program cannot read, Open replaces it by an
+// empty one, to which Run applies the log. A generation of an older version that can be
+// read serves until Run has rebuilt it. Open fails if the log lacks events that a read
+// model has applied, because a rebuild would hide their loss.
 func Open(ctx context.Context, o generation.Options) (*Set, error) {
 	if home, ok := o.Tables.(*tables.Database); ok {
 		named := *home
@@ -77,8 +77,8 @@ func (s *Set) Runner(name string) *Runner {
 	return s.runners[i]
 }
 
-// Awaited returns the runners of the read models that a client may read right
-// after a write: the reply to it waits for all of them.
+// Awaited returns the runners of those read models that a client may read right after a
+// write. The reply to a write waits for all of them.
 func (s *Set) Awaited() (awaited []*Runner) {
 	for _, r := range s.runners {
 		if r.notAwaited == "" {
@@ -88,8 +88,8 @@ func (s *Set) Awaited() (awaited []*Runner) {
 	return awaited
 }
 
-// Run keeps all read models in step with the log until ctx ends. It rebuilds those
-// that are of an older version or turn out to be corrupt, and activates
+// Run keeps all read models up to date with the log until ctx ends. It rebuilds read
+// models that are of an older version or in which corruption is found, and activates
 // generations that become ready.
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -108,7 +108,7 @@ func (s *Set) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Close closes all read models, after Run has returned.
+// Close closes all read models. Call it after Run has returned.
 func (s *Set) Close() error {
 	var errs []error
 	for _, r := range s.runners {

@@ -15,13 +15,13 @@ import (
 // State is the state of a read model, read while another process may write it.
 type State struct {
 	Name       string
-	Makes      int             // the version that this program writes
+	Makes      int             // the version that this program builds
 	Version    int             // of the active generation
-	Generation int             // the active one; 0 if there is none yet
-	Position   events.Position // of its tables and index
+	Generation int             // number of the active generation; 0 if there is none yet
+	Position   events.Position // of its tables and index together
 	Head       events.Position // of the log
 	Lag        time.Duration   // age of the first event that was not applied
-	Parked     int             // events
+	Parked     int             // number of parked events
 	Inactive   []Inactive
 	Problem    string // why the active generation cannot be read
 	Leader     string // the name of the leader; "" if there is none or the read model is not shared
@@ -36,7 +36,7 @@ type Inactive struct {
 	Position            events.Position
 }
 
-// StateOf returns the state of a read model, for a log that ends at head.
+// StateOf returns the state of a read model. head is the last position of the log.
 func StateOf(ctx context.Context, o generation.Options, name string, head events.Position) (s State, err error) {
 	p, err := readmodel.Named(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func StateOf(ctx context.Context, o generation.Options, name string, head events
 	}
 	if s.Generation > 0 {
 		if s.Position, s.Parked, err = o.PositionOf(ctx, p, s.Generation); err != nil {
-			s.Problem = err.Error() // it may be corrupt, or being deleted
+			s.Problem = err.Error() // the generation may be corrupt, or being deleted
 		}
 		if d := cluster.NotifierOf(o.HomeOf(p)); d != nil && o.ControlOf(name).Shared() {
 			if s.Leader, s.Silent, err = d.Leader(ctx, name, s.Generation); err != nil {
@@ -73,8 +73,8 @@ func StateOf(ctx context.Context, o generation.Options, name string, head events
 	return s, err
 }
 
-// stopReason returns why the next event of the folder tree cannot be read; "" if
-// it can.
+// stopReason returns why the next event cannot be read if it is an event of the folder
+// tree, and "" otherwise.
 func stopReason(ctx context.Context, o generation.Options, p readmodel.Projection, after events.Position) (string, error) {
 	batch, _, err := o.Log.Read(ctx, after, 1, p.Types()...)
 	if err != nil || len(batch) == 0 || batch[0].Stream != events.Folders || batch[0].Err == nil {
@@ -83,8 +83,8 @@ func stopReason(ctx context.Context, o generation.Options, p readmodel.Projectio
 	return fmt.Sprintf("position %d: %v", batch[0].Position, batch[0].Err), nil
 }
 
-// Age returns how long ago the first event after a position was appended. It is 0 if
-// there is none or its time cannot be read.
+// Age returns how long ago the first event after a position was appended. It returns 0 if
+// there is no such event, or if its time cannot be read.
 func Age(ctx context.Context, log *events.Log, after events.Position) (time.Duration, error) {
 	for {
 		batch, through, err := log.Read(ctx, after, 1)
@@ -94,10 +94,10 @@ func Age(ctx context.Context, log *events.Log, after events.Position) (time.Dura
 		case len(batch) > 0 && batch[0].Metadata.Time.IsZero():
 			return 0, nil
 		case len(batch) > 0:
-			return max(0, time.Since(batch[0].Metadata.Time)), nil // clocks of machines differ
+			return max(0, time.Since(batch[0].Metadata.Time)), nil // the event may come from a machine whose clock is ahead
 		case through <= after:
 			return 0, nil
 		}
-		after = through // a range of positions may hold no events
+		after = through // there may be no events in a range of positions
 	}
 }

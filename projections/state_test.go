@@ -85,7 +85,7 @@ func TestStateIsReadWhileServing(t *testing.T) {
 }
 
 func TestStateReportsStopReason(t *testing.T) {
-	const tomorrow = `{"time":"2999-01-02T03:04:05Z","schema":1}` // of a machine whose clock is ahead
+	const tomorrow = `{"time":"2999-01-02T03:04:05Z","schema":1}` // an event from a machine whose clock is ahead
 	for name, unreadable := range map[string]events.Record{
 		"an unknown type":     {Type: "FolderUnknown", Data: []byte(`{}`), Metadata: []byte(tomorrow)},
 		"malformed metadata":  {Type: "FolderRenamed", Data: []byte(`{}`), Metadata: []byte(`{`)},

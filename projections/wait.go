@@ -30,15 +30,15 @@ func (r *Runner) Age(ctx context.Context, after events.Position) (time.Duration,
 	return Age(ctx, r.log, after)
 }
 
-// Moved returns the position, and a channel that is closed when the position changes or
-// deferred work has been done.
+// Moved returns the position, and a channel that is closed when the position has changed
+// or deferred work was done.
 func (r *Runner) Moved() (events.Position, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.position, r.moved
 }
 
-// Err returns an error if the read model must not be read.
+// Err returns an error if the read model must not be read at the moment.
 func (r *Runner) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,16 +49,16 @@ func (r *Runner) Err() error {
 }
 
 // Unreachable returns an error of kind fault.Unavailable while the index of the read
-// model does not respond. The tables continue without it.
+// model does not respond. In that time the tables are still updated.
 func (r *Runner) Unreachable() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.unreachable
 }
 
-// Wait returns nil once the read model has passed position p. It returns the error
-// of ctx, or one of kind fault.Unavailable if the read model has stopped, its disk
-// is full, or its index is unreachable.
+// Wait returns nil when the read model has passed position p. It returns the error of
+// ctx, or an error of kind fault.Unavailable if the read model has stopped, its disk is
+// full, or its index is unreachable.
 func (r *Runner) Wait(ctx context.Context, p events.Position) error {
 	return r.wait(ctx, p, func() (events.Position, error) { return r.position, r.unreachable })
 }
@@ -98,8 +98,8 @@ func (r *Runner) wait(ctx context.Context, p events.Position, passed func() (at 
 	}
 }
 
-// Hurry notifies the loop that a reader waits for position p, so that it applies events
-// without waiting for more of them.
+// Hurry notifies the loop that a reader waits for position p. The loop then applies
+// events without waiting for more of them.
 func (r *Runner) Hurry(p events.Position) {
 	r.mu.Lock()
 	r.wanted = max(r.wanted, p)
@@ -111,7 +111,7 @@ func (r *Runner) Hurry(p events.Position) {
 }
 
 // update calls change under mu and wakes waiting readers. The loop and a cut-over may
-// call it concurrently, so each change sets only fields of its own.
+// call update concurrently, so they must not set the same fields.
 func (r *Runner) update(change func()) (next <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

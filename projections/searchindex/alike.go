@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Minimum lengths in letters of words that may have one wrong letter, and two.
+// A word of at least OneTypo letters may have one wrong letter, and a word of at least
+// TwoTypos letters may have two.
 const (
 	OneTypo  = 5
 	TwoTypos = 9
@@ -26,8 +27,8 @@ func Typos(term string) int {
 	return 0
 }
 
-// Alike reports whether one term may be a misspelling of another with the same first
-// letter.
+// Alike reports whether misspelt may be a misspelling of term. Their first letters have
+// to be equal.
 func Alike(misspelt, term string) bool {
 	a, _ := utf8.DecodeRuneInString(misspelt)
 	b, _ := utf8.DecodeRuneInString(term)

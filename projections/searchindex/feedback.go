@@ -7,24 +7,23 @@ import (
 )
 
 const (
-	// feedbackModels is the number of best passages whose terms Expand uses.
+	// feedbackModels is how many of the best passages Expand takes terms from.
 	feedbackModels = 5
-	// feedbackPower discounts passages with a lower score than the best one: a passage
-	// with 90 % of its score counts about a third.
+	// feedbackPower makes passages count less if their score is below the best score: a
+	// passage with 90 % of the best score counts about a third.
 	feedbackPower = 10
 	// feedbackTerms is the number of terms that Expand returns, from which an engine
 	// may choose.
 	feedbackTerms = 200
 )
 
-// Expand returns terms for a second search with the same query: the most
-// characteristic ones of the best passages that the first search found. They raise
-// the score of passages on the same subject in other words (pseudo-relevance
-// feedback: the vectors of Rocchio, in Salton, The SMART Retrieval System, 1971,
-// mixed into the query as in RM3, Abdul-Jaleel and others, UMass at TREC 2004). If
-// one passage fits the query far better than all others, its terms count alone, so
-// that a question with a precise answer keeps it. Candidates are in the engine's
-// order.
+// Expand returns terms for a second search with the same query: the most characteristic
+// terms of the best passages that the first search found. They raise the score of
+// passages that describe the same subject in other words. This is pseudo-relevance
+// feedback: the vectors of Rocchio (in Salton, The SMART Retrieval System, 1971), mixed
+// into the query as in RM3 (Abdul-Jaleel and others, UMass at TREC 2004). If one passage
+// fits the query far better than all others, almost only its terms count, so that it
+// stays the first hit. Candidates must be in the engine's order.
 func Expand(query string, candidates []Candidate) []Term {
 	if len(candidates) == 0 {
 		return nil
@@ -32,7 +31,7 @@ func Expand(query string, candidates []Candidate) []Term {
 	r := newReranking(query, candidates)
 	hits := r.proximity(candidates)
 	for i := range r.weights {
-		r.weights[i] = 1 // the engine has better statistics of how rare they are
+		r.weights[i] = 1 // the engine's statistics of rareness are better
 	}
 	_, _, model := r.model(hits)
 	return r.strongest(model)
@@ -52,8 +51,9 @@ func (r *reranking) strongest(model []float64) []Term {
 	return terms[:min(feedbackTerms, len(terms))]
 }
 
-// model returns the candidates as vectors, and the model of a good passage: the sum of
-// the best candidates' vectors, each multiplied by its weight in own.
+// model returns the candidates as vectors, and the model of a relevant passage: the sum
+// of the best candidates' vectors, each multiplied by the candidate's weight. own has
+// these weights.
 func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	vectors = make([]vector, len(r.candidates))
 	model = make([]float64, len(r.vocabulary))
@@ -77,8 +77,8 @@ func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	return vectors, own, model
 }
 
-// similarity returns for each candidate how similar it is to the best of the others:
-// the cosine between its terms and the sum of theirs.
+// similarity returns how similar each candidate is to the best of the other candidates:
+// the cosine between the candidate's vector and the sum of the others' vectors.
 func (r *reranking) similarity(hits []Hit) []float64 {
 	vectors, own, model := r.model(hits)
 	length := 0.0
@@ -88,7 +88,7 @@ func (r *reranking) similarity(hits []Hit) []float64 {
 	length = math.Sqrt(length)
 	similar := make([]float64, len(hits))
 	for i, v := range vectors {
-		dot := -own[i] // a model is not compared with itself
+		dot := -own[i] // leave the candidate's own vector out of the sum
 		for _, d := range v {
 			dot += d.weight * model[d.term]
 		}
@@ -99,7 +99,7 @@ func (r *reranking) similarity(hits []Hit) []float64 {
 	return similar
 }
 
-// vector is a text as weighted terms, of length 1.
+// vector has the weighted terms of a text. It is normalised to length 1.
 type vector []dimension
 
 type dimension struct {

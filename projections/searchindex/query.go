@@ -10,8 +10,8 @@ import (
 
 // Bounds of a query's text.
 const (
-	maxQueryBytes = 8 << 10 // the rest is ignored
-	maxQueryTerms = 256     // distinct ones
+	maxQueryBytes = 8 << 10 // bytes of the text; the rest is ignored
+	maxQueryTerms = 256     // distinct terms
 )
 
 // Term is a term of a query.
@@ -20,7 +20,7 @@ type Term struct {
 	Weight float64 // 1 for a word of a query, less for a stop word
 }
 
-// QueryTerms returns the distinct terms of a query in their order, at most 256.
+// QueryTerms returns the distinct terms of a query in the order of the text, at most 256.
 func QueryTerms(text string) []Term {
 	seen := make(map[string]bool)
 	var terms []Term
@@ -35,9 +35,8 @@ func QueryTerms(text string) []Term {
 
 func clip(text string) string { return text[:min(len(text), maxQueryBytes)] }
 
-// stopWeight is the weight of a stop word, where others have 1. It is above zero, so
-// that a query of only stop words finds something, and a quotation finds its
-// passage.
+// stopWeight is the weight of a stop word; other words have weight 1. It is above zero,
+// so that a query of only stop words finds something, and a quotation finds its passage.
 const stopWeight = 0.4
 
 func termWeight(term string) float64 {
@@ -57,7 +56,7 @@ var stopTerms = func() map[string]bool {
 	return terms
 }()
 
-// Check returns an error if the query exceeds a bound.
+// Check returns an error if Limit, Offset or another field exceeds its bound.
 func (q Query) Check() error {
 	switch {
 	case q.Limit < 0 || q.Limit > MaxLimit:
@@ -68,9 +67,10 @@ func (q Query) Check() error {
 	return nil
 }
 
-// End returns the number of hits to find: those to skip and those to return.
+// End returns the number of hits that an engine has to find: the skipped ones and the
+// returned ones.
 func (q Query) End() int { return q.Offset + cmp.Or(q.Limit, 10) }
 
-// Heading returns the text that is searched along with a passage: the document's
-// title and the titles of the section's path.
+// Heading returns the text that is searched in addition to the passage's own text: the
+// document's title and the titles of the section's path.
 func (p Passage) Heading() string { return strings.TrimSpace(p.Title + "\n" + p.Section) }

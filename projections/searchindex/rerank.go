@@ -6,7 +6,7 @@ import (
 	"annals/projections/searchindex/bm25"
 )
 
-// Candidates is how many of the best hits of an engine to rerank. On the development
+// Candidates is how many of an engine's best hits to rerank. On the development
 // collections, more candidates change little.
 const Candidates = 40
 
@@ -16,20 +16,20 @@ type Candidate struct {
 	Title, Section, Text string
 }
 
-// The maximum that each property of a passage adds to its score, as a share of the score
-// of the best hit.
+// The maximum that each property of a passage adds to the passage's score, as a share of
+// the score of the best hit.
 const (
-	pairShare    = 0.3 // all adjacent words of the query are adjacent in it
+	pairShare    = 0.3 // all adjacent words of the query are adjacent in the passage
 	windowShare  = 0.4 // all words of the query occur within windowTerms terms
-	similarShare = 0.2 // it is fully similar to the best ones
+	similarShare = 0.2 // the passage is fully similar to the best passages
 	windowTerms  = 12
 )
 
-// Rerank orders the best hits of an engine by properties that the engine ignores:
-// whether the words of the query are close together in the passage, adjacent and in
-// one window, and whether the passage is similar to the best ones. Candidates are in
-// the engine's order. All of them are returned, with new scores. Rareness is
-// computed among the candidates, so that the result depends only on the arguments.
+// Rerank orders the best hits of an engine by properties that the engine ignores: whether
+// words of the query are adjacent in the passage, whether they are within one window, and
+// whether the passage is similar to the best passages. Candidates must be in the engine's
+// order. All of them are returned, with new scores. Rareness is computed among the
+// candidates, so that the result depends only on the arguments.
 func Rerank(query string, candidates []Candidate) []Hit {
 	if len(candidates) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func bestScore(candidates []Candidate) float64 {
 	return best
 }
 
-// proximity returns the candidates with higher scores for those in which words of the
-// query are close together.
+// proximity returns all candidates. It raises the scores of candidates in which words of
+// the query are close together.
 func (r *reranking) proximity(candidates []Candidate) []Hit {
 	best := bestScore(candidates)
 	hits := make([]Hit, len(candidates))
@@ -64,19 +64,19 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 	return hits
 }
 
-// reranking has the terms of a query and of its candidates as numbers. The lowest
-// numbers are the query's terms.
+// reranking has the terms of a query and of its candidates as numbers. The terms of the
+// query have the lowest numbers.
 type reranking struct {
 	vocabulary map[string]int32
 	query      []int32
-	wanted     int32 // terms below this number are the query's
+	wanted     int32 // terms with a number below wanted are terms of the query
 	candidates []termedCandidate
 	weights    []float64 // by term
 	stop       []bool    // by term
 }
 
-// termedCandidate has the terms of a candidate's section, title and text, with noTerm
-// between them.
+// termedCandidate has the terms of a candidate's section, title and text, separated by
+// noTerm.
 type termedCandidate struct {
 	terms       []int32
 	title, text int // indexes in terms at which title and text begin
@@ -130,8 +130,8 @@ func (r *reranking) setWeights() {
 	}
 }
 
-// pairs returns, for each candidate, the share of adjacent words of the query that
-// are adjacent in it.
+// pairs returns, for each candidate, the share of the query's pairs of adjacent words
+// that are adjacent in the candidate, too.
 func (r *reranking) pairs() []float64 {
 	type pair [2]int32
 	number := make(map[pair]int)
@@ -147,7 +147,7 @@ func (r *reranking) pairs() []float64 {
 	if len(pairs) == 0 {
 		return shares
 	}
-	holds := make([][]int, len(pairs)) // by pair: the candidates that have it, in order
+	holds := make([][]int, len(pairs)) // for each pair, the candidates that contain it, in order
 	for i, c := range r.candidates {
 		for j := 1; j < len(c.terms); j++ {
 			a, b := c.terms[j-1], c.terms[j]
@@ -207,8 +207,8 @@ func (r *reranking) window(i int) float64 {
 	return best / total
 }
 
-// Spread selects up to limit hits from different documents. Half of them are the
-// best hits, and the rest the best hits of further documents. If there are too few
+// Spread selects up to limit hits from different documents. The first half are the best
+// hits of all, the second half the best hits of further documents. If there are too few
 // documents, it adds the best remaining hits. It keeps the order of hits.
 func Spread(hits []Hit, limit int, document func(Hit) string) []Hit {
 	if len(hits) <= limit {

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTerm bounds a term in bytes; the rest of a longer word is ignored.
+// maxTerm is the maximum length of a term in bytes. The rest of a longer word is ignored.
 const maxTerm = 64
 
-// Terms returns the terms of a text in order: its words, folded (case, width,
-// diacritics) and, if they are plain Latin letters, stemmed as English. In scripts
-// without spaces between words each character is a term, and so is each pair of
-// adjacent characters.
+// Terms returns the terms of a text in order: its words, folded (case, width, diacritics)
+// and, if they consist of plain Latin letters, stemmed as English words. In scripts
+// without spaces between words, each character is a term, and so is each pair of adjacent
+// characters.
 func Terms(text string) []string { return appendTerms(make([]string, 0, len(text)/6), text, true) }
 
-// queryTerms is like Terms, but for a query: it returns pairs of adjacent characters
-// instead of the characters.
+// queryTerms is like Terms, but for a query: in scripts without spaces it returns only
+// the pairs of adjacent characters.
 func queryTerms(text string) []string { return appendTerms(nil, text, false) }
 
 func appendTerms(terms []string, text string, single bool) []string {
@@ -48,7 +48,7 @@ func appendTerms(terms []string, text string, single bool) []string {
 	return terms
 }
 
-// wordByte holds the ASCII letters and digits.
+// wordByte reports for each ASCII character whether it is a letter or digit.
 var wordByte = func() (is [utf8.RuneSelf]bool) {
 	for c := range is {
 		is[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -56,9 +56,9 @@ var wordByte = func() (is [utf8.RuneSelf]bool) {
 	return is
 }()
 
-// wordEnd returns the end of the word that begins at offset i, or i if none does,
-// and whether it is only ASCII. A full stop or comma between digits and an
-// apostrophe between letters are inside a word.
+// wordEnd returns the end of the word that begins at offset i, or i if no word begins
+// there. plain reports whether the word is only ASCII. A full stop or comma between
+// digits, and an apostrophe between letters, are a part of the word.
 func wordEnd(text string, i int) (end int, plain bool) {
 	plain = true
 	for i < len(text) {
@@ -82,7 +82,7 @@ func wordEnd(text string, i int) (end int, plain bool) {
 	return i, plain
 }
 
-// joins reports whether the punctuation at offset i is inside a word.
+// joins reports whether the punctuation mark at offset i is a part of a word.
 func joins(text string, i int) bool {
 	if i == 0 || i+1 >= len(text) || text[i-1] >= utf8.RuneSelf || text[i+1] >= utf8.RuneSelf {
 		return false
@@ -97,15 +97,15 @@ func joins(text string, i int) bool {
 	return false
 }
 
-// syllabic reports whether a character is indexed by itself and in pairs: those of
-// Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer.
+// syllabic reports whether a character is indexed by itself and in pairs. That applies to
+// Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer characters.
 func syllabic(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer)
 }
 
-// appendSyllables appends the terms of the run of syllabic characters at
-// offset i and returns the offset after it.
+// appendSyllables appends the terms of the sequence of syllabic characters that begins at
+// offset i, and returns the offset after it.
 func appendSyllables(terms []string, text string, i int, single bool) (int, []string) {
 	first, before := true, -1
 	for i < len(text) {
@@ -126,8 +126,8 @@ func appendSyllables(terms []string, text string, i int, single bool) (int, []st
 	return i, terms
 }
 
-// stems caches the terms of words, because texts repeat their words. Its size is
-// fixed: a newer word replaces an older one.
+// stems caches the terms of words, because texts repeat words. Its size is fixed: a newer
+// word replaces an older one.
 var (
 	stems    [1 << 15]atomic.Pointer[stemmed]
 	stemSeed = maphash.MakeSeed()
@@ -174,8 +174,9 @@ func makeTerm(word string, plain bool) string {
 var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o",
 	"đ", "d", "Đ", "d", "ł", "l", "Ł", "l", "ı", "i", "’", "'", "ς", "σ")
 
-// fold removes width, ligatures and diacritics. Other marks, such as the vowels of
-// Indic scripts, stay. A character that represents several words becomes one term.
+// fold replaces wide letters, ligatures, and letters with diacritics by plain letters.
+// Other marks, such as the vowels of Indic scripts, remain. A character that stands for
+// several words becomes one term.
 func fold(word string) (folded string, plain bool) {
 	plain = true
 	folded = strings.Map(func(r rune) rune {

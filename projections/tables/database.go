@@ -13,20 +13,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database keeps each generation in a schema of a PostgreSQL database,
-// <prefix>_<projection>_<generation>. Any number of processes may open it, and one
-// of them writes.
+// Database stores each generation in a schema of a PostgreSQL database,
+// <prefix>_<projection>_<generation>. Any number of processes may open a generation, and
+// one of them writes to it.
 type Database struct {
 	db   *sqldb.Postgres
 	pool *sql.DB // to create, find and remove schemas
 
-	// Node is the name of the server, which other nodes see in its sessions. It is
-	// "" for a command.
+	// Node is the name of this node. Other nodes see it as the name of the node's
+	// sessions. It is "" for a command.
 	Node string
 }
 
-// NewDatabase returns a home in db. It does not connect before a read model is
-// opened.
+// NewDatabase returns a home in db. It connects only when a read model is opened.
 func NewDatabase(db *sqldb.Postgres) *Database {
 	return &Database{db: db, pool: db.Open("", 2, nil)}
 }
@@ -78,19 +77,20 @@ func (d *Database) View(ctx context.Context, generation string) (*Reader, error)
 }
 
 var (
-	// readerSettings turn off JIT compilation, which would take longer than these queries.
+	// readerSettings turn off JIT compilation, which would take longer than the queries
+	// themselves.
 	readerSettings = map[string]string{"jit": "off"}
-	// SessionSettings let the server end the session of a host that vanished, and
-	// release its lock, after about 15 s.
+	// SessionSettings make the server end the session of a host that vanished after about
+	// 15 s, which releases the lock of that session.
 	SessionSettings = map[string]string{
 		"jit": "off", "tcp_keepalives_idle": "5", "tcp_keepalives_interval": "3", "tcp_keepalives_count": "3", "tcp_user_timeout": "15000",
 	}
 )
 
-// viewers bounds the connections of a View.
+// viewers is the maximum number of connections of a View.
 const viewers = 2
 
-// postgresReaders bounds the connections that read one read model.
+// postgresReaders is the maximum number of connections that read one read model.
 const postgresReaders = 4
 
 // Open is Home.Open.
@@ -108,8 +108,8 @@ func (d *Database) Open(ctx context.Context, generation, model string) (Store, e
 	}, nil
 }
 
-// create creates the tables of a generation if they do not exist. Processes that do so at
-// the same time wait for each other.
+// create creates the tables of a generation if they do not exist. If several processes do
+// so concurrently, they wait for each other.
 func (d *Database) create(ctx context.Context, generation, model string) error {
 	text, err := tablesOf(postgresSQL, model)
 	if err != nil {
@@ -181,5 +181,6 @@ func textFor(s string) string {
 	return sqldb.ValidText(s)
 }
 
-// nulInList keeps a backslash that is itself escaped.
+// nulInList replaces an escaped U+0000 in a JSON list. It does not change u0000 after an
+// escaped backslash.
 var nulInList = strings.NewReplacer(`\\`, `\\`, `\u0000`, `\ufffd`)

@@ -16,8 +16,8 @@ import (
 
 var sqlComment = regexp.MustCompile(`--[^\n]*`)
 
-// The schema of a read model changes only with its Version, because tables of the same
-// version are not rebuilt.
+// The schema of a read model must change only together with its Version, because tables
+// of the same version are not rebuilt.
 func TestTablesChangeWithVersion(t *testing.T) {
 	for _, model := range readmodel.All() {
 		m := model.Projection

@@ -15,8 +15,8 @@ func (s *postgresStore) Checkpoint(ctx context.Context) (p events.Position, err 
 	return p, err
 }
 
-// PrepareFill turns off waiting for the disk at commits. A rebuild that loses its
-// last commits and their checkpoint applies the events again.
+// PrepareFill makes commits return before they are on disk. If a crash loses the last
+// commits, it also loses their checkpoint, and the rebuild applies the events again.
 func (s *postgresStore) PrepareFill(ctx context.Context) error {
 	return s.Exec(ctx, "SET synchronous_commit = off")
 }
@@ -56,7 +56,7 @@ func (s *postgresStore) analyse(ctx context.Context) error {
 	return err
 }
 
-// Shrink does nothing: the server manages the memory of a session.
+// Shrink does nothing: the server manages the memory of its sessions.
 func (s *postgresStore) Shrink(context.Context) error { return nil }
 
 // Check does nothing: PostgreSQL detects corruption itself.

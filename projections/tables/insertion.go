@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// insertInto returns the statement that inserts one row unless its key exists.
+// insertInto returns a statement that inserts one row unless a row with the same key
+// exists.
 func insertInto(table string, columns []string) string {
 	places := make([]string, len(columns))
 	for i := range columns {
@@ -19,7 +20,7 @@ func insertInto(table string, columns []string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT DO NOTHING", table, strings.Join(columns, ", "), strings.Join(places, ", "))
 }
 
-// insertion is the rows gathered for one table.
+// insertion has the gathered rows of one table.
 type insertion struct {
 	table   string
 	columns []string
@@ -28,11 +29,11 @@ type insertion struct {
 }
 
 const (
-	copyMin = 16   // number of rows from which COPY is worth its round trips
+	copyMin = 16   // minimum number of rows for which COPY is worth its round trips
 	copyMax = 1000 // number of gathered rows at which they are sent
 )
 
-// Insert is Tx.Insert. Rows are gathered until a statement may read them.
+// Insert is Tx.Insert. Rows are gathered until a statement may read their table.
 func (s *postgresStore) Insert(ctx context.Context, table string, columns []string, values ...any) error {
 	if !s.within {
 		return s.Exec(ctx, insertInto(table, columns), values...)
@@ -53,8 +54,8 @@ func (s *postgresStore) Insert(ctx context.Context, table string, columns []stri
 	return s.failed
 }
 
-// insert sends rows, by COPY if there are many. COPY cannot skip existing rows: if
-// one exists, the rows are sent by INSERT.
+// insert sends rows by COPY if there are many. COPY cannot skip existing rows: if a row
+// exists, insert sends all rows by INSERT.
 func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
 	if len(i.rows) >= copyMin {
 		err := s.copy(ctx, i)
@@ -63,7 +64,7 @@ func (s *postgresStore) insert(ctx context.Context, i *insertion) error {
 		}
 		s.failed = nil
 		s.gather("ROLLBACK TO SAVEPOINT copied")
-		if err := s.send(ctx); err != nil { // sent on its own, because no statement can be prepared before it
+		if err := s.send(ctx); err != nil { // sent separately, because no statement can be prepared until the rollback has run
 			return err
 		}
 	}
@@ -86,5 +87,5 @@ func (s *postgresStore) copy(ctx context.Context, i *insertion) error {
 	return s.failed
 }
 
-// namesTable reports whether a statement may concern a table.
+// namesTable reports whether a statement may read or change a table.
 func namesTable(query, table string) bool { return strings.Contains(query, table) }

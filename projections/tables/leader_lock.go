@@ -16,7 +16,7 @@ func (s *postgresStore) TryLock(ctx context.Context) (leads bool, err error) {
 	if s.leads {
 		return true, nil
 	}
-	if s.lost { // others may have written since
+	if s.lost { // other processes may have written since the lock was lost
 		s.lost = false
 		return false, nil
 	}
@@ -45,12 +45,12 @@ func (s *postgresStore) connect(ctx context.Context) (err error) {
 	return Classify(err)
 }
 
-// disconnect closes the session, and with it releases the lock.
+// disconnect closes the session, which releases the lock.
 func (s *postgresStore) disconnect() {
 	if s.session == nil {
 		return
 	}
-	_ = sqldb.PgxConn(s.session, func(c *pgx.Conn) error { // its error means that the session has ended already
+	_ = sqldb.PgxConn(s.session, func(c *pgx.Conn) error { // an error means that the session has already ended
 		soon, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		return c.Close(soon)
@@ -81,7 +81,7 @@ func (s *postgresStore) check(err error) error {
 
 // Close is Store.Close.
 func (s *postgresStore) Close() error {
-	if s.leads { // others need not wait for the server to notice
+	if s.leads { // other processes need not wait until the server notices that the session has ended
 		soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		_, _ = s.session.ExecContext(soon, `SELECT pg_advisory_unlock($1)`, sqldb.LockKey(s.schema))
 		cancel()
@@ -90,8 +90,8 @@ func (s *postgresStore) Close() error {
 	return errors.Join(s.writers.Close(), s.readers.Close())
 }
 
-// leaderSettings set the node's name in its sessions, because other nodes may have
-// to end them.
+// leaderSettings set the node's name in its sessions, because another node may have to
+// end them.
 func (d *Database) leaderSettings() map[string]string {
 	if d.Node == "" {
 		return SessionSettings
@@ -103,6 +103,6 @@ func (d *Database) leaderSettings() map[string]string {
 	return settings
 }
 
-// SessionPrefix is the prefix of the application_name of sessions that write. The
-// name of the node follows it.
+// SessionPrefix is the prefix of the application_name of sessions that write. The rest is
+// the node's name.
 const SessionPrefix = "annals-node "

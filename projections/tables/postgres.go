@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// postgresStore is a schema with one session that writes and several that read.
-// The session that writes holds an advisory lock, so a process that lost the lock
-// cannot write.
+// postgresStore is a schema with one session that writes and several that read. The
+// session that writes holds an advisory lock. So a process that has lost the lock cannot
+// write.
 //
-// Within a transaction Exec and Insert only gather statements. They are sent in
-// chunks while more are gathered, and all of them before a query.
+// Within a transaction, Exec and Insert only gather statements. Statements are sent in
+// chunks while more are gathered. All gathered statements are sent before a query.
 type postgresStore struct {
 	schema  string
 	writers *sql.DB
@@ -27,10 +27,10 @@ type postgresStore struct {
 
 	session *sql.Conn // for writing; nil if there is none
 	leads   bool      // the session holds the lock
-	lost    bool      // the lock was lost with its session; TryLock reports that once
+	lost    bool      // the session was lost, and with it the lock; the next TryLock reports that and resets it
 
-	within bool  // a transaction
-	failed error // an error after which nothing is run
+	within bool  // in a transaction
+	failed error // an error of the transaction, after which no statement runs
 	batch  *pgx.Batch
 	bytes  int
 	rows   map[string]*insertion // by table
@@ -68,7 +68,7 @@ func (s *postgresStore) Transaction(ctx context.Context, fn func(readmodel.Tx) e
 
 // undo rolls back, or closes the session if that fails.
 func (s *postgresStore) undo(ctx context.Context) {
-	_ = s.land() // the transaction has this error
+	_ = s.land() // the caller already has this error
 	s.batch, s.bytes = new(pgx.Batch), 0
 	clear(s.rows)
 	if s.session == nil {
@@ -103,8 +103,8 @@ func sizeOf(arg any) int {
 	return 8
 }
 
-// Flush sends the gathered statements, and then the gathered rows. A statement that was
-// gathered after rows does not name their table: see before.
+// Flush sends the gathered statements, and then the gathered rows. This order is safe:
+// before has sent the rows of a table if a later statement names the table.
 func (s *postgresStore) Flush(ctx context.Context) error {
 	err := s.send(ctx)
 	for table, i := range s.rows {
@@ -124,7 +124,8 @@ func (s *postgresStore) send(ctx context.Context) error {
 	return s.land()
 }
 
-// launch sends the gathered statements once the previous chunk has finished.
+// launch sends the gathered statements after the previous chunk has finished. It does not
+// wait for their results.
 func (s *postgresStore) launch(ctx context.Context) error {
 	err := s.land()
 	if err == nil && s.batch.Len() > 0 {
@@ -138,7 +139,7 @@ func (s *postgresStore) launch(ctx context.Context) error {
 	return err
 }
 
-// land waits for the chunk in progress. After an error no further statement runs.
+// land waits for the chunk in progress. After an error no further statement is run.
 func (s *postgresStore) land() error {
 	if s.flight != nil {
 		err := <-s.flight
@@ -148,7 +149,8 @@ func (s *postgresStore) land() error {
 	return s.failed
 }
 
-// before sends the gathered statements and rows that a statement may read.
+// before sends all gathered statements and rows if query names a table with gathered
+// rows. Otherwise it sends a chunk if many statements were gathered.
 func (s *postgresStore) before(ctx context.Context, query string) error {
 	for table := range s.rows {
 		if namesTable(query, table) {
@@ -161,7 +163,7 @@ func (s *postgresStore) before(ctx context.Context, query string) error {
 	return s.failed
 }
 
-// Exec is Tx.Exec. The store is its own Tx: it has one writer.
+// Exec is Tx.Exec. The store itself is the Tx, because it has only one writer.
 func (s *postgresStore) Exec(ctx context.Context, query string, args ...any) error {
 	if !s.within {
 		_, err := s.Changed(ctx, query, args...)

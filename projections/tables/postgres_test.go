@@ -50,7 +50,7 @@ func TestPostgresStoresInvalidText(t *testing.T) {
 	}
 }
 
-// Both databases compare texts by their bytes.
+// Both databases must compare texts by their bytes.
 func TestTextOrderIsTheSameInBothDatabases(t *testing.T) {
 	var lists []string
 	for _, home := range homes(t) {

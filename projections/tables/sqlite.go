@@ -29,11 +29,11 @@ type sqliteStore struct {
 
 const (
 	readers = 8
-	// readerRest is how long an idle connection keeps its cache.
+	// readerRest is how long an idle connection stays open and keeps its cache.
 	readerRest = 30 * time.Second
 )
 
-// sqliteFile returns the file at path with the settings of every read model.
+// sqliteFile returns the file at path with the settings that all read models use.
 func sqliteFile(path string, connections int, pragmas ...string) sqldb.SQLite {
 	return sqldb.SQLite{
 		Path: path, Connections: connections,
@@ -61,12 +61,12 @@ func (s *sqliteStore) openFile(ctx context.Context, path, name string) (err erro
 	return s.read.PingContext(ctx)
 }
 
-// CheckedAtOpen is the size in bytes up to which a file is checked when it is
-// opened, which takes 0.1 s. A larger file is checked while it is served.
+// CheckedAtOpen is the size in bytes up to which a file is checked when it is opened,
+// which takes 0.1 s. A larger file is checked while it already serves reads.
 const CheckedAtOpen = 32 << 20
 
-// checkTables returns an error if the file lacks tables of the read model name, or is
-// corrupt. It checks only a small file for corruption.
+// checkTables returns an error if the file at path lacks tables of the read model name,
+// or is corrupt. It looks for corruption only if the file is small.
 func (s *sqliteStore) checkTables(ctx context.Context, name, path string) error {
 	text, err := tablesOf(sqliteSQL, name)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *sqliteStore) checkTables(ctx context.Context, name, path string) error 
 	return sound(ctx, s.write)
 }
 
-// sound returns an error if the structure of a file is corrupt. It does not notice
-// a changed value in a row.
+// sound returns an error if the structure of a file is corrupt. It does not detect a
+// changed value in a row.
 func sound(ctx context.Context, db interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) error {
@@ -126,15 +126,15 @@ func (s *sqliteStore) migrate(ctx context.Context, name string) error {
 	return tx.Commit()
 }
 
-// PrepareFill makes WAL checkpoints rarer: pages that change often are written
-// once for many changes.
+// PrepareFill makes SQLite's WAL checkpoints rarer, so that a page that changes often is
+// written only once for many changes.
 func (s *sqliteStore) PrepareFill(ctx context.Context) error {
 	_, err := s.write.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 16000")
 	return err
 }
 
-// MakeIndexes is Store.MakeIndexes. Sorting spills to a file, so memory does not
-// grow with the tables.
+// MakeIndexes is Store.MakeIndexes. Sorting uses a temporary file, so that memory does
+// not grow with the tables.
 func (s *sqliteStore) MakeIndexes(ctx context.Context, name string) error {
 	text, err := indexesOf(sqliteSQL, name)
 	if err == nil && text == "" {
@@ -147,7 +147,7 @@ func (s *sqliteStore) MakeIndexes(ctx context.Context, name string) error {
 		_, err = s.write.ExecContext(ctx, "PRAGMA temp_store = FILE;"+text+"PRAGMA temp_store = MEMORY")
 	}
 	if err == nil {
-		_, err = s.Checkpoint(ctx) // lets open readers notice the indexes
+		_, err = s.Checkpoint(ctx) // makes open readers notice the new indexes
 	}
 	if err != nil {
 		return fmt.Errorf("create the indexes of %s: %w", name, err)
@@ -179,7 +179,8 @@ func (s *sqliteStore) Checkpoint(ctx context.Context) (p events.Position, err er
 
 func (s *sqliteStore) Reads() *Reader { return &Reader{from: s.read, db: s.read} }
 
-// TryLock returns true: the process that opens a folder for writing has locked it.
+// TryLock returns true: a process that opens a folder for writing has already locked the
+// folder.
 func (s *sqliteStore) TryLock(context.Context) (bool, error) { return true, nil }
 
 // Unlock does nothing: no other process may write.
@@ -199,8 +200,8 @@ func (s *sqliteStore) Check(ctx context.Context) error {
 	return sound(ctx, s.read)
 }
 
-// Transaction runs fn in one transaction of the writer. The transactions of
-// database/sql would prepare every statement again.
+// Transaction runs fn in one transaction of the writer. It does not use the transactions
+// of database/sql, because those would prepare every statement again.
 func (s *sqliteStore) Transaction(ctx context.Context, fn func(readmodel.Tx) error) error {
 	return sqldb.Immediate(ctx, s.write, func() error { return fn(s) })
 }
@@ -211,12 +212,11 @@ func (s *sqliteStore) Shrink(ctx context.Context) error {
 	return err
 }
 
-// stmt returns the prepared form of query. SQLite plans it again at every use if a
-// LIMIT is a plain parameter, so queries write CAST($1 AS INTEGER).
+// stmt returns the prepared form of query. SQLite plans a statement again at every use if
+// its LIMIT is a plain parameter, so queries write CAST($1 AS INTEGER).
 //
-// Statements run without ctx, which is only checked here: the driver starts a
-// goroutine for each statement that can be cancelled, and that takes longer than
-// most statements.
+// Statements run without ctx, which is only checked here: for each statement that can be
+// canceled, the driver starts a goroutine, and that takes longer than most statements.
 func (s *sqliteStore) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	stmt, ok := s.stmts[query]
 	err := ctx.Err()
@@ -228,8 +228,8 @@ func (s *sqliteStore) stmt(ctx context.Context, query string) (*sql.Stmt, error)
 	return stmt, err
 }
 
-// Exec is Tx.Exec. The store is its own Tx: it has one writer, which calls these
-// methods within Transaction.
+// Exec is Tx.Exec. The store itself is the Tx, because it has only one writer. The writer
+// calls these methods within Transaction.
 func (s *sqliteStore) Exec(ctx context.Context, query string, args ...any) error {
 	_, err := s.Changed(ctx, query, args...)
 	return err
@@ -261,7 +261,7 @@ func (s *sqliteStore) QueryContext(ctx context.Context, query string, args ...an
 func (s *sqliteStore) QueryRow(ctx context.Context, query string, args ...any) readmodel.Row {
 	stmt, err := s.stmt(ctx, query)
 	if err != nil {
-		return s.write.QueryRowContext(ctx, query, args...) // which returns the same error from Scan
+		return s.write.QueryRowContext(ctx, query, args...) // Scan of this row returns the same error
 	}
 	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...)
 }

@@ -1,9 +1,9 @@
-// Package tables keeps the tables of read models: each generation in a file of
-// SQLite, or in a schema of PostgreSQL that any number of processes may open and
-// one of them writes.
+// Package tables stores the tables of read models. Each generation is an SQLite file, or
+// a schema of PostgreSQL that any number of processes may open and one of them writes to.
 //
-// It imports events/sqldb, schema, and the interfaces of readmodel. Package
-// readmodel decides what the tables hold, and generation which of them are active.
+// The package imports events/sqldb, schema, and the interfaces of readmodel. Package
+// readmodel decides what the tables contain, and package generation which of them are
+// active.
 package tables
 
 import (
@@ -23,44 +23,44 @@ import (
 
 // Home stores the tables of read models. It is a Folder or a Database.
 type Home interface {
-	// Open opens the tables of a generation for writing. If there are none it creates
-	// those of model.
+	// Open opens the tables of a generation for writing. If there are none, it creates
+	// the tables of the read model named model.
 	Open(ctx context.Context, generation, model string) (Store, error)
-	// View opens the tables of a generation for reading, while another process may
-	// write them. If there are none the error is fs.ErrNotExist.
+	// View opens the tables of a generation for reading, while another process may write
+	// to them. If there are none, the error is fs.ErrNotExist.
 	View(ctx context.Context, generation string) (*Reader, error)
 	// Exists returns nil if a generation has tables, and fs.ErrNotExist if not.
 	Exists(ctx context.Context, generation string) error
 	// Remove deletes the tables of a generation, if they exist.
 	Remove(ctx context.Context, generation string) error
-	// Describe returns where the tables of a generation are. For "" it returns where
-	// all tables are.
+	// Describe returns where the tables of a generation are, for errors and output. If
+	// generation is "", it returns where the tables of all generations are.
 	Describe(generation string) string
 }
 
-// Store holds the tables of one generation: one writer and many readers. A commit
-// may be lost together with its checkpoint; the events are then applied again.
+// Store has the tables of one generation: one writer and many readers. A crash may lose
+// the last commits together with their checkpoint. The events are then applied again.
 type Store interface {
 	readmodel.Tables
 	// Reads returns the tables for reading.
 	Reads() *Reader
-	// TryLock acquires the lock for writing unless another process has it, and reports
-	// whether this process has it. It is called before every batch, because the lock ends
-	// if the session is lost, and writing without the lock fails. For a folder it returns
-	// true.
+	// TryLock acquires the lock for writing unless another process has the lock, and
+	// reports whether this process has it. It is called before every batch: the lock ends
+	// if its session is lost, and writing without the lock fails. For a Folder it always
+	// returns true.
 	TryLock(ctx context.Context) (leads bool, err error)
 	// Unlock releases the lock.
 	Unlock()
-	// Flush sends gathered statements and returns their error.
+	// Flush sends gathered statements and rows, and returns their error.
 	Flush(ctx context.Context) error
 	// Checkpoint returns the position up to which the tables are up to date.
 	Checkpoint(ctx context.Context) (events.Position, error)
-	// PrepareFill makes writing cheaper during a rebuild, which ends with
-	// MakeIndexes.
+	// PrepareFill makes writing cheaper during a rebuild. MakeIndexes is called at the
+	// end of the rebuild.
 	PrepareFill(ctx context.Context) error
 	// MakeIndexes creates the indexes that only readers need.
 	MakeIndexes(ctx context.Context, model string) error
-	// Shrink frees memory while there is nothing to write.
+	// Shrink frees memory. It is called while there is nothing to write.
 	Shrink(ctx context.Context) error
 	// Check looks for corruption in a file that was too large to be checked when it
 	// was opened.
@@ -91,11 +91,12 @@ func (r mappedRow) Scan(dest ...any) error {
 	return r.to(r.Row.Scan(dest...))
 }
 
-// MapRow returns a row that maps its errors by to. If row is nil, the error is to(nil).
+// MapRow returns a row whose errors are mapped by to. If row is nil, its error is
+// to(nil).
 func MapRow(row readmodel.Row, to func(error) error) readmodel.Row { return mappedRow{row, to} }
 
-// Classify sets the kind of errors of an unreachable database, and of tables that
-// another process has removed because another generation is active.
+// Classify sets the kind of two errors: that the database is unreachable, and that
+// another process has removed the tables because another generation is active.
 func Classify(err error) error {
 	switch {
 	case sqldb.IsTransient(err):
@@ -106,7 +107,7 @@ func Classify(err error) error {
 	return err
 }
 
-// QueryContext is like that of sql.DB.
+// QueryContext is like QueryContext of sql.DB.
 func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if r.arguments != nil {
 		args = r.arguments(args)
@@ -118,7 +119,7 @@ func (r *Reader) QueryContext(ctx context.Context, query string, args ...any) (*
 	return rows, Classify(err)
 }
 
-// QueryRowContext is like that of sql.DB.
+// QueryRowContext is like QueryRowContext of sql.DB.
 func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any) readmodel.Row {
 	if r.arguments != nil {
 		args = r.arguments(args)
@@ -130,11 +131,12 @@ func (r *Reader) QueryRowContext(ctx context.Context, query string, args ...any)
 	return MapRow(row, Classify)
 }
 
-// severed reports whether a query failed because its connection had been lost before.
-// All connections of the pool may be lost, so a query is retried for each of them.
+// severed reports whether a query failed because its connection was already lost. All
+// connections of the pool may be lost, so a query is retried as often as there are
+// connections.
 func (r *Reader) severed(err error) bool { return r.db != nil && sqldb.IsDisconnected(err) }
 
-// Snapshot returns a reader that sees no changes until release.
+// Snapshot returns a reader that sees no later changes. It must be released.
 func (r *Reader) Snapshot(ctx context.Context) (held *Reader, release func(), err error) {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {

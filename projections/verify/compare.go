@@ -16,11 +16,11 @@ import (
 // comparison compares the rows of a table.
 type comparison struct{ readmodel.Comparison }
 
-// parkedRows compares which events are parked, but not the reasons, which differ
-// between programs.
+// parkedRows compares which events are parked, but not why, because the reasons differ
+// between versions of the program.
 var parkedRows = comparison{readmodel.Comparison{Table: "parked", Query: `SELECT position, stream, revision FROM parked ORDER BY position`, Keys: 1}}
 
-// compareTables reports every row in which the active and the fresh tables differ,
+// compareTables reports every row in which the active tables differ from the fresh ones,
 // and returns the number of rows and tables.
 func (m *model) compareTables(ctx context.Context, problem func(string)) (rows, tables int, err error) {
 	all, err := m.tables(ctx)
@@ -75,8 +75,8 @@ func (m *model) tables(ctx context.Context) (all []comparison, err error) {
 	return all, nil
 }
 
-// run reads the rows of both sides in the order of their keys, reports differences, and returns the
-// number of fresh rows.
+// run reads the active and the fresh rows in the order of their keys, reports
+// differences, and returns the number of fresh rows.
 func (c comparison) run(ctx context.Context, served, fresh readmodel.Queryer, problem func(string)) (rows int, err error) {
 	was, err := c.open(ctx, served)
 	if err != nil {
@@ -172,7 +172,7 @@ func compareValues(a, b any) int {
 	return cmp.Compare(number(a), number(b))
 }
 
-// differ reports a row whose columns differ.
+// differ reports a row if one of its columns other than the key differs.
 func (c comparison) differ(was, want *cursor, problem func(string)) {
 	var different []string
 	for i := c.Keys; i < len(want.row); i++ {
@@ -185,8 +185,8 @@ func (c comparison) differ(was, want *cursor, problem func(string)) {
 	}
 }
 
-// same reports whether two values are equal. Engines return empty bytes as nil or
-// as an empty slice.
+// same reports whether two values are equal. Databases return empty bytes as nil or as an
+// empty slice, which are equal, too.
 func same(a, b any) bool {
 	if x, ok := a.([]byte); ok {
 		y, ok := b.([]byte)
@@ -211,7 +211,7 @@ func showValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// cursor reads the rows of a table in order. Its row is nil after the last.
+// cursor reads the rows of a table in order. Its row is nil after the last row.
 type cursor struct {
 	*sql.Rows
 	columns []string

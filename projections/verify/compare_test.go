@@ -13,8 +13,8 @@ import (
 	"annals/projections/tables"
 )
 
-// Comparisons read rows in the order of an index. Sorting them would take memory that grows
-// with the table.
+// Comparisons must read rows in the order of an index. Sorting the rows would take memory
+// that grows with the table.
 func TestComparisonsNeedNoSort(t *testing.T) {
 	for _, m := range readmodel.All() {
 		p := m.Projection

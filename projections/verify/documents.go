@@ -42,7 +42,7 @@ func (v *Verifier) texts(ctx context.Context, vault, texts *model) error {
 	})
 }
 
-// checkTexts checks the texts that the events of a document refer to.
+// checkTexts checks all texts that the events of a document refer to.
 func (v *Verifier) checkTexts(ctx context.Context, document string, texts *generation.Generation, problem func(string)) (versions int, err error) {
 	id, err := uuid.Parse(document)
 	if err != nil {
@@ -50,7 +50,7 @@ func (v *Verifier) checkTexts(ctx context.Context, document string, texts *gener
 	}
 	err = v.Log.ReadStream(ctx, events.DocumentStream(id), 0, func(e events.Event) error {
 		content, ok := events.ContentOf(e.Data)
-		if !ok || e.Position > texts.Position() { // it was added during the check
+		if !ok || e.Position > texts.Position() { // the text was added during the check
 			return nil
 		}
 		versions++
@@ -110,8 +110,8 @@ type keptOriginal struct {
 	size   int64
 }
 
-// original checks one original. If it is missing, its document may have been deleted
-// meanwhile, so original reads the end of the log to find out.
+// original checks one original. If it is missing, its document may have been deleted in
+// the meantime, so original reads the latest events of the log to find out.
 func (v *Verifier) original(ctx context.Context, vault *model, k keptOriginal, problem func(string)) error {
 	wrong := v.Original(ctx, k.sha256, k.size)
 	if wrong == nil || ctx.Err() != nil {

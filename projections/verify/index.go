@@ -16,8 +16,8 @@ import (
 )
 
 // freshEngine returns the index for the fresh fold. If the active index cannot be
-// compared, why is the reason, and the returned index stores nothing, because indexing
-// takes most of the time.
+// compared, why is the reason, and the returned index only discards the passages, because
+// indexing would take most of the time.
 func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, why, err error) {
 	var p passages.Projection
 	version, number, err := v.ControlOf(p.Name()).Active(ctx, p.Name())
@@ -38,7 +38,7 @@ func (v *Verifier) freshEngine(ctx context.Context) (engine searchindex.Engine, 
 	return engine, nil, err
 }
 
-// discarding is an index that stores only its position.
+// discarding is an index that stores only its position, and no passages.
 type discarding struct{ position events.Position }
 
 func (u *discarding) Apply(_ context.Context, b searchindex.Batch) error {
@@ -53,8 +53,8 @@ func (u *discarding) Search(context.Context, searchindex.Query) ([]searchindex.H
 }
 func (u *discarding) Close() error { return nil }
 
-// index compares the active index with the fresh one: which passages they hold,
-// and what a sample of searches finds.
+// index compares the active index with the fresh one: which passages they contain, and
+// what searches for words of sampled passages find.
 func (v *Verifier) index(ctx context.Context, m *model, why error) error {
 	return v.check("search index", func(c *Check) (err error) {
 		if m.unfoldable || m.active == nil {
@@ -116,8 +116,8 @@ func (m *model) compareIndex(ctx context.Context, served searchindex.Engine, pro
 	if err == nil {
 		searches, err = m.compareSearches(ctx, served, passages, found.problem)
 	}
-	// An index on a server may change meanwhile. Differences found in a later state
-	// do not count.
+	// An index on a server may change during the comparison. If it has changed, the
+	// differences do not count.
 	if now, lost := served.Position(ctx); err == nil && lost == nil && now != position {
 		c.skip("it moved from position %d to %d while it was compared", position, now)
 		return nil
@@ -130,8 +130,8 @@ func (m *model) compareIndex(ctx context.Context, served searchindex.Engine, pro
 	return err
 }
 
-// comparePassages compares the ids in the index with the ids in the fresh tables, and
-// returns the number of ids in the fresh tables.
+// comparePassages compares the ids in the active index with the ids in the fresh tables,
+// and returns the number of ids in the fresh tables.
 func (m *model) comparePassages(ctx context.Context, served searchindex.Engine, progress func(done, total int64), problem func(string)) (counted int, err error) {
 	const columns = `(document, version, section, number)`
 	if err := m.fresh.Store().Reads().QueryRowContext(ctx, `SELECT count(*) FROM passages`).Scan(&counted); err != nil {
@@ -185,12 +185,12 @@ func (m *model) comparePassages(ctx context.Context, served searchindex.Engine, 
 
 const (
 	sampled      = 20 // passages whose words are searched for
-	sampledWords = 12 // of each
+	sampledWords = 12 // words of each sampled passage
 	scoreError   = 1e-6
 )
 
-// compareSearches searches both indexes for words of sampled passages: once
-// everywhere, and once in the folder and with the tags of the passage's document.
+// compareSearches searches both indexes for words of sampled passages: one time
+// everywhere, and one time in the folder and with the tags of the passage's document.
 func (m *model) compareSearches(ctx context.Context, served searchindex.Engine, passages int, problem func(string)) (searches int, err error) {
 	for i := range min(sampled, passages) {
 		var folder, tags string
@@ -225,7 +225,7 @@ func (m *model) compareSearches(ctx context.Context, served searchindex.Engine, 
 	return searches, nil
 }
 
-// differentHits describes the first difference of two results.
+// differentHits describes the first difference of two search results.
 func differentHits(was, want []searchindex.Hit) string {
 	for i := range min(len(was), len(want)) {
 		if was[i].ID != want[i].ID || math.Abs(was[i].Score-want[i].Score) >= scoreError {

@@ -10,11 +10,10 @@ import (
 	"annals/projections/tables"
 )
 
-// activeModel holds the tables of an active generation, opened while another process
-// may write them.
+// activeModel has the tables of an active generation. Another process may write to them.
 type activeModel struct {
 	tables *tables.Reader
-	held   *tables.Reader // nil without a snapshot
+	held   *tables.Reader // a snapshot of the tables; nil outside of hold and release
 	unhold func()
 }
 
@@ -31,8 +30,8 @@ func unreadable(err error) error {
 	return &unreadableError{err}
 }
 
-// openActive opens the active generation of m and returns its position. If there
-// is none of this program's version, the check is skipped.
+// openActive opens the active generation of m and returns its position. If there is none,
+// or it is of another version than this program builds, the check is skipped.
 func (v *Verifier) openActive(ctx context.Context, m *model, c *Check) (at events.Position, err error) {
 	version, number, err := v.ControlOf(m.Name()).Active(ctx, m.Name())
 	switch {
@@ -67,7 +66,7 @@ func (s *activeModel) checkpoint(ctx context.Context) (p events.Position, err er
 	return p, unreadable(err)
 }
 
-// hold begins a snapshot and returns its position.
+// hold begins a snapshot of the tables and returns the position of the snapshot.
 func (s *activeModel) hold(ctx context.Context) (p events.Position, err error) {
 	if s.held, s.unhold, err = s.tables.Snapshot(ctx); err != nil {
 		return 0, unreadable(err)

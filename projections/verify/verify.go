@@ -1,9 +1,9 @@
-// Package verify checks the log and the read models made from it. It compares them
-// with a fresh fold of the log: the tables row by row, and the search index by its
-// passages and a sample of searches. It also checks that the texts and originals
-// exist that documents name.
+// Package verify checks the log and the read models built from it. It compares the read
+// models with a fresh fold of the log: the tables row by row, and the search index by its
+// passages and a sample of searches. It also checks that all texts and originals exist
+// that documents name.
 //
-// It imports generation and the read models that readmodel registers. It changes
+// The package imports generation and the read models that readmodel registers. It changes
 // nothing, and works while a server runs.
 package verify
 
@@ -22,13 +22,15 @@ import (
 	"annals/projections/tables"
 )
 
-// Verifier checks a log and the read models made from it. It writes only to Scratch.
+// Verifier checks a log and the read models built from it. It writes only to Scratch.
 type Verifier struct {
 	generation.Options        // of the active read models
 	Scratch            string // an empty folder for the fresh fold
-	// Original returns an error unless the original is stored unchanged.
+	// Original returns an error unless the original with this digest and size is stored
+	// and not corrupt.
 	Original func(ctx context.Context, sha256 string, size int64) error
-	// Progress receives the progress of a check, in the check's own unit.
+	// Progress receives the progress of a check. done and total are in a unit that
+	// depends on the check.
 	Progress func(check string, done, total int64)
 	Report   func(Check) // receives each check when it ends
 
@@ -40,7 +42,7 @@ type Check struct {
 	Name     string
 	Counts   string // such as "1203 events"
 	Problems int
-	First    []string // of the problems, at most maxProblems
+	First    []string // texts of the first problems, at most maxProblems
 	Skipped  []string // parts that were not compared, and why
 	Took     time.Duration
 }
@@ -60,8 +62,8 @@ func (c *Check) skip(format string, args ...any) {
 	c.Skipped = append(c.Skipped, fmt.Sprintf(format, args...))
 }
 
-// tolerate reports an active generation that cannot be read as a problem, so the
-// other checks go on.
+// tolerate reports it as a problem if an active generation cannot be read, so that the
+// other checks go on. It returns any other error.
 func (c *Check) tolerate(ctx context.Context, err error) error {
 	var served *unreadableError
 	if ctx.Err() == nil && errors.As(err, &served) {
@@ -94,7 +96,7 @@ func (v *Verifier) Run(ctx context.Context) (problems int, err error) {
 	return v.problems, v.models(ctx)
 }
 
-// models checks the read models in the order of their names, then the texts and
+// models checks the read models in the order of their names. Then it checks the texts and
 // originals that the vault and passages refer to.
 func (v *Verifier) models(ctx context.Context) (err error) {
 	var vault, texts *model
@@ -133,9 +135,10 @@ func (v *Verifier) passages(ctx context.Context) (*model, error) {
 // documents checks the texts and originals that the vault and passages refer to.
 func (v *Verifier) documents(ctx context.Context, vault, texts *model) error {
 	if vault.unfoldable || texts.unfoldable {
-		return nil // the checks need their lists of documents
+		return nil // these checks need the documents of both read models
 	}
-	// Each was folded up to the position of its active generation.
+	// vault and texts were folded to different positions, those of their active
+	// generations.
 	through := max(vault.fresh.Position(), texts.fresh.Position())
 	if err := errors.Join(vault.foldTo(ctx, through, nil), texts.foldTo(ctx, through, nil)); err != nil {
 		return err
@@ -168,8 +171,8 @@ type model struct {
 	unfoldable bool // the log cannot be folded
 }
 
-// fold folds the log up to the position of the active generation and compares
-// their tables.
+// fold folds the log up to the position of the active generation, and compares the tables
+// of both.
 func (v *Verifier) fold(ctx context.Context, p readmodel.Projection) (m *model, err error) {
 	m = &model{Projection: p}
 	return m, v.check(p.Name(), func(c *Check) error {
@@ -193,16 +196,18 @@ func (v *Verifier) fold(ctx context.Context, p readmodel.Projection) (m *model, 
 func (v *Verifier) compare(ctx context.Context, m *model, c *Check) error {
 	progress := v.progress(m.Name())
 	at, err := v.openActive(ctx, m, c)
-	// Read the head after the read model's position, which is then not above the head.
+	// Read the head after the position of the active generation. Otherwise that position
+	// could be above the head while a server runs.
 	head, unknown := v.Log.Head(ctx)
 	if unknown != nil {
 		return unknown
 	}
 	if err != nil || m.active == nil {
-		return errors.Join(err, m.foldTo(ctx, head, progress)) // documents needs the fold even if there is nothing to compare
+		return errors.Join(err, m.foldTo(ctx, head, progress)) // the checks of texts and originals need the fold even if there is nothing to compare
 	}
 	// Fold most of the log before taking a snapshot of the active tables, because a
-	// snapshot should be short. Then fold what a server has applied meanwhile.
+	// snapshot should be short. Then fold the events that a server has applied in the
+	// meantime.
 	if at > head {
 		c.problem(fmt.Sprintf("it is at position %d, beyond the end of the log at %d", at, head))
 	}
@@ -232,7 +237,7 @@ func (m *model) close() error {
 	return errors.Join(errs...)
 }
 
-// foldTo applies the log up to a position, deferred work included.
+// foldTo applies the log up to a position, and does all deferred work.
 func (m *model) foldTo(ctx context.Context, to events.Position, progress func(done, total int64)) error {
 	head, err := m.fresh.Log().Head(ctx)
 	if err != nil {

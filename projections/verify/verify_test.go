@@ -33,8 +33,8 @@ type dataFolder struct {
 	log      *events.Log
 	dir      string
 	document uuid.UUID
-	missing  map[string]error // errors of originals, by SHA-256
-	// openIndex, if it is set, opens the active search index.
+	missing  map[string]error // errors that Original returns, by SHA-256
+	// openIndex, if set, opens the active search index.
 	openIndex func(ctx context.Context, generation string) (searchindex.Engine, error)
 }
 
@@ -87,7 +87,7 @@ func (f *dataFolder) control() *control.Store {
 	return control
 }
 
-// copied returns the same data in another folder.
+// copied returns a copy of the data in another folder.
 func (f *dataFolder) copied(t *testing.T) *dataFolder {
 	t.Helper()
 	if postgrestest.Chosen() {
@@ -138,7 +138,8 @@ func (f *dataFolder) verifyOver(log *events.Log) (map[string]verify.Check, error
 	return checks, err
 }
 
-// wantProblem checks that only one check has problems, and that they contain a text.
+// wantProblem checks that exactly one check has problems, and that the problems contain
+// the text want.
 func (f *dataFolder) wantProblem(check, want string) {
 	f.Helper()
 	checks := f.verify()
@@ -164,7 +165,7 @@ func TestVerifyAcceptsSoundData(t *testing.T) {
 	if got, want := checks["texts"].Counts, "4 texts of 2 documents"; got != want {
 		t.Errorf("counts of texts = %q, want %q", got, want)
 	}
-	// The read models may be behind the log.
+	// A read model that is behind the log is not a problem.
 	projectionstest.Append(t, f.log, events.DocumentStream(f.document), events.DocumentRenamed{Version: 6, Name: "z.md"})
 	for name, c := range f.verify() {
 		if c.Problems > 0 || len(c.Skipped) > 0 {
@@ -173,7 +174,8 @@ func TestVerifyAcceptsSoundData(t *testing.T) {
 	}
 }
 
-// A server may apply events that were appended after verify read the end of the log.
+// A server may apply events that were appended after verify read the head of the log.
+// That must not be a problem.
 func TestVerifyBesideServer(t *testing.T) {
 	driver := memory.New()
 	f := newDataFolder(t, projectionstest.LogOver(t, driver))
@@ -301,7 +303,8 @@ func TestVerifyReportsIndexProblems(t *testing.T) {
 	})
 }
 
-// A rebuild may end during verify, which deletes the previous generation.
+// A rebuild may end during verify, and the previous generation is then deleted. verify
+// must skip the deleted index.
 func TestVerifySkipsReplacedIndex(t *testing.T) {
 	f := filledDataFolder(t)
 	opened := 0
@@ -364,8 +367,8 @@ func TestVerifyReportsMissingOriginal(t *testing.T) {
 	f.fold(projectionstest.Append(t, f.log, events.DocumentStream(document), events.DocumentImported{Version: 1, Folder: folder, Name: "g.md", Content: content}))
 	f.missing[sha256] = fault.Errorf(fault.NotFound, "the original does not exist")
 	f.wantProblem("originals", "document "+document.String()+": the original does not exist")
-	// A missing original is no problem if no document refers to it any more, even if the
-	// last such document was deleted during the check.
+	// A missing original must not be a problem if no document refers to it, even if the
+	// last document that did was deleted during the check.
 	projectionstest.Append(t, f.log, events.DocumentStream(document), events.DocumentDeleted{Version: 2})
 	for name, c := range f.verify() {
 		if c.Problems > 0 {
@@ -387,7 +390,8 @@ func TestVerifyReportsIncompleteText(t *testing.T) {
 	}
 }
 
-// A later version of the program may have written an event that this one cannot read.
+// A later version of the program may have written an event that this version cannot read.
+// verify must report that event.
 func TestVerifyReportsUnreadableEvent(t *testing.T) {
 	driver := memory.New()
 	f := newDataFolder(t, projectionstest.LogOver(t, driver))

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// alikeTerms is the maximum number of terms that replace a word: the most frequent
-	// ones.
+	// alikeTerms is the maximum number of terms that replace a word of the query. The
+	// most frequent ones are used.
 	alikeTerms = 20
 	// alikeWords is the maximum number of words of a query for which similar words are
 	// looked up.
 	alikeWords = 4
-	// prefixShare is the weight of words that begin with a word of the query, as a
-	// share of that word's weight.
+	// prefixShare is the weight of a word that begins with the last word of the query, as
+	// a share of the weight of that last word.
 	prefixShare = 0.25
-	// prefixQuery bounds the length in words of a query whose last word may be incomplete.
-	// The user has probably finished typing a longer query.
+	// prefixQuery is the maximum number of words of a query whose last word may be
+	// incomplete. In a longer query the user has probably finished typing the last word.
 	prefixQuery = 3
 	// shortestPrefix is the minimum length of an incomplete word in letters.
 	shortestPrefix = 4
-	// walkSteps bounds the letters that are read in dictionaries for one word. A
-	// random number of up to the same size is added: see walk and steps.
+	// walkSteps bounds the letters that are read in dictionaries for one word. A random
+	// number below walkSteps is added to it: see walk and steps.
 	walkSteps = 20_000
 )
 
-// walk is an automaton that stops after a number of letters. The dictionaries hold
-// the words of all passages, so without a bound other users could slow searches down
-// by filing many words with the same beginning. A word that reaches the bound is not
-// expanded at all.
+// walk is an automaton that stops after a number of letters. The dictionaries contain the
+// words of all passages. Without a bound, other users could slow searches down by filing
+// many words with the same beginning. If the bound is reached for a word, no similar
+// words are used for it.
 type walk struct {
 	segment.Automaton
 	left int
@@ -54,9 +54,9 @@ func (w *walk) Accept(state int, letter byte) int {
 
 func (w *walk) CanMatch(state int) bool { return w.left > 0 && w.Automaton.CanMatch(state) }
 
-// steps returns the bound of a walk. With a known bound a user could count the words
-// of hidden passages exactly, by filing words until the bound is reached. So the bound
-// differs for every word, and after every change of the segments.
+// steps returns the bound of a walk. With a fixed bound, a user could count the words of
+// passages that the user may not read, by filing words until the bound is reached. So the
+// bound differs for every word, and after every change of the segments.
 func (r *ranking) steps(word string) int {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
@@ -67,11 +67,11 @@ func (r *ranking) steps(word string) int {
 	return walkSteps + int(h.Sum64()%walkSteps)
 }
 
-// expand returns terms that are spelled like those terms of the query that no readable
-// passage contains, and terms that begin with the last word of a short query. found are
-// the query's terms that readable passages contain. Which terms are returned depends
-// only on the passages that the caller may read. Whether any are returned also depends
-// on the bound of a walk.
+// expand returns two kinds of terms: terms spelled like those terms of the query that no
+// readable passage contains, and terms that begin with the last word of a short query.
+// found are the terms of the query that readable passages contain. Passages that the
+// caller may not read can only cause expand to return no terms, if a walk reaches its
+// bound.
 func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []rankedTerm, dictionaries []segment.TermDictionary, passages uint64) (more []rankedTerm, err error) {
 	known := make(map[string]float64, len(found))
 	for _, t := range found {
@@ -114,8 +114,8 @@ func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []
 }
 
 // weightGroup weights the terms of a group, which replace one term of the query, as if
-// they were a single term. If that term is also found, the others weigh less than it
-// does.
+// they were a single term. whole is the weight of the replaced term if readable passages
+// contain it, too. In that case the group weighs less.
 func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
 	terms := make([]rankedTerm, 0, len(group))
 	for _, g := range group {
@@ -139,9 +139,10 @@ func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64
 	return terms
 }
 
-// namesLike returns the terms of each dictionary that have the prefix of one of the
-// automata and are accepted by it. It returns none if finding them all takes more than
-// the given number of steps. It reads only the dictionaries, not the postings.
+// namesLike returns, for each dictionary, the terms that begin with one of the prefixes
+// and are accepted by the automaton with the same index. If finding all of them takes
+// more than the given number of steps, it returns none. It reads only the dictionaries,
+// not the postings.
 func namesLike(ctx context.Context, alike []segment.Automaton, prefixes []string, dictionaries []segment.TermDictionary, steps int) ([]map[string]bool, error) {
 	w := &walk{left: steps}
 	names := make([]map[string]bool, len(dictionaries))
@@ -171,8 +172,8 @@ func namesLike(ctx context.Context, alike []segment.Automaton, prefixes []string
 	return names, nil
 }
 
-// collect looks up terms in each dictionary and returns those that readable passages
-// hold.
+// collect looks up terms in each dictionary and returns the terms that readable passages
+// contain.
 func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictionaries []segment.TermDictionary) (map[string]*rankedTerm, error) {
 	group := make(map[string]*rankedTerm)
 	for i := range names {
@@ -203,8 +204,8 @@ func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictiona
 	return group, nil
 }
 
-// builders build automata for one and two wrong letters. Setting them up is
-// expensive.
+// builders build automata that accept one wrong letter, and two. They are kept, because
+// creating a builder is expensive.
 var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)

@@ -11,8 +11,9 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// However many similar words there are in passages that the caller may not read, a
-// search reads a bounded number of them, and its hits do not depend on them.
+// Passages that the caller may not read may contain any number of words similar to those
+// of the query. A search must read only a bounded number of these words, and its hits
+// must not depend on them.
 func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)
@@ -27,9 +28,9 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// hiddenWords returns passages with many words that begin like quarry, and as many
-	// that are spelled like it except for their last letters: the given number of
-	// thousands of each.
+	// hiddenWords returns passages that the caller may not read. For each of the given
+	// thousands they have 1000 words that begin like quarry, and 1000 words that differ
+	// from quarry also in the third letter.
 	hiddenWords := func(thousands int) (b searchindex.Batch) {
 		for i := range thousands {
 			var text strings.Builder
@@ -78,8 +79,8 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	defer x.Close()
 	for i, q := range queries {
 		var hits []searchindex.Hit
-		// A search that read all hidden words of one kind would allocate at least twice for
-		// each word.
+		// A search that read all hidden words that are similar in the same way would
+		// allocate at least twice for each of them: there are 1000 per thousand.
 		if n := testing.AllocsPerRun(1, func() { hits = search(q) }); n >= 2*1000*thousands {
 			t.Errorf("with %d hidden words, Search(%q) allocates %.0f times, want a number that does not grow with them", 2*1000*thousands, q, n)
 		}

@@ -65,7 +65,7 @@ func question(rnd *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// bare opens an index of bleve without this package.
+// bare opens an index of bleve that is used without this package.
 func bare(b *testing.B, dir string) blevesearch.Index {
 	m := blevesearch.NewIndexMapping()
 	m.ScoringModel = "bm25"
@@ -85,10 +85,10 @@ func bare(b *testing.B, dir string) blevesearch.Index {
 	return x
 }
 
-// BenchmarkSearch indexes 100,000 passages with this package and with bare bleve, in the
-// same batches, and compares the search times of an admin and of users with grants on 500
-// and 1,000 of 10,000 folders. It also measures a search with feedback, which is two
-// searches, the second one with further terms.
+// BenchmarkSearch indexes 100,000 passages in the same batches with this package and with
+// bare bleve. It compares the search times of an admin and of users with grants on 500
+// and 1,000 of 10,000 folders. It also measures a search with feedback, which consists of
+// two searches, the second with further terms.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	ours, err := bleve.Open(filepath.Join(dir, "ours"))

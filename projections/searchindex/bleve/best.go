@@ -2,7 +2,8 @@ package bleve
 
 import "sync"
 
-// scores sums the scores of the passages of a segment. It is pooled: release it.
+// scores contains the scores of the passages of one segment. It comes from a pool, and
+// has to be released.
 type scores struct {
 	scores  []float64
 	touched []uint32 // the passages with a score, in no particular order
@@ -34,7 +35,7 @@ func (s *scores) release() {
 	scorePool.Put(s)
 }
 
-// offer keeps c if it is among the best so far.
+// offer keeps c if it is among the best candidates so far.
 func (r *ranking) offer(c candidate) error {
 	if len(r.best) < r.keep {
 		r.best = append(r.best, c)
@@ -68,7 +69,7 @@ func (r *ranking) offer(c candidate) error {
 	return r.sink()
 }
 
-// sink restores the heap after its first candidate was replaced.
+// sink restores the order of the heap after its first candidate was replaced.
 func (r *ranking) sink() error {
 	for i := 0; ; {
 		worst := i

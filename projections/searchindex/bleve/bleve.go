@@ -1,13 +1,14 @@
 // Package bleve is the embedded search engine: a scorch index in a folder.
 //
-// bleve keeps the terms, makes batches durable and merges segments. This package
-// ranks by BM25 over bleve's posting lists. bleve's own scorer takes the square root
-// of a term's frequency and the square of its rareness, and averages over segments,
-// including deleted passages. Here all statistics are of existing passages that the
-// caller may read. So scores depend neither on the order in which passages were
-// added nor on passages that the caller may not read.
+// bleve stores the terms, makes batches durable and merges segments. This package ranks
+// by BM25 over bleve's posting lists. It does not use bleve's own scorer, which takes the
+// square root of a term's frequency and the square of its rareness, and computes averages
+// over segments, including deleted passages. Here all statistics are of existing passages
+// that the caller may read. So scores depend neither on the order in which passages were
+// added, nor on passages that the caller may not read.
 //
-// It may import events, projections/searchindex and projections/searchindex/bm25.
+// The package may import events, projections/searchindex and
+// projections/searchindex/bm25.
 package bleve
 
 import (
@@ -63,11 +64,11 @@ func config() map[string]any {
 	}
 }
 
-// openIndex opens the index in a folder and creates it if there is none. The error is of
-// kind fault.Unavailable if another process has the index open. Errors of the
-// operating system are wrapped. After any other error, which has the kind Internal,
-// the folder may be removed and the index rebuilt. openIndex verifies only some segments
-// of a large index.
+// openIndex opens the index in a folder and creates it if there is none. If another
+// process has the index open, the error is of kind fault.Unavailable. Errors of the
+// operating system are wrapped. Any other error has the kind Internal: the folder may
+// then be removed and the index rebuilt. If the index is large, openIndex verifies only
+// some segments.
 func openIndex(dir string) (*engine, error) {
 	isNew, err := missing(dir)
 	if err != nil {
@@ -83,8 +84,8 @@ func openIndex(dir string) (*engine, error) {
 	})
 }
 
-// openReadOnly verifies all of the index in a folder and opens it for searches,
-// without changing anything. While it is open, openIndex fails.
+// openReadOnly verifies the whole index in a folder and opens it for searches, without
+// changing anything. While it is open, openIndex fails.
 func openReadOnly(dir string) (*engine, error) {
 	return open(dir, math.MaxInt, func() (bleve.Index, error) {
 		c := config()
@@ -161,7 +162,7 @@ func (x *engine) snapshot() (*scorch.IndexSnapshot, error) {
 
 var positionKey = []byte("position")
 
-// Apply makes the change and moves the position in one durable step.
+// Apply applies the batch and moves the position in one durable step.
 func (x *engine) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -186,13 +187,13 @@ func (x *engine) Apply(ctx context.Context, b searchindex.Batch) (err error) {
 	if err == nil {
 		return nil
 	}
-	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // bleve's errors do not identify corruption
+	if !errors.As(err, new(syscall.Errno)) && x.check(math.MaxInt) != nil { // errors of bleve do not tell whether the index is corrupt
 		return damaged(x.dir, err)
 	}
 	return fmt.Errorf("apply %d passages to search index %s: %w", len(b.Put), x.dir, err)
 }
 
-// Position returns the position of the last batch, 0 for a new index.
+// Position returns the position of the last batch, or 0 for a new index.
 func (x *engine) Position(ctx context.Context) (events.Position, error) {
 	s, err := x.snapshot()
 	if err != nil {

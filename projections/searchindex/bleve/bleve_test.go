@@ -33,8 +33,8 @@ func TestEngine(t *testing.T) {
 	})
 }
 
-// Opening a corrupt index fails, or returns an earlier state of the index with its
-// position.
+// Opening a corrupt index must fail, or return an earlier state of the index with the
+// position of that state.
 func TestOpenDetectsCorruption(t *testing.T) {
 	for name, corrupt := range map[string]func(dir string) error{
 		"no catalogue":          func(dir string) error { return os.Remove(filepath.Join(dir, "index_meta.json")) },
@@ -124,7 +124,7 @@ func TestMoreTermsRaisePassages(t *testing.T) {
 	if err != nil || len(hits) != 2 || hits[0].ID != "2" || hits[0].Score <= hits[1].Score {
 		t.Errorf("Search(%+v) = %v, %v, want 2 before 1", q, hits, err)
 	}
-	for _, weight := range []float64{0.001, 1000} { // only a term's share of the total weight of More counts
+	for _, weight := range []float64{0.001, 1000} { // only the share of a term in the total weight of More counts
 		q.More[0].Weight = weight
 		if again, err := x.Search(t.Context(), q); err != nil || math.Abs(again[0].Score-hits[0].Score) > 1e-6 {
 			t.Errorf("with the weight %g the hits are %v (%v), want %v", weight, again, err, hits)
@@ -191,8 +191,8 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// The last word of a short query finds longer words that begin with it, ranked below the
-// word itself. In longer queries it does not.
+// The last word of a short query must find longer words that begin with it, ranked below
+// the word itself. In a longer query it must not find them.
 func TestPrefixFindsWord(t *testing.T) {
 	x, err := bleve.Open(filepath.Join(t.TempDir(), "index"))
 	if err != nil {

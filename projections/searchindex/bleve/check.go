@@ -14,9 +14,9 @@ import (
 // searches. Reading them from disk takes half a second.
 const checkedAtStart = 256 << 20
 
-// openable returns an error if the files of an index cannot all be open at the same
-// time. Otherwise the engine would continue without the segments that it cannot open,
-// and its errors would not say why.
+// openable returns an error if the process cannot have all files of an index open at the
+// same time. Otherwise the engine would continue without the segments that it cannot
+// open, and its errors would not name the cause.
 func openable(store string) error {
 	folder, err := os.Open(store)
 	if err != nil {
@@ -29,14 +29,14 @@ func openable(store string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close() // only after all of them are open
+		defer f.Close() // not in the loop: all files have to be open at the same time
 	}
 	return err
 }
 
-// checkRoot returns an error if the catalogue of segments at path is truncated. It is
-// mapped to memory, and goroutines of the engine read it: a read past its end would
-// crash the process.
+// checkRoot returns an error if the list of segments in the file at path is truncated.
+// The file is mapped to memory, and a goroutine of the engine that reads beyond its end
+// would crash the process.
 func checkRoot(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,8 +55,8 @@ func checkRoot(path string) error {
 	})
 }
 
-// check looks for corruption in at most limit bytes of segments, and in the data of
-// all segments that every search reads.
+// check looks for corruption in at most limit bytes of segments. In all segments it
+// checks the data that every search reads.
 func (x *engine) check(limit int) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,7 +92,7 @@ func checkSegments(s *scorch.IndexSnapshot, limit int) error {
 	for _, segment := range s.Segments() {
 		file, ok := segment.Segment().(onDisk)
 		if !ok {
-			continue // not written yet
+			continue // the segment is only in memory
 		}
 		data := file.Data()
 		if limit -= len(data); limit < 0 {

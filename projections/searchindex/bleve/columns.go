@@ -11,20 +11,21 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// columns holds the data that a search needs about every passage, for each segment
-// of the latest snapshot. Segments do not change, so each is read once.
+// columns has the data that a search needs about every passage, for each segment of the
+// latest snapshot. Segments do not change, so each segment is read only once.
 type columns struct {
 	mu        sync.Mutex
 	bySegment map[uint64]*column
 }
 
-// column describes the passages of one segment, by their numbers in it.
+// column describes the passages of one segment. A passage is identified by its number in
+// the segment.
 type column struct {
 	lengths []uint32          // in terms
-	total   uint64            // sum of lengths, deleted passages included
-	place   []uint32          // of each passage, an index into places
-	places  [][]uint32        // distinct lists of the folders that contain a passage
-	folders map[string]uint32 // numbers of folders, as in places
+	total   uint64            // sum of lengths, including deleted passages
+	place   []uint32          // for each passage, its index in places
+	places  [][]uint32        // distinct lists of folders that contain a passage, as numbers of folders
+	folders map[string]uint32 // the number of each folder, by id
 }
 
 // of returns the columns of a snapshot's segments, in their order.
@@ -90,7 +91,8 @@ func (c *column) live(deleted *roaring.Bitmap) (total uint64) {
 	return total
 }
 
-// numbers returns the numbers of the folders in a term of foldersField.
+// numbers returns the numbers of the folders whose ids are joined in a term of
+// foldersField.
 func (c *column) numbers(term string) []uint32 {
 	var numbers []uint32
 	for id := range strings.SplitSeq(term, folderSeparator) {
@@ -104,7 +106,7 @@ func (c *column) numbers(term string) []uint32 {
 	return numbers
 }
 
-// fieldLength returns the number of terms of a field from bleve's norm.
+// fieldLength computes the number of terms of a field from the norm that bleve stores.
 func fieldLength(norm float64) uint32 {
 	if norm <= 0 || math.IsInf(norm, 0) {
 		return 0
@@ -112,7 +114,7 @@ func fieldLength(norm float64) uint32 {
 	return uint32(math.Round(1 / (norm * norm)))
 }
 
-// visit calls f with each posting of a term, including those of deleted passages.
+// visit calls f with each posting of a term, including postings of deleted passages.
 func visit(d segment.TermDictionary, term string, counted bool, f func(segment.Posting)) error {
 	list, err := d.PostingsList([]byte(term), nil, nil)
 	if err != nil {

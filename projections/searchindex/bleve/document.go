@@ -11,7 +11,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Fields of a passage in the index, which stores its id only.
+// Fields of a passage in the index. The index stores only the passage's id.
 const (
 	wordsField    = "words"    // terms of heading and text, and everyPassage
 	documentField = "document" // the document's id
@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	// everyPassage is added to the terms of every passage. Analysis never yields it.
-	// Its postings have the lengths of all passages.
+	// everyPassage is a term that is added to every passage, and that no text contains.
+	// Its postings give the lengths of all passages.
 	everyPassage    = "\x00"
 	folderSeparator = "\x00"
 )
@@ -39,8 +39,8 @@ func document(p searchindex.Passage) *blevedoc.Document {
 	return d
 }
 
-// field is a field of a document. Its terms are given, or come from a text when the
-// index analyses it, which uses several cores.
+// field is a field of a document. Either its terms are set, or the index computes them
+// from heading and text in Analyze, on several cores.
 type field struct {
 	name          string
 	heading, text string
@@ -84,8 +84,8 @@ func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }
 
-// Options makes bleve store the frequencies of terms and the length of every field,
-// even if a field is only filtered by. Otherwise a merged segment would lose the terms
+// Options makes bleve store the frequencies of terms and the length of every field, even
+// if a field is used only in filters. Otherwise a merged segment would lose each term
 // that only one passage has: it stores such a term as the norm and number of that
 // passage, and reads a norm of 0 as no passage.
 func (f *field) Options() index.FieldIndexingOptions { return index.IndexField }

@@ -14,8 +14,8 @@ import (
 	"annals/projections/searchindex/bleve"
 )
 
-// limitFiles lowers the limit of open files so that the process can open only as many
-// more as free says, until restore is called.
+// limitFiles lowers the limit of open files, so that until restore is called the process
+// can open only the given number of further files.
 func limitFiles(t *testing.T, free int) (restore func()) {
 	t.Helper()
 	var was syscall.Rlimit
@@ -50,8 +50,8 @@ func limitFiles(t *testing.T, free int) (restore func()) {
 	return restore
 }
 
-// Too many open files must be a transient error: an index reported as corrupt would be
-// deleted, and one reported as new would be filled again.
+// Opening an index with too many open files must return a transient error. An index that
+// seemed corrupt would be deleted, and one that seemed new would be filled again.
 func TestTooManyOpenFilesIsNotCorruption(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	x := open(t, dir)

@@ -10,11 +10,11 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// filter decides which passages of a scope a query may find.
+// filter decides which readable passages of a segment a query may find.
 type filter struct {
 	column *column
-	places []bool            // by place, whether it is in a requested folder; nil for all
-	sets   []*roaring.Bitmap // a passage must be in each of them
+	places []bool            // by place, whether it is in or below a requested folder; nil if all are
+	sets   []*roaring.Bitmap // a passage must be in each of these sets
 }
 
 func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
@@ -39,9 +39,9 @@ func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*fi
 	return f, nil
 }
 
-// below reports for each place (a distinct list of ancestor folders) whether it is in or
-// below one of the folders with these ids. It compares ids once for each folder, not for
-// each place or passage.
+// below reports for each place (a distinct list of a folder and those above it) whether
+// it is in or below one of the folders with these ids. It compares ids once for each
+// folder, and not for each place or passage.
 func (c *column) below(ids []string) []bool {
 	among := c.among(ids)
 	is := make([]bool, len(c.places))
@@ -51,7 +51,7 @@ func (c *column) below(ids []string) []bool {
 	return is
 }
 
-// among reports for each folder whether it is one of ids.
+// among reports for each folder of the segment whether its id is one of ids.
 func (c *column) among(ids []string) []bool {
 	found := make([]bool, len(c.folders))
 	for _, id := range ids {
@@ -74,7 +74,8 @@ func (f *filter) passes(number uint32) bool {
 	return true
 }
 
-// containing returns the passages that contain one of the terms or, if all is set, all of them.
+// containing returns the passages that contain at least one of the terms. If all is set,
+// it returns the passages that contain every term.
 func containing(seg *scorch.SegmentSnapshot, field string, terms []string, all bool) (*roaring.Bitmap, error) {
 	d, err := seg.Segment().Dictionary(field)
 	if err != nil {

@@ -11,37 +11,38 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// scopeCache holds the scopes of the latest callers: a user searches several times
-// with the same rights, and every search queries the index twice.
+// scopeCache has the scopes of the latest callers. A user usually searches several times
+// with the same rights, and each search with feedback queries the index twice.
 type scopeCache struct {
 	mu    sync.Mutex
-	calls []*scopedCaller // the latest first
+	calls []*scopedCaller // the latest caller first
 }
 
-// cachedScopes bounds the callers in the cache. Each takes a bit for every passage.
+// cachedScopes is the maximum number of callers in the cache. Each caller takes one bit
+// for every passage.
 const cachedScopes = 16
 
-// scopedCaller is what a caller may read, by segment.
+// scopedCaller has the scopes of one caller, by segment.
 type scopedCaller struct {
 	granted   []string
 	bySegment map[uint64]*scope
 }
 
-// scope holds the passages of one segment that a caller may read, including deleted
-// ones, and the statistics of those passages that scores are computed from.
+// scope is the set of those passages of one segment that a caller may read, including
+// deleted passages, with the statistics of the set that scores are computed from.
 type scope struct {
 	set   *roaring.Bitmap
-	bits  []uint64 // the set as a bit for each passage, for faster lookups
-	total uint64   // sum of their lengths
+	bits  []uint64 // set as one bit for each passage, for faster lookups
+	total uint64   // sum of the lengths of the passages in set
 }
 
-// has reports whether a passage is in the scope. A nil scope has all.
+// has reports whether a passage is in the scope. A nil scope contains all passages.
 func (s *scope) has(number uint32) bool {
 	return s == nil || s.bits[number/64]>>(number%64)&1 == 1
 }
 
-// of returns the scopes of a query in the segments of a snapshot, nil if the caller
-// may read everything.
+// of returns the caller's scope in each segment of a snapshot, or nil if the caller may
+// read everything.
 func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q searchindex.Query) []*scope {
 	if q.All {
 		return nil
@@ -91,7 +92,7 @@ func (s *scopeCache) find(granted []string) int {
 	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool { return slices.Equal(c.granted, granted) })
 }
 
-// scope returns the passages in or below folders that are granted.
+// scope returns the passages in or below the granted folders.
 func (c *column) scope(granted []string) *scope {
 	pass := c.below(granted)
 	s := new(scope)
@@ -121,10 +122,11 @@ func (s *scope) live(c *column, deleted *roaring.Bitmap) *scope {
 	return l
 }
 
-// countWithin returns the number of passages that are both on a list and in a set.
+// countWithin returns the number of passages that are both in a posting list and in a
+// set.
 func countWithin(list segment.PostingsList, set *roaring.Bitmap) (uint64, error) {
 	if list.Count() == 0 {
-		return 0, nil // its iterator is shared
+		return 0, nil // all empty lists share an iterator, which must not be changed
 	}
 	postings := list.Iterator(false, false, false, nil)
 	if known, ok := postings.(segment.OptimizablePostingsIterator); ok {

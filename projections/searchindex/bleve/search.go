@@ -58,22 +58,22 @@ type ranking struct {
 	snapshot *scorch.IndexSnapshot
 	seed     maphash.Seed
 	columns  []*column
-	within   []*scope // the passages that the caller may read, by segment; nil for all
+	within   []*scope // the passages that the caller may read, by segment; nil means all
 	terms    []rankedTerm
-	more     []rankedTerm // they raise the score of passages, but do not find any
-	average  float64      // length of a passage in terms
+	more     []rankedTerm // terms that raise the score of passages, but do not find any
+	average  float64      // average length of a passage in terms
 	keep     int
-	best     []candidate // a heap, the worst first
+	best     []candidate // a heap, the worst candidate first
 }
 
 // rankedTerm is a term of the query with its postings in each segment.
 type rankedTerm struct {
 	bm25.Term
-	found    uint64 // passages that hold it, of those that the caller may read
+	found    uint64 // number of passages that contain the term and that the caller may read
 	postings []segment.PostingsList
 }
 
-// candidate is a passage with its score. Its id is read when it is needed.
+// candidate is a passage with its score. The passage's id is read only when it is needed.
 type candidate struct {
 	score   float64
 	segment int
@@ -81,9 +81,9 @@ type candidate struct {
 	id      string
 }
 
-// lookUp finds the terms in all segments and their weights. It counts only in the
-// scopes: a score that depended on other passages would reveal how many of those
-// hold a word.
+// lookUp finds the terms in all segments and computes their weights. It counts only
+// passages in the scopes. Otherwise a score would reveal how many passages that the
+// caller may not read contain a word.
 func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
@@ -115,7 +115,7 @@ func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, sc
 	return err
 }
 
-// weighted returns the terms that at least one of the passages holds, with their
+// weighted returns the terms that at least one readable passage contains, with their
 // weights.
 func (r *ranking) weighted(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
 	var all []rankedTerm
@@ -141,8 +141,8 @@ func (r *ranking) weighted(terms []searchindex.Term, dictionaries []segment.Term
 	return bm25.Strongest(all), nil
 }
 
-// except returns the passages to leave out of the lists of a segment: deleted ones.
-// A scope does not contain them.
+// except returns the passages to leave out of the posting lists of a segment: the deleted
+// ones. If there is a scope, it returns nil, because the scope has no deleted passages.
 func (r *ranking) except(segment int) *roaring.Bitmap {
 	if r.within[segment] != nil {
 		return nil
@@ -150,7 +150,7 @@ func (r *ranking) except(segment int) *roaring.Bitmap {
 	return r.snapshot.Segments()[segment].Deleted()
 }
 
-// count returns how many passages on a list of a segment the caller may read.
+// count returns how many passages in a posting list of a segment the caller may read.
 func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) {
 	if r.within[segment] == nil {
 		return list.Count(), nil
@@ -186,9 +186,8 @@ func (r *ranking) segment(i int, q searchindex.Query) error {
 	return nil
 }
 
-// score adds the scores of a term in the passages of one segment that the caller may
-// read: in all of them if finds is true, otherwise only in those that another term has
-// found.
+// score adds the scores of a term for those passages of one segment that the caller may
+// read. If finds is false, it adds scores only for passages that another term has found.
 func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]
 	if t.postings[segment] == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Kind describes the engine to the programs that offer it.
+// Kind describes this engine to a program that lets users choose an engine.
 var Kind = searchindex.Kind{Scheme: "bleve", Form: "bleve:///folder", Open: func(url, dir string) (searchindex.Store, error) {
 	return parseFolder(url, dir)
 }}
@@ -30,8 +30,8 @@ func parseFolder(text, dir string) (Folder, error) {
 	return Folder(filepath.FromSlash(u.Path)), nil
 }
 
-// Folder is a searchindex.Store on the local disk: each index is a folder in it,
-// named after its generation.
+// Folder is a searchindex.Store on the local disk. Each index is a subfolder named after
+// its generation.
 type Folder string
 
 // Open opens the index of a generation and creates it if there is none.
@@ -39,12 +39,12 @@ func (f Folder) Open(_ context.Context, generation string) (searchindex.Engine, 
 	return asEngine(openIndex(f.index(generation)))
 }
 
-// OpenReadOnly opens the index of a generation while no server runs on the folder,
-// and keeps servers from starting: one that cannot open the index would treat it as
-// corrupt.
+// OpenReadOnly opens the index of a generation while no server uses the folder. Until the
+// index is closed, no server can start: a server that cannot open the index would treat
+// it as corrupt.
 func (f Folder) OpenReadOnly(_ context.Context, generation string) (searchindex.Engine, error) {
 	if _, err := os.Stat(string(f)); err != nil {
-		return nil, err // Lock would create it
+		return nil, err // Lock would create the folder
 	}
 	unlock, err := f.Lock()
 	if err != nil {
@@ -73,7 +73,7 @@ func (f Folder) Shared() bool { return false }
 // Folder returns the path of the folder.
 func (f Folder) Folder() string { return string(f) }
 
-// Lock creates the folder and keeps other servers out of it.
+// Lock creates the folder if it does not exist, and keeps other servers from using it.
 func (f Folder) Lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the search index: %w", err)

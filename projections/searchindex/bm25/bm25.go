@@ -1,10 +1,10 @@
-// Package bm25 computes the weight of a term of a query and its score in a passage.
-// All search engines share it, and count terms and passages in their own ways. It
-// imports no other package of this module.
+// Package bm25 computes the weight of a term of a query, and the score of the term in a
+// passage. All search engines share it. Each engine counts terms and passages in its own
+// way. The package imports no other package of this module.
 //
 // The formula is Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance
-// Framework: BM25 and Beyond, 2009), with the rareness that Lucene uses, which is
-// never negative.
+// Framework: BM25 and Beyond, 2009), with the rareness that Lucene uses, which is never
+// negative.
 package bm25
 
 import (
@@ -13,33 +13,33 @@ import (
 	"slices"
 )
 
-// k1 and b were chosen on collections of abstracts, articles, manual pages and
-// novels: passages are of even length, so b is below the usual 0.75.
+// k1 and b were chosen on collections of abstracts, articles, manual pages and novels.
+// Passages are of similar length, so b is below the usual 0.75.
 const (
 	k1 = 1.2
 	b  = 0.6
 )
 
 const (
-	// HeadingTimes is how many times a word in a passage's heading counts, because a
-	// heading describes the whole text.
+	// HeadingTimes is how many times a word in a passage's heading counts. It is above 1
+	// because a heading describes the whole text.
 	HeadingTimes = 2
 	// rankedTerms is the maximum number of terms of a query that contribute to scores.
 	rankedTerms = 32
-	// AlikeShare is the weight of a word that is found only in another spelling, as a
-	// share of its usual weight.
+	// AlikeShare is the weight of a word of the query if passages contain only words of
+	// similar spelling, as a share of its usual weight.
 	AlikeShare = 0.5
-	// moreShare is the share of the total weight that further terms have together.
-	// They raise the score of passages, but do not find any.
+	// moreShare is the share of the total weight that all further terms (More) have
+	// together. Further terms raise the score of passages, but do not find any.
 	moreShare = 0.3
-	// perCandidate is how many passages each candidate stands for if rareness is computed
-	// from candidates only: the candidate and three passages without any word of the
-	// query.
+	// perCandidate is used if rareness is computed from candidates only: each candidate
+	// then counts as perCandidate passages, itself and three passages without any word of
+	// the query.
 	perCandidate = 4
 )
 
-// Rareness returns the weight of a term by the number of passages in which it was found
-// and the number of all passages.
+// Rareness returns the weight of a term that was found in a number of passages, if
+// passages is the number of all passages.
 func Rareness(found, passages float64) float64 {
 	passages = max(passages, found)
 	return math.Log(1 + (passages-found+0.5)/(found+0.5))
@@ -50,8 +50,9 @@ func RarenessAmong(found, candidates int) float64 {
 	return Rareness(float64(found), perCandidate*float64(candidates))
 }
 
-// Score returns the score of a term in a passage: by the term's weight, its frequency
-// in the passage, the passage's length in terms, and the average length of passages.
+// Score returns the score of a term in a passage. frequency is how often the passage
+// contains the term, length is the passage's length in terms, and average is the average
+// length of passages.
 func Score(weight, frequency, length, average float64) float64 {
 	return weight * (k1 + 1) * frequency / (frequency + k1*(1-b+b*length/average))
 }
@@ -70,8 +71,8 @@ type embeds[T any] interface {
 	term() *Term
 }
 
-// Strongest returns the rankedTerms terms with the greatest weights, the greatest
-// first. If there are no more than that, it returns terms unchanged.
+// Strongest returns the rankedTerms terms with the greatest weights, the greatest first.
+// If there are at most rankedTerms terms, it returns terms unchanged.
 func Strongest[T any, P embeds[T]](terms []T) []T {
 	if len(terms) <= rankedTerms {
 		return terms
@@ -90,7 +91,7 @@ func Sum[T any, P embeds[T]](terms []T) (weight float64) {
 	return weight
 }
 
-// Balance scales the weights of more so that they have the share moreShare of the total
+// Balance scales the weights of more so that together they are moreShare of the total
 // weight.
 func Balance[T any, P embeds[T]](terms, more []T) {
 	share := moreShare / (1 - moreShare) * Sum[T, P](terms) / Sum[T, P](more)

@@ -13,15 +13,15 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// writer is the state of the process that writes an index.
+// writer is the state of a process that writes to an index.
 type writer struct {
-	seen      atomic.Bool // the index was seen on the server
-	placed    atomic.Bool // the index was seen with a position
-	ready     bool        // the index has its settings and the creation time in created
+	seen      atomic.Bool // this process has seen the index on the server
+	placed    atomic.Bool // this process has seen the index with a position
+	ready     bool        // the index has its settings, and created is its creation time
 	created   time.Time
 	emptied   int          // upper bound of the passages emptied since the last sweep
 	lines     bytes.Buffer // documents to be sent
-	pending   []int64      // tasks that were sent and have not been seen to end
+	pending   []int64      // tasks that were sent and may not have ended
 	sent      int          // bytes sent since the last settle
 	abandoned bool         // the pending tasks belong to a change that failed
 }
@@ -33,9 +33,9 @@ const (
 	minSpeed = 100 << 10
 )
 
-// Apply makes the change and moves the position in one task, and returns once
-// searches see it. After an error of kind fault.Unavailable the server may still
-// make the change; applying it again is safe.
+// Apply sends the batch and the position as one task, and returns when searches see the
+// change. After an error of kind fault.Unavailable the server may still make the change.
+// Applying the batch again is safe.
 func (x *index) Apply(ctx context.Context, b searchindex.Batch) error {
 	if err := x.Fill(ctx, b); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (x *index) Apply(ctx context.Context, b searchindex.Batch) error {
 	return x.Settle(ctx, b.Position)
 }
 
-// Fill collects changes and sends them once they fill a task.
+// Fill collects changes, and sends a task whenever there are enough for one.
 func (x *index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -64,9 +64,10 @@ func (x *index) Fill(ctx context.Context, b searchindex.Batch) (err error) {
 	return x.send(ctx)
 }
 
-// Settle sends the remaining changes and the position, and waits until all are applied.
-// They are one task if nothing was sent before. Otherwise the position is sent last,
-// because it means that everything before it was applied.
+// Settle sends the remaining changes and the position, and waits until all changes are
+// applied. If nothing was sent before, changes and position are one task. Otherwise the
+// position is sent in a last task, because it means that everything before it was
+// applied.
 func (x *index) Settle(ctx context.Context, p events.Position) (err error) {
 	defer x.failed(&err)
 	if len(x.pending) > 0 && x.lines.Len() > 0 {
@@ -87,14 +88,15 @@ func (x *index) Settle(ctx context.Context, p events.Position) (err error) {
 		return err
 	}
 	x.placed.Store(true)
-	if err := x.same(ctx); err != nil { // the index may have been replaced meanwhile
+	if err := x.same(ctx); err != nil { // the index may have been replaced in the meantime
 		return err
 	}
 	x.sweep(ctx)
 	return nil
 }
 
-// failed discards the change after an error. The caller starts again.
+// failed discards the collected changes after an error. The caller has to send them
+// again.
 func (x *index) failed(err *error) {
 	if *err != nil {
 		x.lines = bytes.Buffer{}
@@ -102,13 +104,14 @@ func (x *index) failed(err *error) {
 	x.abandoned = *err != nil && len(x.pending) > 0
 }
 
-// send sends the collected documents as one task. It repeats the request if the
-// reply is lost, which is safe.
+// send sends the collected changes as one task. If the reply is lost, it repeats the
+// request, which is safe.
 func (x *index) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return err
 	}
-	// A request that timed out may still read this buffer, so it is not used again.
+	// A request that timed out may still read this buffer, so the buffer is not used
+	// again.
 	lines := x.lines.Bytes()
 	x.lines = bytes.Buffer{}
 	id, err := x.enqueue(ctx, x.server.limits.send, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
@@ -123,8 +126,8 @@ func (x *index) send(ctx context.Context) error {
 	return nil
 }
 
-// settle waits for all tasks that were sent. Those that are not done in time stay
-// pending: the next change waits for them first, so that the queue does not grow.
+// settle waits for all tasks that were sent. Tasks that do not end in time stay pending.
+// The next change first waits for them, so that the server's queue does not grow.
 func (x *index) settle(ctx context.Context) error {
 	for len(x.pending) > 0 {
 		err := x.await(ctx, x.pending[0], x.server.limits.settle+time.Duration(x.sent/minSpeed)*time.Second)
@@ -141,9 +144,9 @@ func (x *index) settle(ctx context.Context) error {
 	return nil
 }
 
-// sweep deletes emptied passages if there are many. It selects them by their state
-// and not by their ids, so it never deletes one that was put again. Nothing waits
-// for it, and if it fails, the next sweep deletes them.
+// sweep deletes emptied passages if there are many. It selects them by the attribute gone
+// and not by id, so it never deletes a passage that was put again. Nothing waits for the
+// task. If it fails, the next sweep deletes them.
 func (x *index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return

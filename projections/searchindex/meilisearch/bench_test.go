@@ -38,9 +38,9 @@ func benchPassage(rnd *rand.Rand, i int) searchindex.Passage {
 	}
 }
 
-// BenchmarkRebuildMeilisearch compares the time to fill an index as a rebuild does with
-// that of a loop that only sends the same documents in tasks of 10 MB and waits for the
-// last one.
+// BenchmarkRebuildMeilisearch compares the time that a rebuild takes to fill an index
+// with that of a loop that only sends the same documents in tasks of 10 MB and waits for
+// the last task.
 func BenchmarkRebuildMeilisearch(b *testing.B) {
 	s := benchServer(b)
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -121,7 +121,7 @@ func benchFill(b *testing.B, s *server, batches []searchindex.Batch) time.Durati
 	return time.Since(begun)
 }
 
-// benchBare fills an index by a loop without this package.
+// benchBare fills an index by a loop that does not use this package.
 func benchBare(b *testing.B, s *server, batches []searchindex.Batch) time.Duration {
 	x := benchIndex(b, s)
 	var bodies [][]byte

@@ -20,9 +20,9 @@ const (
 )
 
 // breaker is a circuit breaker: while the server does not respond, searches fail
-// immediately instead of waiting for it. After a request that is slow or fails, one
-// goroutine probes the server until it responds. The first probe that fails opens
-// the breaker. A slow search alone does not open it.
+// immediately instead of waiting for it. After a slow or failed request, one goroutine
+// probes the server until the server responds. The first failed probe opens the breaker.
+// A slow search alone does not open it.
 type breaker struct {
 	probe func(context.Context) error
 
@@ -31,7 +31,7 @@ type breaker struct {
 	work sync.WaitGroup
 
 	mu        sync.Mutex
-	probing   chan struct{}   // closed once the server responds; nil if it is not being probed
+	probing   chan struct{}   // closed when the server responds; nil while the server is not probed
 	reachable context.Context // ends when the breaker opens, with an error of kind fault.Unavailable
 	open      context.CancelCauseFunc
 }
@@ -60,8 +60,8 @@ func (b *breaker) state() context.Context {
 	return b.reachable
 }
 
-// do runs a search unless the breaker is open, and cancels it if the breaker
-// opens meanwhile.
+// do runs a search unless the breaker is open, and cancels the search if the breaker
+// opens in the meantime.
 func (b *breaker) do(ctx context.Context, within time.Duration, search func(context.Context) error) error {
 	reachable := b.state()
 	if reachable.Err() != nil {
@@ -77,7 +77,7 @@ func (b *breaker) do(ctx context.Context, within time.Duration, search func(cont
 	return err
 }
 
-// suspect starts probing the server, unless it is being probed already.
+// suspect starts probing the server, unless a probe is already running.
 func (b *breaker) suspect() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +93,7 @@ func (b *breaker) probeUntilReachable() {
 		switch {
 		case b.life.Err() != nil:
 			return struct{}{}, b.life.Err()
-		case !transient(err): // a refusal is a response, too
+		case !transient(err): // an error response shows that the server is reachable
 			b.reset()
 			return struct{}{}, nil
 		}
@@ -107,7 +107,7 @@ func doubling(first, last time.Duration) backoff.BackOff {
 	return &backoff.ExponentialBackOff{InitialInterval: first, Multiplier: 2, MaxInterval: last}
 }
 
-// reset lets searches through again.
+// reset closes the breaker: searches are sent to the server again.
 func (b *breaker) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

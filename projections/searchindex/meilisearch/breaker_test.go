@@ -18,8 +18,8 @@ func hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 }
 
-// On a server that hangs or is gone the first searches fail long before their own timeout.
-// Later ones are not sent until the server responds to a probe.
+// If the server hangs or is gone, the first searches must fail long before their own
+// timeout. Later searches must not be sent until the server responds to a probe.
 func TestBreakerOpensForUnreachableServer(t *testing.T) {
 	for name, broken := range map[string]meilisearchtest.Fault{
 		"hangs":    hang,

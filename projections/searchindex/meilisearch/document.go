@@ -23,14 +23,14 @@ type passageDocument struct {
 	Text     string   `json:"text"`
 }
 
-// emptied is what remains of a deleted passage in the index until a sweep removes it.
+// emptied replaces a deleted passage in the index until a sweep removes it.
 type emptied struct {
 	ID   string `json:"id"`
 	Gone bool   `json:"gone"`
 }
 
-// stateDocument holds the position of the index. The function key never returns its id,
-// so no passage has the same one.
+// stateDocument is the document that has the position of the index. The function key
+// never returns its id, so no passage has the same id.
 type stateDocument struct {
 	ID       string          `json:"id"`
 	Position events.Position `json:"position,string"`
@@ -51,8 +51,8 @@ func newPassageDocument(p searchindex.Passage) (d passageDocument, err error) {
 	return d, nil
 }
 
-// appendBatch appends the documents of a batch, one a line. Deletions come first,
-// so that a passage which is also put stays.
+// appendBatch appends the documents of a batch, one per line. Deletions come first, so
+// that a passage that is both deleted and put remains.
 func appendBatch(to *bytes.Buffer, b searchindex.Batch) error {
 	lines := json.NewEncoder(to)
 	for _, id := range b.Delete {

@@ -13,7 +13,7 @@ import (
 )
 
 // errUnexpectedReply is returned if a reply does not have the form that Meilisearch
-// documents: something else may be listening at its address.
+// documents. A program other than Meilisearch may be listening at the address.
 var errUnexpectedReply = errors.New("the reply is not from Meilisearch: check the address in --search")
 
 // taskError says why a task changed nothing.
@@ -29,7 +29,7 @@ func (e *taskError) Error() string {
 	return fmt.Sprintf("the task failed: %s (%s)", e.message, e.code)
 }
 
-// codeOf returns Meilisearch's code of an error, or "" for other errors.
+// codeOf returns the error code that Meilisearch returned, or "" if an error has none.
 func codeOf(err error) string {
 	if task := (*taskError)(nil); errors.As(err, &task) {
 		return task.code
@@ -42,15 +42,16 @@ func codeOf(err error) string {
 
 func isCode(err error, code string) bool { return err != nil && codeOf(err) == code }
 
-// transient reports whether a retry may help: there was no reply, or it did not come
-// from Meilisearch itself.
+// transient reports whether a retry may help, because there was no reply, or the reply
+// did not come from Meilisearch itself.
 func transient(err error) bool {
 	if errors.Is(err, errUnexpectedReply) {
 		return true
 	}
 	api := (*meilisearch.Error)(nil)
 	if !errors.As(err, &api) {
-		// The client does not wrap errors of a truncated reply.
+		// The client returns the error of a truncated reply unwrapped, so every other
+		// error counts as transient.
 		return err != nil && !errors.As(err, new(*taskError))
 	}
 	switch {
@@ -58,7 +59,7 @@ func transient(err error) bool {
 		api.ErrCode == meilisearch.ErrCodeResponseUnmarshalBody:
 		return true
 	case api.MeilisearchApiError.Code == "":
-		return true // from a proxy in front of it
+		return true // the reply is from a proxy in front of the server
 	}
 	switch api.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -69,7 +70,7 @@ func transient(err error) bool {
 
 const unreachable = "the search engine does not respond at the moment"
 
-// classify sets the kind of an error.
+// classify sets the kind of an error, such as fault.Unavailable.
 func classify(err error) error {
 	switch code := codeOf(err); {
 	case err == nil, errors.Is(err, searchindex.ErrDamaged):

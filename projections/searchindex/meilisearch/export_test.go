@@ -23,7 +23,7 @@ func (s *server) SetTimeouts(to time.Duration) {
 // AwaitUnreachable returns once the breaker is open.
 func (s *server) AwaitUnreachable() { <-s.breaker.state().Done() }
 
-// AwaitReachable returns once the server is no longer probed.
+// AwaitReachable returns as soon as the server is no longer probed.
 func (s *server) AwaitReachable() {
 	s.breaker.mu.Lock()
 	probing := s.breaker.probing

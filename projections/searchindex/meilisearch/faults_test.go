@@ -73,7 +73,8 @@ func wantUnreachable(t *testing.T, what string, err error) {
 	}
 }
 
-// A change fails while the network or the server fails, and succeeds when it is repeated.
+// A change must fail while the network or the server fails, and succeed when it is
+// repeated.
 func TestFaultsLoseNothing(t *testing.T) {
 	status := func(code int, body string) meilisearchtest.Fault {
 		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
@@ -124,7 +125,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 			}
 			server.Answer()
 			s.AwaitReachable()
-			if name != "a dropped reply" { // after which the change may have been made
+			if name != "a dropped reply" { // after a dropped reply the change may have been made
 				wantIndexed(t, x, 1, "lighthouse")
 			}
 			apply(t, x, batch(2, "meadow"))
@@ -174,8 +175,8 @@ func TestFailedTaskChangesNothing(t *testing.T) {
 	}
 }
 
-// While the server accepts tasks and does not run them, retries must not make its queue
-// grow.
+// While the server accepts tasks and does not run them, retries must not make the
+// server's queue grow.
 func TestPendingTaskIsAwaited(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
@@ -208,7 +209,7 @@ func TestForgottenTaskIsSentAgain(t *testing.T) {
 	wantIndexed(t, x, 2, "lighthouse", "meadow")
 }
 
-// If one of several large tasks fails, Settle fails and the position does not move.
+// If one of several large tasks fails, Settle must fail and the position must not move.
 func TestSettleFailsWithAnyTask(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("passages-1")
@@ -309,12 +310,12 @@ func TestDeletedPassagesAreSwept(t *testing.T) {
 	if n, err := x.Count(t.Context()); err != nil || n != 0 {
 		t.Errorf("Count = %d, %v, want 0", n, err)
 	}
-	if n := server.Documents("test-passages-1"); n != 1 { // the position
+	if n := server.Documents("test-passages-1"); n != 1 { // only the document with the position
 		t.Errorf("the index holds %d documents, want 1", n)
 	}
 }
 
-// A caller may have grants on thousands of folders.
+// A search must also work for a caller with grants on thousands of folders.
 func TestSearchWithThousandsOfGrants(t *testing.T) {
 	_, s := stub(t)
 	s.SetTimeouts(time.Minute)
@@ -331,7 +332,7 @@ func TestSearchWithThousandsOfGrants(t *testing.T) {
 	}
 }
 
-// Apply fails if the index is removed while it is created.
+// Apply must fail if the index is removed while Apply creates it.
 func TestIndexRemovedDuringCreation(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("g")
@@ -351,7 +352,8 @@ func TestIndexRemovedDuringCreation(t *testing.T) {
 	wantIndexed(t, x, 1, "one")
 }
 
-// A reply that the index is missing may be older than the index.
+// The reply that an index is missing may have been sent before the index was created. The
+// index must then not be reported as lost.
 func TestIndexBeingCreatedIsNotLost(t *testing.T) {
 	server, s := stub(t)
 	x := s.Index("a")

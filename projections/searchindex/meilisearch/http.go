@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxReply bounds the bytes that are read of one reply. The largest search takes a
-// third of it.
+// maxReply is the maximum number of bytes that are read of one reply. The largest search
+// reply is a third of that.
 const maxReply = 64 << 20
 
 // limits bound requests in time and size.
@@ -16,7 +16,7 @@ type limits struct {
 	request time.Duration // one request, with its retries
 	send    time.Duration // sending one task
 	settle  time.Duration // waiting for a small task to end; the next call continues to wait
-	task    int           // bytes of one task: Meilisearch processes a few large ones faster than many
+	task    int           // bytes of one task: Meilisearch processes a few large tasks faster than many small ones
 }
 
 var usual = limits{search: 5 * time.Second, request: 15 * time.Second, send: 2 * time.Minute, settle: 30 * time.Second, task: 10 << 20}
@@ -26,7 +26,7 @@ func newHTTPClient() *http.Client {
 	transport.MaxIdleConnsPerHost = 16
 	return &http.Client{
 		Transport:     bounded{transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // with it a POST would become a GET
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // if the client followed a redirect, a POST would become a GET
 	}
 }
 
@@ -41,11 +41,11 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// pauses between tries of one request.
+// pauses are the pauses between the attempts of one request.
 var pauses = []time.Duration{50 * time.Millisecond, 500 * time.Millisecond}
 
-// retry calls fn until it succeeds, fails with an error that is not transient, or
-// has used up its tries or its time.
+// retry calls fn until it succeeds, fails with an error that is not transient, or has
+// used up its attempts or its time.
 func retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -74,7 +74,8 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// retry is like the function retry, but starts probing the server if it fails.
+// retry is like the function retry. If the last attempt fails, it also starts probing the
+// server.
 func (s *server) retry(ctx context.Context, within time.Duration, fn func(context.Context) error) error {
 	err := retry(ctx, within, fn)
 	if transient(err) && ctx.Err() == nil {
@@ -83,9 +84,9 @@ func (s *server) retry(ctx context.Context, within time.Duration, fn func(contex
 	return err
 }
 
-// read is like retry, for reads. If there is no reply soon, the server is probed. A reply
-// that the index is missing may be older than the index, so the read is repeated if the
-// index was seen in the meantime.
+// read is like retry, for requests that only read. If there is no reply soon, the server
+// is probed. A reply that the index is missing may have been sent before the index was
+// created. So the request is repeated if the index was seen in the meantime.
 func (x *index) read(ctx context.Context, fn func(context.Context) error) error {
 	defer time.AfterFunc(slow, x.server.breaker.suspect).Stop()
 	for {

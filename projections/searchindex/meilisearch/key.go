@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxKey bounds the length of an id.
+// maxKey is the maximum length of an id in bytes.
 const maxKey = 511
 
-// key encodes an id or a tag in the characters that Meilisearch allows in ids and
-// distinguishes in filters, which ignore case. Lower-case letters and digits are not
-// changed, nor is "-" between two of them. A slash between two of them becomes "--", and
-// any other byte becomes _xx. The keys of passages sort like their ids.
+// key encodes an id or a tag in characters that Meilisearch allows in ids. Keys also
+// differ in filters, which ignore case. Lower-case letters and digits are not changed,
+// nor is "-" between two of them. A slash between two of them becomes "--", and any other
+// byte becomes _xx. The keys of passages sort like their ids.
 func key(id string) string {
 	plain := true
 	for i := range len(id) {

@@ -1,17 +1,18 @@
-// Package meilisearch is the search engine for many nodes: one index for each
-// generation, on a Meilisearch server.
+// Package meilisearch is the search engine for many nodes. Each generation has one index
+// on a Meilisearch server.
 //
-// The index holds the terms of titles, sections and texts (searchindex.Terms), so
-// that words are stemmed and scripts without spaces are found as in the embedded
-// engine. The text that users see comes from the read model. Meilisearch does not
-// weight terms, so it finds candidates, and Search scores them by BM25.
+// The index contains the terms of titles, sections and texts (searchindex.Terms), so that
+// words are stemmed and scripts without spaces are found as in the embedded engine. The
+// text that users see comes from the read model. Meilisearch does not weight terms, so it
+// only finds candidates, and Search scores them by BM25.
 //
-// Meilisearch changes an index by tasks, each as a whole or not at all. A batch is
-// one task. In it, deleted passages are emptied, which hides them from every search,
-// and the position is a document like the others. A later task sweeps the emptied
-// ones.
+// Meilisearch changes an index by tasks. A task is applied as a whole or not at all. A
+// batch is one task: it replaces deleted passages by empty documents, which no search
+// finds, and contains the position as a further document. A later task, the sweep,
+// removes the empty documents.
 //
-// It may import events, projections/searchindex and projections/searchindex/bm25.
+// The package may import events, projections/searchindex and
+// projections/searchindex/bm25.
 package meilisearch
 
 import (
@@ -36,7 +37,8 @@ type server struct {
 	breaker *breaker // for searches
 }
 
-// open reads a URL of the form that parseURL takes. It does not connect yet.
+// open returns the server at a URL of the form that parseURL takes. It does not connect
+// to the server.
 func open(text string) (*server, error) {
 	place, err := parseURL(text)
 	if err != nil {
@@ -63,13 +65,14 @@ func (s *server) Close() error {
 	return nil
 }
 
-// index returns the index of one generation, which its first change creates.
+// index returns the index of a generation. The first change creates the index on the
+// server.
 func (s *server) index(generation string) *index {
 	uid := s.prefix + generation
 	return &index{server: s, uid: uid, index: s.client.Index(uid)}
 }
 
-// Remove deletes the index of one generation, if there is one.
+// Remove deletes the index of a generation, if there is one.
 func (s *server) Remove(ctx context.Context, generation string) error {
 	x := s.index(generation)
 	err := x.change(ctx, func(ctx context.Context) (*meilisearch.TaskInfo, error) {
@@ -81,8 +84,8 @@ func (s *server) Remove(ctx context.Context, generation string) error {
 	return x.wrap("remove", err)
 }
 
-// index is a search index on a server. Another process may write to it after this
-// one has stopped.
+// index is a search index on a server. After this process has stopped writing to it,
+// another process may write to it.
 type index struct {
 	server *server
 	index  meilisearch.IndexManager
@@ -96,12 +99,13 @@ var (
 )
 
 // Unreachable returns an error of kind fault.Unavailable while the server does not
-// respond to probes, which continue until it does. A search fails immediately
-// with that error.
+// respond to probes. Searches then fail immediately with that error. Probing continues
+// until the server responds.
 func (x *index) Unreachable() error { return x.server.breaker.unreachable() }
 
-// Position returns the position of the last batch, or 0 if no index exists yet. The
-// error is searchindex.ErrDamaged if the index was seen before and no longer exists.
+// Position returns the position of the last batch, or 0 if the index does not exist yet.
+// The error is searchindex.ErrDamaged if this process has seen the index before and it no
+// longer exists.
 func (x *index) Position(ctx context.Context) (events.Position, error) {
 	var state stateDocument
 	placed := x.placed.Load()
@@ -110,7 +114,7 @@ func (x *index) Position(ctx context.Context) (events.Position, error) {
 	})
 	switch {
 	case isCode(err, "document_not_found") && !placed:
-		return 0, nil // it is being created or filled
+		return 0, nil // the index is being created or filled
 	case missing(err):
 		return 0, x.lost(err)
 	case err != nil:
@@ -123,16 +127,16 @@ func (x *index) Position(ctx context.Context) (events.Position, error) {
 	return state.Position, nil
 }
 
-// missing reports whether an index, or a part of it, does not exist.
+// missing reports whether an error means that an index, or a part of it, does not exist.
 func missing(err error) bool {
 	switch codeOf(err) {
 	case "index_not_found", "document_not_found", "invalid_document_filter", "invalid_search_filter":
-		return true // the last two while it is being created
+		return true // the last two codes are returned while the index is being created
 	}
 	return false
 }
 
-// lost returns an error if the missing index or position was seen before.
+// lost returns an error if the index that is now missing was seen before.
 func (x *index) lost(cause error) error {
 	if !x.seen.Load() {
 		return nil
@@ -155,8 +159,8 @@ func (x *index) countWithin(ctx context.Context, filter string) (passages uint64
 const eachPage = 5000
 
 // Each calls fn with the id of every passage, in no particular order. It stops at the
-// first error of fn and returns it. It may miss passages if the index changes
-// meanwhile.
+// first error of fn and returns it. If the index changes during the call, Each may miss
+// passages.
 func (x *index) Each(ctx context.Context, fn func(id string) error) error {
 	for offset := int64(0); ; offset += eachPage {
 		page, err := x.page(ctx, "", offset, eachPage)

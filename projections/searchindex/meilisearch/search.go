@@ -14,8 +14,8 @@ import (
 // Search returns the best passages first; ties are broken by id.
 //
 // Meilisearch orders passages by how many words of the query they contain and how close
-// together, and does not weight words. So it only selects candidates, many more than
-// the limit, and Search scores them.
+// together these are. It does not weight words. So it only selects candidates, many more
+// than the limit, and Search scores them.
 //
 // Search has a timeout, and fails immediately while the circuit breaker is open.
 func (x *index) Search(ctx context.Context, q searchindex.Query) (hits []searchindex.Hit, err error) {
@@ -50,7 +50,7 @@ func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	w.countAmong(found)
 	var hits []searchindex.Hit
 	for _, c := range found {
-		if score := w.score(c); score > 0 { // otherwise it contains no term of the query
+		if score := w.score(c); score > 0 { // a score of 0 means that the passage contains no term of the query
 			hits = append(hits, searchindex.Hit{ID: c.id, Score: score})
 		}
 	}
@@ -58,15 +58,16 @@ func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	return hits[min(q.Offset, len(hits)):min(end, len(hits))], nil
 }
 
-// windows are the numbers of candidates to request. Pages within the same window
-// come from the same candidates, and so are in one order.
+// windows are the numbers of candidates that may be requested. Result pages that need the
+// same number come from the same candidates, so they are parts of one order.
 var windows = []int{200, 2000, searchindex.MaxOffset + searchindex.MaxLimit}
 
-// candidates returns the passages that Meilisearch ranks best: for all words, for
-// all but the weakest one, two, and so on. Meilisearch drops words from the end
-// (Last), because its other strategy would depend on their frequency in passages
-// that the caller may not read. Parts are expensive if the filter names many values:
-// then they are sent a few at a time, until enough is found.
+// candidates returns the passages that Meilisearch ranks best for the parts of a query:
+// all words, all but the weakest word, all but the two weakest, and so on. Meilisearch
+// drops words from the end (strategy Last), because its other strategy would depend on
+// how frequent words are in passages that the caller may not read. Parts are expensive if
+// the filter has many values: then a few parts are sent at a time, until there are enough
+// candidates.
 func (x *index) candidates(ctx context.Context, parts []part, f filter, end int) ([]candidate, error) {
 	i, _ := slices.BinarySearch(windows, 2*end)
 	var all []candidate
@@ -117,8 +118,8 @@ func (x *index) multiSearch(ctx context.Context, request *meilisearch.MultiSearc
 	return found, err
 }
 
-// count returns how many passages of a scope hold each word or, unless exact, one
-// of similar spelling.
+// count returns for each word how many passages of a scope contain it. Unless exact is
+// set, words of similar spelling count, too.
 func (x *index) count(ctx context.Context, words []string, exact bool, scope filter) ([]float64, error) {
 	counts := make([]float64, len(words))
 	if len(words) == 0 {
@@ -168,9 +169,9 @@ func oneOf(attribute string, values ...string) filter {
 	return filter{attribute + " IN [" + strings.Join(keys(values), ", ") + "]", len(values)}
 }
 
-// filterOf returns two filters: readable selects passages in requested folders that the
-// caller may read, limits selects passages of the requested document and tags. none
-// reports that nothing passes.
+// filterOf returns two filters. readable selects the passages in requested folders that
+// the caller may read. limits selects the passages of the requested document and tags.
+// none reports that no passage can pass both.
 func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	if !q.All && len(q.Granted) == 0 {
 		return readable, limits, true
@@ -194,9 +195,9 @@ func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 	return readable, limits, false
 }
 
-// countedIn returns the scope in which words are counted: all that the caller may
-// read or, if that filter is too expensive for the number of words, the requested
-// part of it.
+// countedIn returns the filter for the passages in which words are counted: all passages
+// that the caller may read. If that filter is too expensive for the number of words, only
+// those in the requested folders are counted.
 func countedIn(q searchindex.Query, words int) filter {
 	switch readable, _, _ := filterOf(q); {
 	case q.All:

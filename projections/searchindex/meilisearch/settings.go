@@ -15,7 +15,7 @@ import (
 // The oldest supported version of Meilisearch.
 const oldestMajor, oldestMinor = 1, 14
 
-// wordLimit is how many words of a query Meilisearch reads.
+// wordLimit is how many words of a query Meilisearch reads. It ignores further words.
 const wordLimit = 10
 
 // settings returns the settings of an index. Its words are already
@@ -25,21 +25,21 @@ func settings() *meilisearch.Settings {
 	return &meilisearch.Settings{
 		SearchableAttributes: []string{"title", "section", "text"},
 		DisplayedAttributes:  []string{"id", "position", "title", "section", "text"},
-		RankingRules:         []string{"words", "typo", "id:asc"}, // Search ranks them by their texts
+		RankingRules:         []string{"words", "typo", "id:asc"}, // Search then ranks the candidates by their texts
 		TypoTolerance: &meilisearch.TypoTolerance{
 			Enabled: true, MinWordSizeForTypos: meilisearch.MinWordSizeForTypos{OneTypo: searchindex.OneTypo, TwoTypos: searchindex.TwoTypos},
 			DisableOnWords: []string{}, DisableOnAttributes: []string{}, DisableOnNumbers: true,
 		},
 		PrefixSearch:       &whole,
 		ProximityPrecision: meilisearch.ByAttribute,
-		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // it bounds counts too
-		// A search that reaches this limit returns what it has found so far, without
-		// saying so. The limit is longer than Search waits.
+		Pagination:         &meilisearch.Pagination{MaxTotalHits: 1_000_000_000}, // the limit applies to counts, too
+		// A search that takes longer returns what it has found so far, without reporting
+		// that. So the limit is longer than Search waits.
 		SearchCutoffMs: (usual.search + time.Second).Milliseconds(),
 	}
 }
 
-// filterable are the attributes that searches filter by, for equality only.
+// filterable returns the attributes that searches filter by, for equality only.
 func filterable() *[]any {
 	rule := func(attributes ...string) any {
 		return meilisearch.AttributeRule{
@@ -50,8 +50,8 @@ func filterable() *[]any {
 	return &[]any{rule("folders", "tags", "document", "gone")}
 }
 
-// prepare creates the index if it does not exist. It fails if the index is not the
-// one that was seen before.
+// prepare creates the index if it does not exist. It fails if the index is not the one
+// that this process has seen before.
 func (x *index) prepare(ctx context.Context) error {
 	if x.ready {
 		return x.same(ctx)
@@ -68,7 +68,7 @@ func (x *index) prepare(ctx context.Context) error {
 			return err
 		}
 	} else {
-		x.emptied += sweepAfter // an earlier process may have left some
+		x.emptied += sweepAfter // an earlier process may have left emptied passages
 	}
 	info, err := x.info(ctx)
 	if err != nil {
@@ -79,7 +79,8 @@ func (x *index) prepare(ctx context.Context) error {
 	return nil
 }
 
-// create creates the index with its settings, or completes one that lacks some.
+// create creates the index with its settings. If the index exists but lacks settings,
+// create adds them.
 func (x *index) create(ctx context.Context) error {
 	steps := []func(context.Context) (*meilisearch.TaskInfo, error){
 		func(ctx context.Context) (*meilisearch.TaskInfo, error) {
@@ -116,7 +117,7 @@ func (x *index) info(ctx context.Context) (info *meilisearch.IndexResult, err er
 }
 
 // same returns searchindex.ErrDamaged if the index is not the one that this process
-// prepared. The server creates an index without settings if a write finds none.
+// prepared. If an index is missing, a write makes the server create one without settings.
 func (x *index) same(ctx context.Context) error {
 	info, err := x.info(ctx)
 	if err == nil && !info.CreatedAt.Equal(x.created) {
@@ -147,7 +148,7 @@ type version struct {
 	major, minor int
 }
 
-// version requests the version of the server, for which no index is needed.
+// version requests the version of the server. It needs no index.
 func (s *server) version(ctx context.Context) (v version, err error) {
 	reply, err := s.client.VersionWithContext(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kind describes the engine to the programs that offer it.
+// Kind describes this engine to a program that lets users choose an engine.
 var Kind = searchindex.Kind{Scheme: scheme, Form: form, Open: func(url, _ string) (searchindex.Store, error) {
 	s, err := open(url)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *server) OpenScratch(ctx context.Context, _ string) (searchindex.Engine,
 	return scratchIndex{s.index(generation), remove}, nil
 }
 
-// scratchIndex is removed when it is closed.
+// scratchIndex is an index that is removed when it is closed.
 type scratchIndex struct {
 	*index
 	remove func() error

@@ -10,7 +10,8 @@ import (
 	"github.com/meilisearch/meilisearch-go"
 )
 
-// enqueue sends a task, perhaps more than once, and returns its number.
+// enqueue sends a task and returns its number. If a reply is lost, it may send the task
+// more than once.
 func (x *index) enqueue(ctx context.Context, within time.Duration, send func(context.Context) (*meilisearch.TaskInfo, error)) (id int64, err error) {
 	err = x.server.retry(ctx, within, func(ctx context.Context) error {
 		info, err := send(ctx)

@@ -18,42 +18,44 @@ import (
 const averageLength = 180
 
 const (
-	// combined is the maximum number of parts with several words. Each part drops one more
-	// word than the previous one. A part takes the server a millisecond or more.
+	// combined is the maximum number of parts with several words. Each part drops one
+	// more word than the previous one. A part takes the server at least a millisecond.
 	combined = 4
-	// filteredValues bounds the filter values of one request, because each value takes the
-	// server up to 0.1 ms. allValues bounds the filter values of one search, but at least
-	// minParts parts are sent.
+	// filteredValues is the maximum number of filter values of one request, because each
+	// value takes the server up to 0.1 ms. allValues is the maximum for all requests of
+	// one search. At least minParts parts are sent in any case.
 	filteredValues = 2000
 	allValues      = 8000
 	minParts       = 3
-	// countedValues bounds the values in the filters with which words are counted.
-	// If there are more, words are counted among the candidates.
+	// countedValues is the maximum number of filter values of the requests that count
+	// words. If there would be more, words are counted only among the candidates.
 	countedValues = 500
-	// minShare is the minimum share of a part. It is above zero, so that words which nearly
-	// all passages contain still find passages.
+	// minShare is the minimum share of a part. It is above zero so that a query of only
+	// very common words finds passages, too.
 	minShare = 1e-3
-	// moreTerms is the maximum number of terms of Query.More that are looked up.
+	// moreTerms is how many terms of Query.More are used at most.
 	moreTerms = 48
 )
 
-// weightedQuery has terms with weights by how rare they are in what the caller may
-// read. Nothing else is counted, so a score reveals nothing about other passages.
+// weightedQuery has terms weighted by how rare they are in the passages that the caller
+// may read. No other passages are counted, so a score reveals nothing about them.
 type weightedQuery struct {
-	terms []weightedTerm // the strongest first
-	more  []weightedTerm // they raise the score of passages, but do not find any
-	// Whether terms, and whether more, still have to be counted among the candidates.
+	terms []weightedTerm // the term with the greatest weight first
+	more  []weightedTerm // terms that raise the score of passages, but do not find any
+	// Whether terms still have to be counted among the candidates, and whether more have.
 	termsUncounted, moreUncounted bool
 }
 
-// weightedTerm is a term. Its weight is an estimate until it has been counted.
+// weightedTerm is a term of the query. Its weight is an estimate until passages with the
+// term have been counted.
 type weightedTerm struct {
 	bm25.Term
 	given float64 // its weight in the query
-	alike int     // letters that may differ, because no passage holds the exact term
+	alike int     // number of letters that may differ; above 0 only if no passage contains the exact term
 }
 
-// weights counts the terms of a query in a scope, unless that is too expensive.
+// weights weights the terms of a query by counting passages in a scope. If that is too
+// expensive, it only estimates the weights.
 func (x *index) weights(ctx context.Context, terms, more []searchindex.Term, scope filter) (*weightedQuery, error) {
 	w := new(weightedQuery)
 	more = more[:min(len(more), moreTerms)]
@@ -105,7 +107,7 @@ func newWeightedTerm(t searchindex.Term, alike int, rareness float64) weightedTe
 	return w
 }
 
-// estimate weights terms by their length: long words are rarer.
+// estimate weights terms by their length, because long words are rarer.
 func estimate(terms []searchindex.Term) []weightedTerm {
 	estimated := make([]weightedTerm, len(terms))
 	for i, t := range terms {
@@ -122,8 +124,9 @@ func strongest(terms []weightedTerm) []weightedTerm {
 	return bm25.Strongest(terms)
 }
 
-// countAmong counts uncounted terms among the candidates, and gives further terms
-// their share of the total weight.
+// countAmong weights terms that were not counted yet by counting them among the
+// candidates. Then it scales the weights of the further terms to their share of the total
+// weight.
 func (w *weightedQuery) countAmong(found []candidate) {
 	if w.termsUncounted {
 		w.terms = strongest(reweighted(w.terms, found, true))
@@ -135,8 +138,8 @@ func (w *weightedQuery) countAmong(found []candidate) {
 	bm25.Balance(w.terms, w.more)
 }
 
-// reweighted returns the terms that some candidates hold, with their weights.
-// Misspelt terms may be in another spelling.
+// reweighted returns the terms that some candidates contain, with their weights. If
+// misspelt is set, a term that no candidate contains may match words of similar spelling.
 func reweighted(terms []weightedTerm, found []candidate, misspelt bool) (held []weightedTerm) {
 	for _, t := range terms {
 		n := holding(found, t)
@@ -152,7 +155,7 @@ func reweighted(terms []weightedTerm, found []candidate, misspelt bool) (held []
 	return held
 }
 
-// holding returns how many candidates hold a term.
+// holding returns how many candidates contain a term.
 func holding(found []candidate, t weightedTerm) (n int) {
 	for _, c := range found {
 		if t.frequency(c.counts) > 0 {
@@ -162,16 +165,17 @@ func holding(found []candidate, t weightedTerm) (n int) {
 	return n
 }
 
-// part is one query to Meilisearch, and its share of the total weight.
+// part is one query to Meilisearch, with some of the words of the user's query. share is
+// the share of these words in the total weight.
 type part struct {
 	text  string
 	share float64
 }
 
 // parts returns queries for all of the strongest words, for all but the first, for all
-// but the first two and so on, because Meilisearch itself drops words from the end
-// only. Then it returns a query for each word alone. If weights are estimated, each
-// word is the first of one query, and none is alone.
+// but the first two, and so on. Meilisearch itself drops words only from the end. Then it
+// returns a query for each single word. If the weights are only estimated, it returns
+// only queries of the first kind, until one word is left.
 func (w *weightedQuery) parts() []part {
 	asked := w.terms[:min(len(w.terms), wordLimit)]
 	whole := bm25.Sum(asked)
@@ -193,7 +197,7 @@ func (w *weightedQuery) parts() []part {
 		add(asked[i:])
 	}
 	for i := range asked {
-		if i+1 < len(asked) || i >= combined { // else it is already one of the parts
+		if i+1 < len(asked) || i >= combined { // otherwise the word is already one of the parts
 			add(asked[i : i+1])
 		}
 	}
@@ -259,8 +263,8 @@ func (t weightedTerm) frequency(counts map[string]int) int {
 	return found
 }
 
-// misspelt returns the terms that passages of a scope hold only in another spelling,
-// with the number of these passages.
+// misspelt returns the terms for which passages of a scope contain only words of similar
+// spelling, with the number of these passages.
 func (x *index) misspelt(ctx context.Context, terms []searchindex.Term, counts []float64, scope filter) (map[searchindex.Term]float64, error) {
 	var unknown []searchindex.Term
 	var words []string

@@ -10,7 +10,8 @@ import (
 	"annals/projections/searchindex"
 )
 
-// generate returns n passages of 30 to 170 words, which are the same for the same seed.
+// generate returns n passages of 30 to 170 words. The same seed returns the same
+// passages.
 func generate(seed uint64, n int) []searchindex.Passage {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	passages := make([]searchindex.Passage, n)

@@ -10,12 +10,13 @@ import (
 	"annals/projections/searchindex"
 )
 
-// testHidden compares indexes with the same readable passages and different numbers of
-// hidden ones. Ids, order and scores must be identical for every query.
+// testHidden compares indexes that have the same readable passages, and different numbers
+// of passages that the caller may not read. Ids, order and scores of the hits must be
+// identical for every query.
 func testHidden(t *testing.T, open Open) {
 	for seed := range uint64(2) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
-		shown := generate(20+seed, 70+180*int(seed)) // the second time, more passages than an engine scores
+		shown := generate(20+seed, 70+180*int(seed)) // for the second seed, there are more passages than an engine scores
 		engines := make([]searchindex.Engine, 3)
 		for i := range engines {
 			engines[i] = open(t, fmt.Sprint(seed, "-", i))
@@ -38,8 +39,9 @@ func testHidden(t *testing.T, open Open) {
 	}
 }
 
-// fillHidden adds the readable passages and hidden ones with the same words, in random
-// order and small batches. Then it replaces and deletes some hidden ones.
+// fillHidden adds the readable passages, and passages with the same words that the caller
+// may not read, in random order and small batches. Then it replaces and deletes some of
+// the latter.
 func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []searchindex.Passage, hidden int) {
 	all := slices.Clone(shown)
 	var change searchindex.Batch
@@ -64,8 +66,7 @@ func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []sear
 	apply(t, e, change)
 }
 
-// misspelt returns a text without one letter of its longest word, or with only the
-// beginning of that word.
+// misspelt returns a text whose longest word lacks one letter, or has only its beginning.
 func misspelt(text string, letter int) string {
 	word := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
 	if len(word) <= letter+1 {
@@ -77,7 +78,7 @@ func misspelt(text string, letter int) string {
 	return strings.Replace(text, word, word[:letter]+word[letter+1:], 1)
 }
 
-// hiddenQuery returns a random query in the folders of generate.
+// hiddenQuery returns a random query with the folders that generate uses.
 func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	folder := func() string { return fmt.Sprint("folder", rnd.IntN(7)) }
 	q := searchindex.Query{Text: sentence(rnd, 1+rnd.IntN(9)), Limit: 1 + rnd.IntN(60), Offset: rnd.IntN(3) * rnd.IntN(20)}
@@ -87,7 +88,7 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	switch rnd.IntN(5) {
 	case 0:
 		q.Granted = []string{folder()}
-	case 3: // so many that counting in them is expensive
+	case 3: // so many folders that counting words in them is expensive
 		for i := range 400 {
 			q.Granted = append(q.Granted, fmt.Sprint("folder", i))
 		}

@@ -15,15 +15,17 @@ import (
 )
 
 // floors are the results of a simple reference implementation, by suite and measure.
+// Engines must be better.
 var floors = map[string]float64{
 	"cranfield nDCG@10": .380, "med nDCG@10": .712, "scifact-train nDCG@10": .701,
 	"squad answer in top 1": .882, "squad answer in top 5": .964, "tldr-en MRR@10": .979, "gutenberg quote in top 1": .975,
 }
 
-// Ranking measures how well queries find their passages. It cuts the documents of the
-// development collections by cut, indexes all of them in one engine, and searches as the
-// server does, within the folder of a collection. It skips the test if the collections
-// are missing, and fails if a measure is not above its floor.
+// Ranking measures how well queries find the passages that they were made for. It cuts
+// the documents of the development collections into passages by cut, and indexes all of
+// them in one engine. It searches as the server does, within the folder of one
+// collection. It skips the test if the collections are missing, and fails if a measure is
+// not above its floor.
 func Ranking(t *testing.T, e searchindex.Engine, cut func(section string) []string) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -73,8 +75,8 @@ func (r *ranking) index(t *testing.T, s suite) {
 	apply(t, r.engine, b)
 }
 
-// ask returns the passages that the server would return for a query, and those that it
-// would return without a second search and reranking.
+// ask returns the passages for a query: plain are the hits of a single search, reranked
+// those that the server returns, after a second search and reranking.
 func (r *ranking) ask(t *testing.T, s suite, text string) (plain, reranked []searchindex.Passage) {
 	q := searchindex.Query{Text: text, All: true, Folders: []string{s.name}, Limit: searchindex.Candidates}
 	hits := search(t, r.engine, q)
@@ -99,7 +101,8 @@ func (r *ranking) show(hits []searchindex.Hit) []searchindex.Passage {
 	return shown
 }
 
-// measure returns the suite's measures, averaged over its queries.
+// measure returns the measures of a suite, averaged over its queries, for both results of
+// ask.
 func (r *ranking) measure(t *testing.T, s suite) (plain, reranked map[string]float64) {
 	plain, reranked = make(map[string]float64), make(map[string]float64)
 	for _, q := range s.queries {
@@ -110,7 +113,8 @@ func (r *ranking) measure(t *testing.T, s suite) (plain, reranked map[string]flo
 	return plain, reranked
 }
 
-// judge adds the measures of one result, multiplied by share, to sums.
+// judge adds the measures of the passages shown for one query to sums, multiplied by
+// share.
 func judge(suite string, q query, shown []searchindex.Passage, sums map[string]float64, share float64) {
 	switch suite {
 	case "squad":
@@ -194,7 +198,8 @@ func squash(text string) string {
 	}, text)
 }
 
-// A suite consists of documents with sections, and queries.
+// document is a document of a suite. A suite has documents, each with sections, and
+// queries.
 type document struct {
 	name, title string
 	sections    []section
@@ -215,7 +220,8 @@ type suite struct {
 	queries   []query
 }
 
-// markdown cuts a text at its headings. The first one is its title.
+// markdown cuts a text into sections at its headings. The first heading is the document's
+// title.
 func markdown(name, text string) document {
 	d := document{name: name}
 	path := make([]string, 7)

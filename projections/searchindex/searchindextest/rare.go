@@ -8,9 +8,8 @@ import (
 	"annals/projections/searchindex"
 )
 
-// testRareFilters checks that filters find values that occur only once, after any
-// number of later batches. Engines store rare values differently when they merge
-// segments.
+// testRareFilters checks that filters find values that occur only once, even after many
+// later batches. Engines store rare values differently when they merge segments.
 func testRareFilters(t *testing.T, open Open) {
 	e := open(t, "rare")
 	const batches, each = 12, 5

@@ -19,8 +19,8 @@ import (
 )
 
 // Open opens the engine with a name, which is unique within a test, and creates it if it
-// does not exist. An engine that is opened again has all changes from before. It is closed
-// when the test ends.
+// does not exist. An engine that is opened a second time has all earlier changes. The
+// engine is closed when the test ends.
 type Open func(t testing.TB, name string) searchindex.Engine
 
 // Run checks that the engines which open returns implement searchindex.Engine.
@@ -241,7 +241,7 @@ func testBatching(t *testing.T, open Open) {
 
 	many := open(t, "many")
 	for i, p := range slices.Backward(passages) {
-		if i%3 == 0 { // an older, longer text of other words
+		if i%3 == 0 { // an older, longer text with other words
 			p.Text = strings.Repeat("w1 w2 other ", 1+i%50)
 			apply(t, many, searchindex.Batch{Put: []searchindex.Passage{p}, Position: 1})
 		}
@@ -440,8 +440,9 @@ func testCanceled(t *testing.T, open Open) {
 	wantPosition(t, e, 1)
 }
 
-// testAlike checks that a word that no readable passage has finds passages with words of
-// similar spelling, even if hidden passages have the word.
+// testAlike checks searches for a word that no readable passage contains. They must find
+// passages with words of similar spelling, even if passages that the caller may not read
+// contain the word.
 func testAlike(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{

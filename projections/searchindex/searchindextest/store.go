@@ -8,14 +8,14 @@ import (
 	"annals/projections/searchindex"
 )
 
-// Store is a searchindex.Store. A test can replace its methods by setting fields.
+// Store is a searchindex.Store. A test can replace some of its methods by setting fields.
 type Store struct {
 	searchindex.Store
 	OnOpen         func(ctx context.Context, generation string) (searchindex.Engine, error)
 	OnOpenReadOnly func(ctx context.Context, generation string) (searchindex.Engine, error)
 }
 
-// Open calls OnOpen.
+// Open calls OnOpen if it is set.
 func (s Store) Open(ctx context.Context, generation string) (searchindex.Engine, error) {
 	if s.OnOpen == nil {
 		return s.Store.Open(ctx, generation)
@@ -23,7 +23,7 @@ func (s Store) Open(ctx context.Context, generation string) (searchindex.Engine,
 	return s.OnOpen(ctx, generation)
 }
 
-// OpenReadOnly calls OnOpenReadOnly.
+// OpenReadOnly calls OnOpenReadOnly if it is set.
 func (s Store) OpenReadOnly(ctx context.Context, generation string) (searchindex.Engine, error) {
 	if s.OnOpenReadOnly == nil {
 		return s.Store.OpenReadOnly(ctx, generation)
@@ -74,7 +74,7 @@ func RunStore(t *testing.T, kind searchindex.Kind, url string) {
 	e, err = s.OpenScratch(t.Context(), t.TempDir())
 	apply(t, opened("OpenScratch", e, err, 0), searchindex.Batch{Put: generate(2, 5)})
 	closed(e)
-	for range 2 { // the second time it does not exist
+	for range 2 { // the second time, the index does not exist
 		if err := s.Remove(t.Context(), "store-1"); err != nil {
 			t.Errorf("Remove: %v", err)
 		}

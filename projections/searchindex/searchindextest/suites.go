@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// collections returns the folder of the development collections: shared/corpora/dev
-// in a parent folder of the working one. It skips the test if it does not exist.
+// collections returns the folder of the development collections: shared/corpora/dev in
+// any folder above the working directory. It skips the test if that does not exist.
 func collections(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -163,7 +163,7 @@ func loadTree(t *testing.T, dev, name string) suite {
 	}
 	type item struct{ Query, File string }
 	for i, q := range readLines[item](t, filepath.Join(dev, "trees", name+".known_item.jsonl")) {
-		if i%6 == 0 { // a sixth is enough
+		if i%6 == 0 { // a sixth of the queries is enough
 			s.queries = append(s.queries, query{text: q.Query, document: q.File})
 		}
 	}

@@ -57,9 +57,9 @@ func values(value any) (all []string) {
 	return all
 }
 
-// content is the searchable part of a document.
+// content is the searchable text of a document.
 type content struct {
-	words []string // of all texts, with a gap between them
+	words []string // words of all texts, with a gap between two texts
 	holds map[string]bool
 }
 
@@ -91,8 +91,9 @@ type hit struct {
 	score float64
 }
 
-// search returns the documents that a query finds: first those with all words, then
-// those with all but the last one, and so on. Words in quotes form a phrase.
+// search returns the documents that a query finds: first those with all words of the
+// query, then those with all words but the last, then without the last two, and so on.
+// Words in quotes form a phrase.
 func (x *index) search(q searchQuery) ([]hit, error) {
 	if q.MatchingStrategy != "" && q.MatchingStrategy != "last" {
 		return nil, fmt.Errorf("unknown matching strategy `%s`", q.MatchingStrategy)
@@ -120,8 +121,9 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	return hits, nil
 }
 
-// matched returns the share of the query's words that come before the first one that
-// the text lacks. Words of similar spelling count, and rank below exact ones.
+// matched returns how many words of the query come before the first word that the text
+// lacks, as a share of all its words. Words of similar spelling count, but for a little
+// less.
 func matched(words []string, text *content, exact bool) float64 {
 	mistakes := 0.0
 	for i, w := range words {

@@ -1,7 +1,7 @@
-// Package meilisearchtest is a small Meilisearch in memory, for tests. It has the
-// tasks, documents, filters and searches that package meilisearch uses, without
-// proximity or prefixes, and it can fail like a server or the network in front of
-// it. It may import projections/searchindex.
+// Package meilisearchtest is a small Meilisearch server in memory, for tests. It has the
+// tasks, documents, filters and searches that package meilisearch uses. It ignores how
+// close words are together, and does not find prefixes. It can fail like a real server or
+// like the network in front of it. The package may import projections/searchindex.
 package meilisearchtest
 
 import (
@@ -31,11 +31,11 @@ type Server struct {
 	indexes map[string]*index
 	tasks   []*task
 	held    bool     // tasks stay in the queue
-	failing []string // codes by which the next document tasks fail
+	failing []string // error codes of the next tasks that add documents
 }
 
-// Fault is a handler in front of the server. It may respond itself, or drop the
-// server's response.
+// Fault is a handler in front of the server. It may respond instead of the server, or
+// drop the server's response.
 type Fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
 
 // New starts a server that runs until the test ends.
@@ -118,8 +118,8 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"commitSha": "unknown", "commitDate": "unknown", "pkgVersion": "1.50.0"})
 }
 
-// index returns the index in the path, or replies that it does not exist. The caller
-// holds mu.
+// index returns the index whose name is in the path, or replies that it does not exist.
+// The caller holds mu.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) *index {
 	uid := mux.Vars(r)["uid"]
 	x := s.indexes[uid]
@@ -195,7 +195,8 @@ func (s *Server) Indexes() (uids []string) {
 	return uids
 }
 
-// Documents returns the number of documents in an index, of any kind.
+// Documents returns the number of all documents in an index, including those that are not
+// passages.
 func (s *Server) Documents(uid string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }
 
 func fail(w http.ResponseWriter, status int, code, message string) {
@@ -237,8 +238,9 @@ type problem struct {
 	Link    string `json:"link"`
 }
 
-// now returns a later time at every call, because the clocks of some machines are
-// coarser than Meilisearch's.
+// now returns a later time at every call. time.Now may return the same time twice,
+// because the clocks of some machines are coarser than the times that Meilisearch
+// reports.
 var now = func() func() time.Time {
 	var mu sync.Mutex
 	var last time.Time

@@ -17,9 +17,9 @@ import (
 type index struct {
 	created    time.Time
 	documents  map[string]document
-	contents   map[string]*content // of documents
+	contents   map[string]*content // by id of the document
 	filterable []string
-	displayed  []string // nil means all
+	displayed  []string // attributes that may be returned; nil means all
 }
 
 type document map[string]any
@@ -38,7 +38,8 @@ func (x *index) ids() []string {
 	return all
 }
 
-// shown returns the displayed attributes of a document, or the given fields of them.
+// shown returns the displayed attributes of a document. If fields is set, it returns only
+// those of them.
 func (x *index) shown(d document, fields []string) document {
 	shown := make(document)
 	for name, value := range d {
@@ -58,10 +59,10 @@ type task struct {
 	Error      *problem  `json:"error"`
 	EnqueuedAt time.Time `json:"enqueuedAt"`
 
-	run func() *problem // under mu
+	run func() *problem // called under mu
 }
 
-// Hold keeps tasks in the queue until Release.
+// Hold keeps tasks in the queue until Release is called.
 func (s *Server) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +100,8 @@ func (s *Server) Forget() {
 	}
 }
 
-// FailNext makes the next tasks that add documents fail with these codes. An empty
-// code cancels the task.
+// FailNext makes the next tasks that add documents fail, one with each of these codes. An
+// empty code cancels a task.
 func (s *Server) FailNext(codes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +177,8 @@ func (s *Server) deleteIndex(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// change runs a task on an index, which it creates if it does not exist.
+// change enqueues a task that changes an index. The task creates the index if it does not
+// exist.
 func (s *Server) change(w http.ResponseWriter, r *http.Request, kind string, run func(x *index) *problem) {
 	uid := mux.Vars(r)["uid"]
 	s.mu.Lock()
