@@ -1,9 +1,9 @@
 // Package events defines all event types, the upgrades from their older versions,
 // and the append-only log that stores them.
 //
-// A Log works with Go types on top of a Driver, which only stores bytes
-// (events/sqlite, events/eventstoredb, events/memory). Only this package knows old
-// versions of an event; readers get the current form. It imports schema and
+// A Log encodes and decodes events as Go types. The Driver below it only stores bytes
+// (events/sqlite, events/eventstoredb, events/memory). Only this package defines old
+// versions of an event; readers get the current version. It imports schema and
 // events/fault, and no other package of this module.
 package events
 
@@ -25,7 +25,7 @@ type Event struct {
 	Data     Data // nil if Err is set
 	Metadata Metadata
 
-	// Err is why the stored bytes could not be decoded as an event of Type.
+	// Err says why the stored bytes could not be decoded as an event of type Type.
 	// Position, stream and type are valid nevertheless.
 	Err error
 }
@@ -37,13 +37,13 @@ type Data interface{ eventType() string }
 type Metadata struct {
 	Time        time.Time `json:"time"`                     // UTC, to the microsecond, written by Log
 	Actor       Principal `json:"actor,omitempty"`          // the user who made the request
-	Via         string    `json:"via,omitempty"`            // the part of Annals that acted
-	Correlation string    `json:"correlation_id,omitempty"` // the request
-	Causation   string    `json:"causation_id,omitempty"`   // the event or command that led to this one
+	Via         string    `json:"via,omitempty"`            // the interface or part of Annals that appended the event
+	Correlation string    `json:"correlation_id,omitempty"` // id of the request
+	Causation   string    `json:"causation_id,omitempty"`   // the event or command that led to this event
 	Schema      int       `json:"schema"`                   // version of the type's schema
 }
 
-// Cause is the part of the metadata that the caller knows.
+// Cause is the part of the metadata that the caller of Log.Append sets.
 type Cause struct {
 	Actor       Principal
 	Via         string
@@ -73,14 +73,14 @@ func DocumentStream(id uuid.UUID) string { return documentPrefix + id.String() }
 // JobStream returns the name of an import job's stream.
 func JobStream(id uuid.UUID) string { return jobPrefix + id.String() }
 
-// TextStream returns the name of the stream that holds the sections of one
-// attempt at reading a document.
+// TextStream returns the name of the stream for the sections of a document's text. Each
+// attempt to extract the text has its own stream.
 func TextStream(document uuid.UUID, attempt int) string {
 	return textPrefix + document.String() + "-" + strconv.Itoa(attempt)
 }
 
-// IsText reports whether a stream holds the sections of an attempt at reading a
-// document. Such a stream may be removed from the log if no document names it.
+// IsText reports whether a stream is a text stream, as named by TextStream. A text
+// stream that no event of a document names may be removed from the log.
 func IsText(stream string) bool { return strings.HasPrefix(stream, textPrefix) }
 
 // StreamID returns the id in the stream name of a document, job or text, and
@@ -90,7 +90,7 @@ func StreamID(stream string) uuid.UUID {
 		if len(stream) >= len(prefix)+36 && stream[:len(prefix)] == prefix {
 			id, err := uuid.Parse(stream[len(prefix) : len(prefix)+36])
 			if err != nil {
-				return uuid.Nil // Parse returns what it read before the error
+				return uuid.Nil // not id, because Parse may return a partial id with an error
 			}
 			return id
 		}

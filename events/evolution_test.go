@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestHowAnEventChanges is an example to copy when an event has to change: loans of a
-// library, over three releases. Stored events are never rewritten, and only this
-// package knows their old forms.
+// TestHowAnEventChanges is an example to copy when an event has to change. It shows the
+// events of a library's loans over three releases. Stored events are never rewritten,
+// and only this package defines their old versions.
 //
 //   - An optional field, whose absence means the same as before the field existed,
 //     needs no new version: add omitempty, a property to the schema, and another
@@ -74,7 +74,7 @@ type loanMadeV1 struct {
 	Who  string `json:"who"`
 }
 
-// upgrade fills in what was true of every loan at that time. It must not use today's
+// upgrade fills in what was true of every loan at that time. It must not use the current
 // default, which may differ.
 func (l loanMadeV1) upgrade() Data { return loanMadeV2{Book: l.Book, Who: l.Who, Days: 14}.upgrade() }
 
@@ -83,21 +83,21 @@ type BookReturned struct {
 	Book string `json:"book"`
 }
 
-// FinePaid is the fine for a book that was returned too late.
+// FinePaid records the fine for a book that was returned too late.
 type FinePaid struct {
 	Amount int `json:"amount"`
 }
 
-// LoanEnded is no longer written: BookReturned and FinePaid replace it. Decoding an old
-// one must not return two events, because they would share a position and a revision: a
-// reader that stopped after the first would skip the second. So it keeps its struct and
-// schema, and read models apply its parts.
+// LoanEnded is no longer written: BookReturned and FinePaid replace it. Decoding a
+// stored LoanEnded must not return two events, because they would share a position and a
+// revision: a reader that stopped after the first event would skip the second. So
+// LoanEnded keeps its struct and schema, and read models apply its Parts.
 type LoanEnded struct {
 	Book string `json:"book"`
 	Fine int    `json:"fine"`
 }
 
-// Parts returns the events that would be written instead today.
+// Parts returns the events that the current release writes instead of LoanEnded.
 func (l LoanEnded) Parts() (BookReturned, FinePaid) {
 	return BookReturned{Book: l.Book}, FinePaid{Amount: l.Fine}
 }

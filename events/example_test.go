@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// An append names the revision that its author has seen, and reading returns the same
-// structs.
+// An append passes the revision that its author has last seen, and reading returns the
+// appended structs.
 func Example() {
 	ctx := context.Background()
-	log := events.NewLog(memory.New()) // or sqlite.Open, to store them in a file
+	log := events.NewLog(memory.New()) // or sqlite.Open, to store the events in a file
 	defer log.Close()
 
 	folder := uuid.MustParse("5a6f0c9d-3e41-4b7a-8f16-2c9d0e1b3a47")

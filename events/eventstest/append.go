@@ -39,7 +39,7 @@ func testRevisions(t *testing.T, d events.Driver) {
 	wantRecords(t, readStream(t, d, "a", 3), "a", 3, a[3:])
 	wantRecords(t, readStream(t, d, "b", 0), "b", 0, b)
 	wantRecords(t, readStream(t, d, "b", 2), "b", 2, nil)
-	// Names with another case or a space are other streams.
+	// Names that differ only in case or in a trailing space name different streams.
 	wantRecords(t, readStream(t, d, "A", 0), "A", 0, nil)
 	wantRecords(t, readStream(t, d, "a ", 0), "a ", 0, nil)
 }
@@ -86,7 +86,8 @@ func testRepeated(t *testing.T, d events.Driver) {
 			t.Errorf("repeated append at %d: got %+v, want %+v", r.expected, got, r.want)
 		}
 	}
-	// Repeating only the last records of an append is recognised, too.
+	// An append that repeats only the last records of an earlier append is recognised as
+	// a repetition, too.
 	if got := mustAppend(t, d, "a", 0, first[1:]...); got != a {
 		t.Errorf("repeated append of a part: got %+v, want %+v", got, a)
 	}
@@ -129,7 +130,7 @@ func testLarge(t *testing.T, d events.Driver) {
 	rest := record("Happened", "")
 	fill := events.MaxAppendBytes - big.Size() - rest.Size()
 	rest.Data = append(rest.Data, bytes.Repeat([]byte(" "), fill)...)
-	want := []events.Record{big, rest} // of exactly MaxAppendBytes
+	want := []events.Record{big, rest} // exactly MaxAppendBytes in total
 	mustAppend(t, d, "a", events.NoStream, want...)
 	wantRecords(t, readStream(t, d, "a", 0), "a", 0, want)
 	wantRecords(t, readAll(t, d, 0, 10), "a", 0, want)

@@ -46,8 +46,9 @@ func race(t *testing.T, a, b events.Driver) {
 
 func testOrder(t *testing.T, d events.Driver) { order(t, []events.Driver{d}) }
 
-// order appends with many writers through several drivers of one log, while readers
-// follow the log. Each reader must get every event exactly one time, in the final order.
+// order runs many writers that append through several drivers of one log, and readers
+// that follow the log at the same time. Each reader must get every event exactly one
+// time, in the order of a later read.
 func order(t *testing.T, drivers []events.Driver) {
 	const writers, each = 16, 25
 	ctx, cancel := context.WithCancel(t.Context())
@@ -177,8 +178,8 @@ func testWait(t *testing.T, d events.Driver) {
 	wantKind(t, <-done, fault.Canceled, "Wait, cancelled")
 }
 
-// wakes checks that several calls of Wait on one driver return when another driver of
-// the same log appends.
+// wakes checks that concurrent calls of Wait on the driver waiting return when the
+// driver appending appends to the same log.
 func wakes(t *testing.T, waiting, appending events.Driver) {
 	for i := range 3 {
 		head, err := waiting.Head(t.Context())

@@ -1,5 +1,5 @@
 // Package eventstest tests drivers: its tests define the contract of events.Driver. The
-// test of a driver calls Run, and RunShared if the log outlives the driver.
+// test of a driver calls Run and, if its log outlives the driver, RunShared.
 package eventstest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Run tests a single driver. open returns a driver over an empty log, which is closed
-// when the test ends.
+// Run tests a single driver. open returns a driver over an empty log; Run closes the
+// driver when the test ends.
 func Run(t *testing.T, open func(t *testing.T) events.Driver) {
 	for _, c := range []struct {
 		name string
@@ -137,8 +137,8 @@ func readAll(t *testing.T, d events.Driver, after events.Position, limit int, sk
 	}
 }
 
-// wantRecords checks that got has the records of want, in order, in the given stream and
-// with consecutive revisions, the first of which is from.
+// wantRecords checks that got has the records of want in the same order, that all belong
+// to the stream, and that their revisions count up from from.
 func wantRecords(t *testing.T, got []events.Record, stream string, from int64, want []events.Record) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -42,8 +42,9 @@ func (m *model) append(stream string, expected int64, records []events.Record) (
 	return last, true
 }
 
-// testModel appends and reads at random. All runs share one log: each run uses its own
-// streams, and reads the log from the head at the run's start.
+// testModel makes random appends and reads, and compares the results with model. All
+// runs share one log: each run uses its own streams, and reads only what follows the
+// head at its start.
 func testModel(t *testing.T, d events.Driver) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -56,7 +56,8 @@ func testTypes(t *testing.T, d events.Driver) {
 	if err != nil || len(batch) != 0 || through != last.Position {
 		t.Errorf("ReadAll that skips all types: got %d records through %d, %v, want none through %d", len(batch), through, err, last.Position)
 	}
-	// If the limit ends a read, it covers the log up to its last record only.
+	// A read that stops at the limit covers the log only up to the last record that it
+	// returns.
 	batch, through, err = d.ReadAll(t.Context(), 0, 1, []string{"Common", "Rare"})
 	if err != nil || len(batch) != 1 || through < batch[0].Position || through >= last.Position {
 		t.Errorf("ReadAll(0, 1) that skips two types: got %d records through %d, %v, want one through less than %d", len(batch), through, err, last.Position)

@@ -2,7 +2,7 @@ package eventstest
 
 import (
 	"bytes"
-	_ "embed" // the log
+	_ "embed" // released.jsonl
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +12,9 @@ import (
 	"annals/events"
 )
 
-// released is a log of all kinds of events ever released, as lines of annals events
-// --json. Lines are only added, by TestReleasedLogNeverChanges in package events.
+// released is a log with every kind of event that was ever released, in the output
+// format of annals events --json. TestReleasedLogNeverChanges in package events adds
+// lines; existing lines never change.
 //
 //go:embed released.jsonl
 var released []byte

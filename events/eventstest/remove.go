@@ -24,7 +24,7 @@ func without(all []events.Record, streams []string) (others []events.Record) {
 // samePosition reports whether two records are equal, including their positions.
 func samePosition(a, b events.Record) bool { return same(a, b) && a.Position == b.Position }
 
-// testRemove removes streams, and checks that all others stay.
+// testRemove removes streams, and checks that all other streams stay.
 func testRemove(t *testing.T, d events.Driver) {
 	gone := []string{"text-1", "text-4", "nobody"}
 	for i := range 60 {

@@ -7,8 +7,8 @@ import (
 	"annals/events/fault"
 )
 
-// RunShared tests several drivers of one log, which outlives them. start creates an empty
-// log, and returns a function that opens another driver of it.
+// RunShared tests a log that several drivers open, concurrently or one after the other.
+// start creates an empty log; each call of open opens another driver of that log.
 func RunShared(t *testing.T, start func(t *testing.T) (open func() events.Driver)) {
 	t.Run("appended events are durable", func(t *testing.T) {
 		open := start(t)

@@ -26,8 +26,9 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	if expected != events.AnyRevision {
 		return d.appendAt(ctx, stream, expected, records)
 	}
-	// With AnyRevision the server would ignore an append of known ids as a repetition. At
-	// the last revision of the stream it appends them again.
+	// With AnyRevision the server would take records whose ids are already in the stream
+	// for a repetition, and ignore them. With the last revision of the stream as the
+	// expected revision, it appends them again.
 	last, err := d.lastOf(ctx, stream)
 	for err == nil {
 		var appended events.Appended
@@ -36,12 +37,13 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 		if !errors.As(err, &at) {
 			return appended, err
 		}
-		last, err = at.revision, nil // a removed stream reads as empty, but continues at its last revision
+		last, err = at.revision, nil // retry at the reported revision: a removed stream reads as empty, but keeps its last revision
 	}
 	return events.Appended{}, err
 }
 
-// endsAt is returned if the stream of an append ends at another revision.
+// endsAt is the error of an append to a stream that ends at revision and not at the
+// expected one.
 type endsAt struct {
 	error
 	revision int64
@@ -58,8 +60,8 @@ func (d *Driver) appendAt(ctx context.Context, stream string, expected int64, re
 		d.heads.advance(made.Position)
 		return made, err
 	}
-	// The response has no position if the append is a repetition that the server has not
-	// indexed yet.
+	// The response has no position if the append repeats records that the server has not
+	// indexed yet. Read the position from the stream.
 	batch, err := d.ReadStream(ctx, stream, made.Revision, 1)
 	if err == nil && len(batch) > 0 {
 		made.Position = batch[0].Position
@@ -77,7 +79,7 @@ func (d *Driver) append(ctx context.Context, s *session, stream string, expected
 	for i := 0; i < len(records) && err == nil; i++ {
 		err = call.Send(&streams.AppendReq{Content: &streams.AppendReq_ProposedMessage_{ProposedMessage: proposed(&records[i])}})
 	}
-	// If sending failed, the response has the reason.
+	// If sending the records failed, the response has the reason.
 	response, err := call.CloseAndRecv()
 	if err != nil {
 		return events.Appended{}, explained(err, call.Trailer())

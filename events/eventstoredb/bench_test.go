@@ -17,9 +17,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// pair has the best times of the driver and of the official client, measured
-// alternately. The best time counts, because other load on the machine only makes a run
-// slower.
+// pair contains the best times of the driver (ours) and of the official client
+// (yardstick), measured alternately. The best time counts, because other load on the
+// machine only makes a run slower.
 type pair struct{ ours, yardstick time.Duration }
 
 func (p *pair) add(ours, yardstick func()) {
@@ -114,8 +114,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkAppend compares concurrent writers, which append events one by one, through
-// the driver and through the official client.
+// BenchmarkAppend compares appends through the driver with appends through the official
+// client. Concurrent writers append events one by one.
 func BenchmarkAppend(b *testing.B) {
 	const writers, each = 8, 40
 	d, client := both(b, memory.New())

@@ -18,16 +18,17 @@ func newBackOff() *backoff.ExponentialBackOff {
 }
 
 // maxScanDeadlines limits how long scan waits for a response, as a multiple of the
-// deadline: a server may search for the next event of this log among many others.
+// deadline. The wait may be long, because the server may have to skip many events of
+// other logs.
 const maxScanDeadlines = 32
 
-// work makes the requests of a call. It calls alive after each message of the server,
-// to extend the deadline.
+// work is a function that sends the requests of a call. It calls alive after each
+// message of the server, to extend the deadline.
 type work func(ctx context.Context, s *session, alive func()) error
 
-// call runs do with the connection to the leader. It retries transient errors, such as
-// a leader change or a timeout, until twice the deadline has passed since the first
-// attempt.
+// call runs do with the connection to the leader. After a transient error, such as a
+// leader change or a timeout, it runs do again, until twice the deadline has passed
+// since the first attempt.
 func (d *Driver) call(ctx context.Context, doing string, do work) error {
 	return d.repeat(ctx, doing, 1, do)
 }
@@ -70,7 +71,7 @@ func (d *Driver) repeat(ctx context.Context, doing string, maxDeadlines time.Dur
 	}
 }
 
-// wait returns after a pause, or when ctx ends.
+// wait waits until the pause is over or ctx ends.
 func wait(ctx context.Context, pause time.Duration) {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -83,7 +84,8 @@ func wait(ctx context.Context, pause time.Duration) {
 // errTimeout is returned if the server has not responded within the deadline.
 var errTimeout = errors.New("the server does not respond")
 
-// attempt runs do with a deadline; connected reports whether a connection was available.
+// attempt runs do one time, with a deadline. connected reports whether there was a
+// connection to the leader.
 func (d *Driver) attempt(ctx context.Context, deadline time.Duration, do work) (connected bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

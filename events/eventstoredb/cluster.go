@@ -20,14 +20,15 @@ import (
 )
 
 // cluster maintains a connection to the leader of a cluster. It finds the leader, makes
-// one call on a new connection before others use it, and replaces a failed connection.
+// a test call on a new connection before other calls use the connection, and replaces a
+// failed connection.
 type cluster struct {
 	settings
 	connecting chan struct{} // holds a token while a goroutine connects
 
 	mu      sync.Mutex
 	current *session
-	leader  string // as reported by another node
+	leader  string // address of the leader as reported by another node
 }
 
 // session is a connection on which a call has succeeded.
@@ -36,8 +37,8 @@ type session struct {
 	streams streams.StreamsClient
 
 	// seen is the highest position read from this node. Later reads from this node cover
-	// the log up to it. Reads from another node may not, if it has just become the
-	// leader.
+	// the log at least up to seen. Another node that has just become the leader may not
+	// have that part of the log yet.
 	seen atomic.Int64
 }
 
@@ -52,8 +53,8 @@ func newCluster(s settings) *cluster {
 	return &cluster{settings: s, connecting: make(chan struct{}, 1)}
 }
 
-// session returns the connection. If there is none, one of the callers connects, and the
-// others wait for it.
+// session returns the connection. If there is no connection, one caller connects, and
+// all other callers wait.
 func (c *cluster) session(ctx context.Context) (*session, error) {
 	if s := c.existing(); s != nil {
 		return s, nil
@@ -83,7 +84,8 @@ func (c *cluster) existing() *session {
 	return c.current
 }
 
-// drop closes a connection that may have caused an error. Other calls on it fail.
+// drop closes a connection that may have caused an error. Other calls on this connection
+// fail.
 func (c *cluster) drop(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +110,8 @@ func (c *cluster) close() error {
 	return s.conn.Close()
 }
 
-// connect tries the nodes in the URL until it finds the leader, or a node that names a
-// leader that responds.
+// connect tries the nodes in the URL until one of them is the leader, or names a leader
+// that responds.
 func (c *cluster) connect(ctx context.Context) (*session, error) {
 	seeds, several := c.seeds()
 	rand.Shuffle(len(seeds), func(i, j int) { seeds[i], seeds[j] = seeds[j], seeds[i] })
@@ -136,7 +138,8 @@ func (c *cluster) connect(ctx context.Context) (*session, error) {
 	return nil, failed
 }
 
-// takeLeader returns the leader that another node has named, and clears it.
+// takeLeader returns and clears the address of the leader that another node has
+// reported.
 func (c *cluster) takeLeader() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +149,7 @@ func (c *cluster) takeLeader() string {
 }
 
 // try connects to a node and reads an event, which only the leader returns. If the node
-// names another leader, try continues with that.
+// names another node as the leader, try continues with that node.
 func (c *cluster) try(ctx context.Context, address string) (*session, error) {
 	s, err := c.open(ctx, address)
 	if other := (*notLeader)(nil); errors.As(err, &other) {

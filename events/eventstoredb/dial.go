@@ -19,7 +19,7 @@ import (
 // maxMessage is the maximum size of a message, as in the official clients.
 const maxMessage = 17 << 20
 
-// dial prepares a connection to a node; the first call establishes it.
+// dial prepares a connection to a node. The first call on the connection establishes it.
 func (c *cluster) dial(address string) (*grpc.ClientConn, error) {
 	transport, err := c.transport()
 	if err != nil {
@@ -59,8 +59,9 @@ func (c *cluster) transport() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(t), nil
 }
 
-// misnamed returns a better error than err if the URL is wrong about TLS: neither the
-// client nor the server reports that. It takes at most a second, even if ctx has ended.
+// misnamed returns err, or a clearer error if the TLS setting in the URL does not match
+// the server. Neither the client nor the server would report that. It takes at most a
+// second, even if ctx has ended.
 func (c *cluster) misnamed(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -88,7 +89,7 @@ func usesTLS(ctx context.Context, address string) (secure, known bool) {
 	return false, errors.As(err, new(tls.RecordHeaderError))
 }
 
-// basic is the user and password, sent with every call.
+// basic is "user:password", sent with every call.
 type basic string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

@@ -33,7 +33,8 @@ const (
 // The error has no code.
 const noLeaderMessage = "No leader info available"
 
-// explained returns the error of a call with the details in its trailer.
+// explained returns the error of a call with the details from the trailer of the
+// response.
 func explained(err error, trailer metadata.MD) error {
 	first := func(key string) string {
 		if values := trailer.Get(key); len(values) > 0 {
@@ -65,8 +66,8 @@ func isTransient(err error) bool {
 	return false
 }
 
-// badPosition is the start of the server's error message if a filtered read of the whole
-// log starts at a position at which no event begins. The error has no code.
+// badPosition is the beginning of the server's error message for a filtered read of the
+// whole log from a position at which no event begins. The error has no code.
 const badPosition = "Unexpected FilteredReadAllResult: "
 
 // refuses reports whether the server refused to read from a position.

@@ -3,9 +3,9 @@
 // module.
 //
 // It uses the protocol definitions and the URL parser of the official client, but not
-// the client itself: after the client has failed to find a server, its calls ignore their
-// contexts and hang, and closing it panics. The client also cannot filter reads of the
-// whole log, and cannot send them to the leader.
+// the client itself: after the client has failed to find a server, its calls ignore
+// their contexts and hang, and its Close method panics. The client also cannot filter
+// reads of the whole log, and cannot send such reads to the leader.
 package eventstoredb
 
 import (
@@ -58,7 +58,7 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	d := &Driver{settings: s, cluster: newCluster(s), heads: newHeads()}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := d.call(ctx, "open", func(context.Context, *session, func()) error { return nil }); err != nil {
-		_ = d.Close() // there is no connection that could fail to close
+		_ = d.Close() // returns no error, because there is no connection yet
 		if fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) {
 			err = d.cluster.misnamed(ctx, err)
 		}
@@ -67,8 +67,8 @@ func Open(ctx context.Context, url string) (*Driver, error) {
 	return d, nil
 }
 
-// Close implements events.Driver. It interrupts all calls; an interrupted append may or
-// may not have been made.
+// Close implements events.Driver. It interrupts all calls. The records of an interrupted
+// append may have been stored or not.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// variable is the environment variable with the URL of a real server. If it is set, tests
-// use that server, each with another prefix, and not esdbtest.
+// variable is the environment variable with the URL of a real server. If it is set, the
+// tests use that server instead of esdbtest, each test with its own prefix.
 const variable = "ANNALS_TEST_EVENTSTOREDB"
 
 // emptyLog returns the URL of an empty log.

@@ -134,7 +134,8 @@ func TestCallEndsWithContext(t *testing.T) {
 	}
 }
 
-// After the requested event the server searches for one more, which may take long.
+// Head returns after the first event of the response and does not wait for the end of
+// the response: the server first searches for another event, which may take long.
 func TestHeadReturnsAfterFirstEvent(t *testing.T) {
 	server := esdbtest.Start(t, memory.New())
 	d := open(t, server.URL()+"&defaultDeadline=500")
@@ -189,7 +190,7 @@ func TestFailoverToNewLeader(t *testing.T) {
 	a.Stop()
 	made := make(chan events.Appended)
 	go func() { made <- appendTo(t, d, "a", 0, 1) }()
-	esdbtest.Cluster(b, a) // b is elected while the append waits
+	esdbtest.Cluster(b, a) // b becomes the leader while the append waits
 	if got := <-made; got.Revision != 1 {
 		t.Errorf("Append during an election: got revision %d, want 1", got.Revision)
 	}
@@ -200,7 +201,8 @@ func TestWaitSurvivesLostSubscription(t *testing.T) {
 	server := esdbtest.Start(t, log)
 	d := open(t, server.URL()+"&defaultDeadline=200")
 	revision := int64(events.NoStream)
-	// wake appends without the driver, which is notified by its subscription only.
+	// wake appends directly to the log, so that only the subscription notifies the
+	// driver.
 	wake := func(when string) {
 		t.Helper()
 		head, err := log.Head(t.Context())

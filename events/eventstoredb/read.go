@@ -29,7 +29,8 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 	return batch, nil
 }
 
-// lastOf returns the revision of the last event of a stream, NoStream if it is empty.
+// lastOf returns the revision of the last event of a stream, or NoStream if the stream
+// is empty.
 func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err error) {
 	err = d.call(ctx, "read the end of stream "+stream+" of", func(ctx context.Context, s *session, _ func()) error {
 		revision = events.NoStream
@@ -42,8 +43,8 @@ func (d *Driver) lastOf(ctx context.Context, stream string) (revision int64, err
 	return revision, err
 }
 
-// ReadAll implements events.Driver. The server can filter events by stream or by type, but
-// not by both; ReadAll drops those that the other filter would exclude.
+// ReadAll implements events.Driver. The server can filter events either by stream or by
+// type. ReadAll itself drops the events that a second filter would exclude.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	var p page
 	err := d.scan(ctx, fmt.Sprintf("read after position %d of", after), func(ctx context.Context, s *session, alive func()) error {
@@ -82,9 +83,9 @@ type page struct {
 	size     int
 	through  events.Position // of the last examined event of this log
 	examined events.Position // of the last examined event of any log
-	received int             // events in one response
-	cut      bool            // there may be more
-	err      error           // ends the read
+	received int             // number of events in the current response
+	cut      bool            // there may be more events
+	err      error           // error that ended the read
 }
 
 // take examines one event, and reports whether to continue.
@@ -97,7 +98,7 @@ func (p *page) take(e *recorded) bool {
 		p.err = err
 		return err == nil
 	}
-	p.through = r.Position // only of this log's events: those of other logs may be beyond the head of this log
+	p.through = r.Position // not set for events of other logs, because these may be beyond the head of this log
 	if p.batch == nil {
 		p.batch = make([]events.Record, 0, min(p.limit, 128))
 	}
@@ -111,17 +112,17 @@ func (p *page) take(e *recorded) bool {
 const maxExtra = 4096
 
 // read reads the events after a position. The server only accepts positions at which an
-// event begins. Every position that Annals has read before is one, but an operator may
-// choose any. If the server refuses a position, read tries the next one, and then reads
-// from the beginning. If other services' events fill a response, read makes another
-// request, for more events.
+// event begins. This is true of every position that Annals has read before, but an
+// operator may choose any position. If the server refuses a position, read tries the
+// next higher position, and then reads from the beginning. If a response ends at its
+// limit because it contains events of other services, read makes another request.
 func (p *page) read(ctx context.Context, s *session, skip []string) error {
 	f := p.settings.ours()
 	if len(skip) > 0 {
 		f = without(skip)
 	}
 	for from, extra := p.after, 1; ; extra = min(2*extra, maxExtra) {
-		count := p.limit + extra // includes the event at p.after
+		count := p.limit + extra // plus one for the event at p.after, which the response includes
 		if from < p.after {
 			count = math.MaxInt64
 		}
@@ -152,8 +153,9 @@ func (d *Driver) Head(ctx context.Context) (head events.Position, err error) {
 	return head, err
 }
 
-// head returns at the first event and does not wait for the end of the response, because
-// the server first searches for another event, possibly among many of other services.
+// head returns after the first event of the response. It does not wait for the end of
+// the response, because the server first searches for another event, possibly among many
+// events of other services.
 func (d *Driver) head(ctx context.Context, s *session) (head events.Position, err error) {
 	_, err = read(ctx, s, lastOfAll(d.ours()), func(e *recorded) bool {
 		head = events.Position(e.GetCommitPosition())

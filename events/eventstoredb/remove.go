@@ -11,12 +11,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Remove implements events.Driver: it truncates the streams by their metadata. Their
-// events stay in $all until the server is scavenged. The last event of each stream always
-// stays, because the server needs its revision.
+// Remove implements events.Driver. It sets metadata that truncates the streams. The
+// events stay in $all until the server is scavenged. The last event of each stream
+// always stays, because the server needs the revision of that event.
 //
-// The server has no transactions over several streams. Therefore check reads the log
-// before the removal. To verify the result, read the log again afterwards.
+// The server has no transactions over several streams. Therefore check reads the
+// unchanged log before the removal. To verify the result, read the log again after the
+// removal.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	var last string
 	err := d.scan(ctx, "read the end of", func(ctx context.Context, s *session, _ func()) error {
@@ -45,7 +46,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 		if err != nil {
 			return err
 		}
-		if revision == events.NoStream { // it does not exist, or is already truncated
+		if revision == events.NoStream { // the stream does not exist, or is already truncated
 			continue
 		}
 		if err := d.truncate(ctx, stream, revision+1); err != nil {

@@ -22,8 +22,8 @@ type (
 	recorded = streams.ReadResp_ReadEvent_RecordedEvent
 )
 
-// requireLeader makes other nodes refuse the request, because they may lack the latest
-// events.
+// requireLeader makes all nodes except the leader refuse the request, because they may
+// lack the latest events.
 func requireLeader(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "requires-leader", "true")
 }
@@ -31,7 +31,7 @@ func requireLeader(ctx context.Context) context.Context {
 // read calls take with the events of a response until take returns false. ended reports
 // whether the response was read completely.
 func read(ctx context.Context, s *session, o *options, take func(*recorded) bool) (ended bool, err error) {
-	ctx, cancel := context.WithCancel(ctx) // ends the response
+	ctx, cancel := context.WithCancel(ctx) // cancel ends the response
 	defer cancel()
 	o.UuidOption = &streams.ReadReq_Options_UUIDOption{Content: &streams.ReadReq_Options_UUIDOption_Structured{Structured: &shared.Empty{}}}
 	if o.FilterOption == nil {
@@ -49,7 +49,7 @@ func read(ctx context.Context, s *session, o *options, take func(*recorded) bool
 		case err != nil:
 			return false, explained(err, call.Trailer())
 		}
-		// Other messages describe the state of the stream.
+		// Skip other messages: they describe the state of the stream.
 		if e := response.GetEvent().GetEvent(); e != nil && !take(e) {
 			return false, nil
 		}
@@ -125,8 +125,9 @@ func (s *settings) ours() *filter {
 	}
 }
 
-// without returns a filter by type that excludes the types in skip and system events. It
-// also matches events of other services, because the server accepts only one filter.
+// without returns a filter by type that excludes the types in skip and system events.
+// The filter also matches events of other services, because the server accepts only one
+// filter.
 func without(skip []string) *filter {
 	names := make([]string, len(skip))
 	for i, name := range skip {

@@ -14,14 +14,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Each check makes some hundred calls of a server.
+	// Fewer checks than the default, because each check makes some hundred calls of a
+	// server.
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// A cluster has system streams, and may have streams of other services.
+// Reads and Head skip system streams, and streams of other services in the same cluster.
 func TestForeignStreamsAreSkipped(t *testing.T) {
 	log := memory.New()
 	server := esdbtest.Start(t, log)
@@ -53,7 +54,7 @@ func TestForeignStreamsAreSkipped(t *testing.T) {
 	if head, err := ours.Head(t.Context()); err != nil || head != last.Position {
 		t.Errorf("Head: got %d, %v, want %d", head, err, last.Position)
 	}
-	for _, skip := range [][]string{nil, {"Never"}, {"Happened"}} { // through must not exceed the head of the log
+	for _, skip := range [][]string{nil, {"Never"}, {"Happened"}} { // whatever is skipped, through must not exceed the head of the log
 		for _, limit := range []int{7, 1000} {
 			through := events.Position(0)
 			for at := events.Position(-1); at < through; {
@@ -107,8 +108,8 @@ func count(t *testing.T, d events.Driver, limit int, skip []string) (n int) {
 	}
 }
 
-// The server only reads from positions at which an event begins. Operators may choose
-// others.
+// The server only reads from positions at which an event begins. ReadAll accepts any
+// position, because operators may choose any.
 func TestReadAllAfterAnyPosition(t *testing.T) {
 	d := open(t, esdbtest.Start(t, memory.New()).URL())
 	appendTo(t, d, "a", events.NoStream, 10)

@@ -27,7 +27,7 @@ func Knows(url string) bool {
 }
 
 // Overlap reports whether the logs of two URLs share streams: the URLs have a node in
-// common, and the prefix of one begins with that of the other.
+// common, and one prefix begins with the other prefix.
 func Overlap(one, other string) bool {
 	a, err := parse(one)
 	if err != nil {
@@ -49,8 +49,8 @@ const form = "esdb://user:password@host:2113?tlsCaFile=/path, or esdb+discover:/
 // settings are the settings in a URL.
 type settings struct {
 	config   *esdb.Configuration
-	prefix   string        // of the names of this log's streams
-	deadline time.Duration // for a response
+	prefix   string        // prefix of the names of this log's streams
+	deadline time.Duration // time to wait for a response
 }
 
 // known are the settings that a URL may have.
@@ -77,7 +77,7 @@ func parse(text string) (settings, error) {
 		named := func(k string) bool { return strings.EqualFold(k, name) }
 		i := slices.IndexFunc(known, named)
 		switch {
-		case strings.Contains(name, "@"): // the rest of a password
+		case strings.Contains(name, "@"): // part of a password
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a ? before its @: write %%3F if the ? is part of the password")
 		case slices.ContainsFunc(unsupported, named):
 			return settings{}, fault.Errorf(fault.Invalid, "the URL of the log sets %s, which has no effect: remove it (the time to find the leader of the cluster is twice defaultDeadline)", name)
@@ -136,8 +136,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// seeds returns the addresses to try. If cluster is true, any node of a cluster may be at
-// an address; otherwise it is a single server.
+// seeds returns the addresses to connect to. If cluster is true, they are addresses of
+// nodes of a cluster; otherwise there is one address, of a single server.
 func (s *settings) seeds() (addresses []string, cluster bool) {
 	for _, e := range s.config.GossipSeeds {
 		addresses = append(addresses, e.String())

@@ -68,7 +68,8 @@ func TestBadURLErrorsOmitPassword(t *testing.T) {
 	}
 }
 
-// Without this check the client would only report a timeout.
+// If the TLS setting in the URL does not match the server, Open says so. The client
+// alone would only report a timeout.
 func TestWrongTLSSettingIsReported(t *testing.T) {
 	_, config := certificate(t)
 	secret := esdbtest.StartWith(t, memory.New(), esdbtest.Options{TLS: config})
@@ -116,8 +117,8 @@ func TestOverlapComparesPrefixes(t *testing.T) {
 	}
 }
 
-// certificate creates a self-signed certificate for 127.0.0.1. It returns the file of the
-// authority, and the settings of a server.
+// certificate creates a self-signed certificate for 127.0.0.1. It returns the path of
+// the CA file for clients, and the TLS settings for a server.
 func certificate(t *testing.T) (authority string, config *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

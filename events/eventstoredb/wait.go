@@ -10,7 +10,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
-// heads has the highest position that any call has seen.
+// heads stores the highest position that any call has seen, and notifies waiters when it
+// increases.
 type heads struct {
 	mu      sync.Mutex
 	highest events.Position
@@ -73,8 +74,8 @@ func (d *Driver) startFollowing() error {
 	return nil
 }
 
-// follow subscribes again and again until Close. Each subscription starts at the current
-// head, so no event is missed in between.
+// follow opens one subscription after the other until Close. Before each subscription it
+// reads the current head, so waiters miss no event between two subscriptions.
 func (d *Driver) follow() {
 	for pauses := newBackOff(); d.life.Err() == nil; {
 		started := time.Now()
@@ -88,11 +89,11 @@ func (d *Driver) follow() {
 	}
 }
 
-// subscribe advances the head with each new event until the subscription ends. Since a
-// server may drop a subscription without notice, each one is limited in time; expired
-// reports that this was the reason.
+// subscribe advances the head with each new event until the subscription ends. Because a
+// server may drop a subscription without notice, each subscription ends after a time
+// limit; expired reports whether it ended for this reason.
 func (d *Driver) subscribe() (expired bool) {
-	head, err := d.Head(d.life) // which retries
+	head, err := d.Head(d.life) // Head retries transient errors
 	if err != nil {
 		return false
 	}

@@ -45,7 +45,7 @@ func (s *service) Append(call streams.Streams_AppendServer) error {
 	return call.SendAndClose(reply)
 }
 
-// proposed reads the options and records of an append.
+// proposed receives the options and records of an append request.
 func proposed(call streams.Streams_AppendServer) (options *streams.AppendReq_Options, records []events.Record, err error) {
 	for {
 		request, err := call.Recv()
@@ -93,7 +93,8 @@ func (s *service) append(call streams.Streams_AppendServer, stream string, expec
 	return success(made), nil
 }
 
-// truncate applies $tb, the first revision of a stream, in the metadata of the stream.
+// truncate applies an append of stream metadata: its field $tb is the first revision of
+// the stream that reads return from now on.
 func (s *service) truncate(stream string, records []events.Record) {
 	of, ok := strings.CutPrefix(stream, "$$")
 	var metadata struct {
@@ -124,8 +125,8 @@ func success(made events.Appended) *streams.AppendResp {
 	}}}
 }
 
-// known reports whether all events are already in the stream, at any revision. If they
-// are, the real server ignores an append at any revision.
+// known reports whether the stream already contains all the events, at any revisions.
+// The real server then ignores an append with AnyRevision.
 func (s *service) known(stream string, records []events.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,8 @@ func (s *service) wrongVersion(ctx context.Context, stream string, expected int6
 	return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong}}, nil
 }
 
-// last returns the last record of a stream, or one with revision -1 if it is empty.
+// last returns the last record of a stream, or a record with revision -1 if the stream
+// is empty.
 func (s *service) last(ctx context.Context, stream string) (events.Record, error) {
 	last := events.Record{Revision: events.NoStream}
 	for {

@@ -3,8 +3,8 @@
 // events in any events.Driver, and fails on demand. It imports events and events/fault
 // only.
 //
-// Positions are those of the driver. Tests append system streams and streams of other
-// services directly to the driver.
+// The server uses the positions of the driver. Tests append system streams, and streams
+// of other services, directly to the driver.
 package esdbtest
 
 import (
@@ -42,18 +42,18 @@ type Server struct {
 
 	mu      sync.Mutex
 	running *grpc.Server
-	served  chan struct{} // closed when running has ended
+	served  chan struct{} // closed when the current gRPC server has ended
 	faults  []*Fault
 	calls   map[Method]int
 	cut     chan struct{}        // closed and replaced to drop all subscriptions
-	members []*Server            // of the cluster, at least the server itself
-	leader  *Server              // itself, unless it is a follower
+	members []*Server            // nodes of the cluster, at least the server itself
+	leader  *Server              // leader of the cluster; the server itself if it is not a follower
 	placed  map[uuid.UUID]string // streams of appended events, by event id
 	begins  map[string]int64     // first revisions of truncated streams
 	ends    map[string]end       // cached results of backward reads of the whole log
 }
 
-// Start starts a server over a log, which is stopped when the test ends. The caller
+// Start starts a server over a log, and stops the server when the test ends. The caller
 // closes the log.
 func Start(t testing.TB, log events.Driver) *Server {
 	t.Helper()
@@ -92,7 +92,8 @@ func (s *Server) URL() string {
 	return "esdb://" + user + s.address + "?tls=" + strconv.FormatBool(s.options.TLS != nil)
 }
 
-// Stop ends all calls and closes the port. Stopping again does nothing.
+// Stop ends all calls and closes the port. It does nothing if the server is already
+// stopped.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	running, served := s.running, s.served
@@ -104,8 +105,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart stops the server, removes all faults, and starts it at the same port with the
-// same log.
+// Restart stops the server, removes all faults, and starts the server on the same port
+// with the same log.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// client returns an official client, with which the tests check that the server follows
-// the protocol.
+// client returns an official client. The tests use it to check that the test server
+// follows the protocol.
 func client(t *testing.T, url string) *esdb.Client {
 	t.Helper()
 	config, err := esdb.ParseConnectionString(url)
@@ -100,7 +100,8 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
-// The real server does the same at any revision, which the driver has to avoid.
+// Like the real server, the test server ignores an append at any revision of events that
+// the stream already has. The driver has to avoid such appends.
 func TestAppendOfKnownEventsAddsNothing(t *testing.T) {
 	log := memory.New()
 	c := client(t, esdbtest.Start(t, log).URL())

@@ -19,7 +19,7 @@ type Method string
 // The calls that can fail.
 const (
 	Append    Method = "Append"
-	Read      Method = "Read" // of a stream or of all
+	Read      Method = "Read" // a read of one stream or of the whole log
 	Subscribe Method = "Subscribe"
 	Gossip    Method = "Gossip"
 )
@@ -27,9 +27,9 @@ const (
 // Fault makes calls of a method fail.
 type Fault struct {
 	On    Method
-	Times int // number of calls; 0 means all until Heal
+	Times int // number of calls that fail; 0 means all calls until Heal
 
-	Delay time.Duration // before the call is handled
+	Delay time.Duration // pause before the call is handled
 	Hang  bool          // the response never begins or, if After is set, never ends
 	Code  codes.Code    // the call fails with this status
 	Text  string        // message of the status
@@ -70,7 +70,8 @@ func (s *Server) Calls(m Method) int {
 }
 
 // Cluster makes servers of one log the nodes of a cluster. Call it again to change the
-// leader. Followers reject calls that require the leader, with its address.
+// leader. Followers reject calls that require the leader, and report the leader's
+// address.
 func Cluster(leader *Server, followers ...*Server) {
 	all := append([]*Server{leader}, followers...)
 	for _, s := range all {
@@ -80,8 +81,8 @@ func Cluster(leader *Server, followers ...*Server) {
 	}
 }
 
-// begin counts a call, and delays or fails it if the next fault says so. It returns the
-// fault, for the parts that apply later.
+// begin counts a call and applies the next fault: it delays or fails the call. It
+// returns the fault, because After and LoseReply take effect later in the call.
 func (s *Server) begin(ctx context.Context, m Method) (Fault, error) {
 	f := s.next(m)
 	if f.Hang && f.After == 0 {
@@ -122,7 +123,7 @@ func (f Fault) error() error {
 	return status.Error(f.Code, cmp.Or(f.Text, "fault injected by the test"))
 }
 
-// admit rejects unauthenticated calls, and on a follower those that require the leader.
+// admit rejects unauthenticated calls and, on a follower, calls that require the leader.
 func (s *Server) admit(ctx context.Context, setTrailer func(metadata.MD), method string) error {
 	header, _ := metadata.FromIncomingContext(ctx)
 	if path.Base(path.Dir(method)) != "event_store.client.streams.Streams" {

@@ -78,8 +78,8 @@ func (r *reading) event(e events.Record) error {
 	}}})
 }
 
-// ticks is the creation time of all events, in units of 100 ns since 1970. Drivers do not
-// store one.
+// ticks is the creation time that the server reports for all events, in units of 100 ns
+// since 1970. Drivers store no creation times.
 var ticks = strconv.FormatInt(1_767_225_600*10_000_000, 10)
 
 func name(stream string) *shared.StreamIdentifier {
@@ -95,7 +95,7 @@ func (r *reading) events(batch []events.Record) error {
 	return nil
 }
 
-// stream sends the records of a stream from a revision on.
+// stream sends the records of a stream, beginning at the requested revision.
 func (r *reading) stream(o *streams.ReadReq_Options) error {
 	stream, left := string(o.GetStream().GetStreamIdentifier().GetStreamName()), o.GetCount()
 	from := int64(min(o.GetStream().GetRevision(), math.MaxInt64))
@@ -136,7 +136,8 @@ func (r *reading) exists(stream string) error {
 	}})
 }
 
-// streamBackwards sends the records of a stream backwards, from a revision or the end.
+// streamBackwards sends the records of a stream in reverse order, beginning at the
+// requested revision or at the end.
 func (r *reading) streamBackwards(o *streams.ReadReq_Options) error {
 	stream := string(o.GetStream().GetStreamIdentifier().GetStreamName())
 	if err := r.exists(stream); err != nil || r.sent > 0 {
@@ -163,7 +164,7 @@ func (r *reading) streamBackwards(o *streams.ReadReq_Options) error {
 	return nil
 }
 
-// all sends the records of the log from a position on.
+// all sends the records of the log, beginning at the requested position.
 func (r *reading) all(o *streams.ReadReq_Options) error {
 	match, err := filterOf(o.GetFilter())
 	if err != nil {
@@ -195,8 +196,8 @@ func (r *reading) all(o *streams.ReadReq_Options) error {
 	return nil
 }
 
-// checkPosition returns an error if there is no record at a position, like the real
-// server for filtered reads.
+// checkPosition returns an error if there is no record at position p, as the real server
+// does for filtered reads.
 func (r *reading) checkPosition(p events.Position) error {
 	batch, _, err := r.log.ReadAll(r.call.Context(), p-1, 1, nil)
 	switch {
@@ -208,9 +209,9 @@ func (r *reading) checkPosition(p events.Position) error {
 	return nil
 }
 
-// end is the result of a backward read of the whole log, for the cache.
+// end is the cached result of a backward read of the whole log.
 type end struct {
-	last    events.Record   // last match
+	last    events.Record   // last matching record
 	through events.Position // position up to which the log was searched
 }
 

@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// subscription sends the records after a position, including later ones.
+// subscription sends the records after the requested position, and then new records as
+// they are appended.
 func (r *reading) subscription(o *streams.ReadReq_Options) error {
 	match, err := filterOf(o.GetFilter())
 	if err != nil {
