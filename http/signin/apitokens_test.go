@@ -58,7 +58,7 @@ func TestAPITokenActsAsAccount(t *testing.T) {
 func TestAPITokenEndsOnAllNodes(t *testing.T) {
 	s := signintest.New(t)
 	ctx := t.Context()
-	other := s // another node
+	other := s // a second node on the same accounts
 	other.Accounts = accountstest.Open(t, s.Dir)
 	issuer, err := signin.NewIssuer(other.Accounts, signin.IssuerOptions{URL: s.Issuer.URL(), Now: s.Clock.Now})
 	if err == nil {

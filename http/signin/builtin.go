@@ -8,7 +8,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// builtIn verifies tokens of the built-in issuer with the keys in the account store.
+// builtIn verifies tokens of the built-in issuer, with the signing keys in the account store.
 type builtIn struct{ *Issuer }
 
 func (b builtIn) intendedFor(audiences jwt.Audience, required string) bool {
@@ -29,13 +29,13 @@ func (b builtIn) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims)
 	return nil
 }
 
-// identify returns only the name; current adds groups and rights.
+// identify returns only the user's name. Groups and rights come from current.
 func (b builtIn) identify(c *claims) (events.User, error) {
 	return events.User{Principal: events.Principal("user:" + c.Subject)}, nil
 }
 
-// current reads groups and rights from the account, so that changes after the token was signed
-// take effect. The token itself proves only the name.
+// current reads the user's groups and rights from the account, so that changes take effect for
+// tokens that were signed before. Only the name comes from the token.
 func (b builtIn) current(ctx context.Context, t verified) (events.User, error) {
 	s, found, err := b.accounts.Bearer(ctx, t.user.Principal.Name(), t.keyID, t.grant, b.now())
 	switch {

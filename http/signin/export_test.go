@@ -15,5 +15,5 @@ const (
 	Recheck     = recheckAfter
 )
 
-// ForgetTokens empties the cache, so that the next call verifies the signature again.
+// ForgetTokens empties the cache of verified tokens.
 func (v *Verifier) ForgetTokens() { v.cache = newTokenCache(1) }

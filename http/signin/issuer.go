@@ -16,21 +16,22 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// DefaultAudience is the default audience of the built-in issuer's tokens.
+// DefaultAudience is the audience of the built-in issuer's tokens if none is configured.
 const DefaultAudience = "annals"
 
-// GrantClaim is the claim with the id of the grant that a token was issued for. The token is
-// invalid once that grant has ended. OpenID Connect calls the claim a session id.
+// GrantClaim is the claim that contains the id of the grant that a token was issued for. After
+// that grant has ended, the token is invalid. OpenID Connect uses this claim for a session id.
 const GrantClaim = "sid"
 
-// AdminClaim is the claim of built-in ID tokens that is true for administrators.
+// AdminClaim is the claim that is true in ID tokens of administrators.
 const AdminClaim = "annals_admin"
 
-// maxGroupsClaim bounds the groups claim, in bytes, so that a token stays below MaxToken. A
-// longer list is left out: the Verifier reads the groups from the account store anyway.
+// maxGroupsClaim is the maximum size of the groups claim in bytes. Without a maximum, a token
+// could become longer than MaxToken. A longer claim is omitted; the Verifier reads the groups
+// from the account store anyway.
 const maxGroupsClaim = 4 << 10
 
-// Issuer is the built-in OpenID issuer. It signs tokens with the newest signing key of the
+// Issuer is the built-in OpenID issuer. It signs tokens with the newest signing key in the
 // account store.
 type Issuer struct {
 	accounts *accounts.Store
@@ -42,13 +43,14 @@ type Issuer struct {
 
 // IssuerOptions configures an Issuer.
 type IssuerOptions struct {
-	URL      string           // at which clients reach it, such as http://127.0.0.1:8080/signin
-	Audience string           // of tokens for the services; DefaultAudience if empty
-	Tools    string           // URL of the agents' tools and audience of their tokens; "" if there are none
+	URL      string           // public URL of the issuer, such as http://127.0.0.1:8080/signin
+	Audience string           // audience of tokens for the core and the vault; DefaultAudience if empty
+	Tools    string           // URL of the agents' tools, which is also the audience of tokens for them; "" if there are no tools
 	Now      func() time.Time // time.Now if nil
 }
 
-// NewIssuer returns an issuer that signs with the keys of a store. The caller closes the store.
+// NewIssuer returns an issuer that signs with the keys in a store. The caller closes the
+// store.
 func NewIssuer(store *accounts.Store, o IssuerOptions) (*Issuer, error) {
 	if err := checkIssuerURL(o.URL); err != nil {
 		return nil, err
@@ -61,8 +63,8 @@ func NewIssuer(store *accounts.Store, o IssuerOptions) (*Issuer, error) {
 	return i, nil
 }
 
-// checkIssuerURL accepts an http or https URL without query and fragment, as OpenID Connect
-// Discovery §3 requires.
+// checkIssuerURL returns an error unless text is an http or https URL without query and
+// fragment (OpenID Connect Discovery §3).
 func checkIssuerURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -74,31 +76,31 @@ func checkIssuerURL(text string) error {
 	return nil
 }
 
-// URL returns the issuer's URL, which is the iss claim of its tokens.
+// URL returns the public URL of the issuer, which is the iss claim of its tokens.
 func (i *Issuer) URL() string { return i.url }
 
-// Audience returns the aud claim of tokens for the services.
+// Audience returns the aud claim of tokens for the core and the vault.
 func (i *Issuer) Audience() string { return i.audience }
 
-// Tools returns the aud claim of tokens for the agents' tools; "" if there are none.
+// Tools returns the aud claim of tokens for the agents' tools, or "" if there are no tools.
 func (i *Issuer) Tools() string { return i.tools }
 
-// Accounts returns the store whose keys the issuer signs with.
+// Accounts returns the account store with the signing keys.
 func (i *Issuer) Accounts() *accounts.Store { return i.accounts }
 
-// Now returns the current time of the issuer's clock.
+// Now returns the current time of the clock in IssuerOptions.
 func (i *Issuer) Now() time.Time { return i.now() }
 
-// Identity holds the claims of an ID token that describe its user.
+// Identity contains the claims of an ID token that describe the user.
 type Identity struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 	Admin  bool     `json:"annals_admin,omitempty"`
 }
 
-// Issue signs an ID token for a user and returns it with its expiry. The services and the
-// agents' tools accept it. It stays valid when the user signs out. The error is NotFound for
-// an unknown name and Forbidden for a disabled user.
+// Issue signs an ID token for a user and returns it with its expiry. The core, the vault and
+// the agents' tools accept it. It belongs to no grant, so it stays valid when the user signs
+// out. The error is NotFound if there is no such user, and Forbidden if the user is disabled.
 func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires time.Time, err error) {
 	account, err := i.accounts.Get(ctx, name)
 	if err != nil {
@@ -118,7 +120,7 @@ func (i *Issuer) Issue(ctx context.Context, name string) (token string, expires 
 	return token, expires, err
 }
 
-// IdentityOf returns the claims of an ID token that describe a user.
+// IdentityOf returns the claims of an ID token that describe the user of account.
 func IdentityOf(account accounts.Account) Identity {
 	claimed := Identity{Name: account.Name, Groups: account.Groups, Admin: account.Admin}
 	if text, err := json.Marshal(claimed.Groups); err != nil || len(text) > maxGroupsClaim {
@@ -127,8 +129,8 @@ func IdentityOf(account accounts.Account) Identity {
 	return claimed
 }
 
-// Sign signs a token with the registered claims and further ones. kind is the token's type,
-// the header typ of RFC 7515.
+// Sign signs a token with the registered claims of JWT and the claims in claims. kind becomes
+// the header typ (RFC 7515).
 func (i *Issuer) Sign(ctx context.Context, kind, subject string, audience jwt.Audience, claims ...any) (token string, expires time.Time, err error) {
 	key, err := i.accounts.SigningKey(ctx)
 	if err != nil {
@@ -159,9 +161,9 @@ func (i *Issuer) Sign(ctx context.Context, kind, subject string, audience jwt.Au
 	return token, expires, nil
 }
 
-// NewLink returns a one-time link to a page on which whoever has the link can set the user's
-// password within accounts.LinkLifetime. A newer link, or any other change of the password,
-// invalidates it. The page still requires the user's second factor.
+// NewLink returns a link to a page on which anyone who has the link can set the user's
+// password, one time and within accounts.LinkLifetime. A newer link or another change of the
+// password invalidates it. If the user has a second factor, the page still requires it.
 func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err error) {
 	code, err := i.accounts.NewLink(ctx, name, i.now())
 	if err != nil {
@@ -171,7 +173,7 @@ func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err err
 }
 
 // GrantOf returns the id of the grant that a token was issued for, even if the token has
-// expired; "" if the token names no grant or was not signed by this issuer.
+// expired. It returns "" if the token belongs to no grant or was not signed by this issuer.
 func (i *Issuer) GrantOf(ctx context.Context, token string) (string, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

@@ -18,40 +18,41 @@ import (
 )
 
 const (
-	// keysFresh is how long fetched keys are used before they are fetched again. A key that
-	// the issuer has withdrawn may be accepted until then.
+	// keysFresh is how long keys are used before they are fetched again. If the issuer
+	// withdraws a key, it may be accepted until then.
 	keysFresh = recheckAfter
-	// keysUsable is how long fetched keys are used while the issuer is unreachable: about the
+	// keysUsable is how long keys are used if the issuer is unreachable. It is about the
 	// lifetime of the tokens that they signed.
 	keysUsable = time.Hour
-	// fetchPause is the minimum time between two fetches. Otherwise tokens with made-up key
+	// fetchPause is the minimum time between two fetches. Without it, tokens with invented key
 	// ids would flood the issuer with requests.
 	fetchPause = 5 * time.Second
-	// fetchTimeout bounds one request to an issuer.
+	// fetchTimeout is the timeout of one request to an issuer.
 	fetchTimeout = 10 * time.Second
-	// maxResponse bounds a response of an issuer, in bytes.
+	// maxResponse is the maximum size of an issuer's response in bytes.
 	maxResponse = 1 << 20
-	// maxKeys bounds the keys of an issuer.
+	// maxKeys is the maximum number of keys of an issuer.
 	maxKeys = 100
-	// maxRSABytes bounds the modulus of an RSA key, and so the cost of verifying a signature.
+	// maxRSABytes is the maximum length of the modulus of an RSA key. It limits the cost of
+	// verifying a signature.
 	maxRSABytes = 1024
 )
 
-// keyring caches the public keys of an external issuer. It fetches them on first use. One
-// caller at a time fetches; callers without usable keys wait for the result.
+// keyring caches the public keys of an external issuer. The first call fetches them. Only one
+// caller fetches at a time; other callers wait only if there are no usable keys.
 type keyring struct {
 	issuer string
 	client *http.Client
 	now    func() time.Time
 
 	set      atomic.Pointer[keys]
-	fetching chan struct{} // semaphore: full while a caller fetches
-	// Time and error of the last fetch; guarded by fetching.
+	fetching chan struct{} // semaphore for the caller that fetches
+	// time and error of the last fetch, guarded by fetching
 	fetched time.Time
 	err     error
 }
 
-// keys is the immutable result of one fetch.
+// keys are the keys that one fetch returned. They never change.
 type keys struct {
 	list    []jose.JSONWebKey
 	fetched time.Time
@@ -61,7 +62,8 @@ func newKeyring(issuer string, client *http.Client, now func() time.Time) *keyri
 	return &keyring{issuer: issuer, client: client, now: now, fetching: make(chan struct{}, 1)}
 }
 
-// candidates returns the keys with the key id and algorithm in the header of a signature.
+// candidates returns the keys that have the key id and the algorithm in the header of a
+// signature.
 func (k *keys) candidates(header jose.Header) []jose.JSONWebKey {
 	var matching []jose.JSONWebKey
 	for _, key := range k.list {
@@ -74,8 +76,8 @@ func (k *keys) candidates(header jose.Header) []jose.JSONWebKey {
 
 func (r *keyring) age(k *keys) time.Duration { return r.now().Sub(k.fetched) }
 
-// current returns usable keys. When they are older than keysFresh, one caller fetches new ones
-// while the others continue to use the old ones.
+// current returns usable keys. If the keys are older than keysFresh, one caller fetches new
+// keys while other callers use the old ones.
 func (r *keyring) current(ctx context.Context) (*keys, error) {
 	set := r.set.Load()
 	switch {
@@ -96,8 +98,8 @@ func (r *keyring) current(ctx context.Context) (*keys, error) {
 	return r.refetch(ctx, set)
 }
 
-// refetch returns keys newer than old, or old itself if the last fetch was less than
-// fetchPause ago.
+// refetch returns keys that are newer than old. If the last fetch was less than fetchPause
+// ago, it returns old.
 func (r *keyring) refetch(ctx context.Context, old *keys) (*keys, error) {
 	select {
 	case r.fetching <- struct{}{}:
@@ -108,8 +110,9 @@ func (r *keyring) refetch(ctx context.Context, old *keys) (*keys, error) {
 	return r.fetch(ctx, old)
 }
 
-// fetch fetches the keys, unless another caller has replaced old since, or the last fetch was
-// less than fetchPause ago. The caller must hold fetching.
+// fetch fetches the keys and returns them, unless another caller has replaced old in the
+// meantime, or the last fetch was less than fetchPause ago. The caller must hold the semaphore
+// fetching.
 func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	set := r.set.Load()
 	if set != old && r.age(set) < keysFresh {
@@ -118,7 +121,7 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	if since := r.now().Sub(r.fetched); !r.fetched.IsZero() && since >= 0 && since < fetchPause {
 		return set, r.err
 	}
-	// The fetch continues if the caller is canceled, so that the next caller finds its result.
+	// If ctx is canceled, the fetch continues, so that the next caller can use its result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTimeout)
 	defer cancel()
 	list, err := r.discover(ctx)
@@ -133,7 +136,8 @@ func (r *keyring) fetch(ctx context.Context, old *keys) (*keys, error) {
 	return set, nil
 }
 
-// discover fetches the issuer's metadata, and then the key set at its jwks_uri.
+// discover fetches the metadata of the issuer, and then the key set from the jwks_uri in the
+// metadata.
 func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, r.client), r.issuer)
 	if err != nil {
@@ -170,8 +174,8 @@ func (r *keyring) discover(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return publicKeys(set.Keys), nil
 }
 
-// publicKeys decodes the keys that can verify signatures. It skips all others, as RFC 7517 §5
-// requires.
+// publicKeys decodes the entries of a key set that can verify signatures. It skips all other
+// entries, as RFC 7517 §5 requires.
 func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	var list []jose.JSONWebKey
 	for _, entry := range entries {
@@ -189,8 +193,8 @@ func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	return list
 }
 
-// boundedClient returns a copy of c that limits the time and size of responses and follows no
-// redirect from https to http.
+// boundedClient returns a copy of c with limits on the time and size of responses. It does not
+// follow redirects from https to http.
 func boundedClient(c *http.Client) *http.Client {
 	bounded := http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if c != nil {

@@ -22,7 +22,7 @@ const (
 	maxTokenGroups  = 1000
 )
 
-// remote verifies tokens of an external issuer with the keys that it publishes.
+// remote verifies tokens of an external issuer with the public keys of that issuer.
 type remote struct {
 	config IssuerConfig
 	keys   *keyring
@@ -55,8 +55,8 @@ func (r *remote) intendedFor(audiences jwt.Audience, _ string) bool {
 	return slices.ContainsFunc(r.config.Audiences, audiences.Contains)
 }
 
-// verify tries the cached keys. It fetches them again if the token's key id is unknown, but
-// not if the signature of a known key is wrong.
+// verify verifies the signature with the cached keys. If no cached key has the token's key id,
+// it fetches the keys again. It does not do so if the key is known and the signature is wrong.
 func (r *remote) verify(ctx context.Context, token *jwt.JSONWebToken, c *claims) error {
 	header := token.Headers[0]
 	set, err := r.keys.current(ctx)
@@ -113,20 +113,21 @@ func (r *remote) identify(c *claims) (events.User, error) {
 	return user, nil
 }
 
-// current returns the user as the token describes it, since the issuer vouches for the claims
-// until the token expires.
+// current returns the user as the token describes it. The service cannot look up users of an
+// external issuer, so the claims count until the token expires.
 func (r *remote) current(_ context.Context, t verified) (events.User, error) {
 	user := t.user
-	user.Groups = slices.Clone(user.Groups) // callers must not change the cached slice
+	user.Groups = slices.Clone(user.Groups) // callers may change the slice, but not the cached one
 	return user, nil
 }
 
-// validName reports whether a name from an external issuer can be part of a principal.
+// validName reports whether a user or group name from an external issuer can be part of a
+// principal.
 func validName(name string) bool {
 	return strings.TrimSpace(name) != "" && len(name) <= maxSubjectBytes && utf8.ValidString(name) && !strings.ContainsFunc(name, accounts.Invisible)
 }
 
-// stringValues returns the strings in a claim that is a string or an array.
+// stringValues returns the strings in a claim that is a string or an array of strings.
 func stringValues(claim any) []string {
 	switch c := claim.(type) {
 	case string:

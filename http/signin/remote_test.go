@@ -28,16 +28,17 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// fakeIssuer is an OpenID server whose key set can change, fail, or be delayed.
+// fakeIssuer is a fake OpenID issuer. A test can change its key set, let it fail, or delay it.
 type fakeIssuer struct {
 	*httptest.Server
-	fetches atomic.Int32 // of the key set
+	fetches atomic.Int32 // number of requests for the key set
 	down    atomic.Bool
 
 	mu   sync.Mutex
 	keys []any // entries of the key set
 
-	// If release is not nil, a request for the key set closes requested and waits for release.
+	// If release is not nil, a request for the key set closes requested and then waits until
+	// release is closed.
 	requested, release chan struct{}
 }
 
@@ -79,7 +80,7 @@ func (p *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pair is a key pair of fakeIssuer.
+// pair is a key pair for signing tokens of fakeIssuer.
 type pair struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
@@ -195,7 +196,8 @@ func TestVerifyAlgorithms(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := accountstest.NewClock()
-	// Unusable entries are skipped: a secret, a key of an unknown type, an encryption key.
+	// Entries of the key set that cannot verify signatures are skipped: a secret, a key of an
+	// unknown type, an encryption key.
 	keys := []any{
 		map[string]any{"kty": "oct", "kid": "secret", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyYnl0ZXM"},
 		map[string]any{"kty": "future", "kid": "future"},
@@ -255,7 +257,8 @@ func TestExternalKeyRotation(t *testing.T) {
 	if got := p.fetches.Load(); got != 2 {
 		t.Errorf("the key set was fetched %d times, want 2", got)
 	}
-	// Tokens of the withdrawn key are only accepted as long as they are cached.
+	// After the issuer has withdrawn a key, only tokens in the cache are accepted, and only
+	// until recheckAfter.
 	accountstest.WantKind(t, "an uncached token of the withdrawn key", verify(p.token(t, first, c, map[string]any{"n": 2})), fault.Unauthenticated)
 	c.Advance(signin.Recheck)
 	accountstest.WantKind(t, "a cached token of the withdrawn key after recheckAfter", verify(old), fault.Unauthenticated)
@@ -379,8 +382,8 @@ func TestNewVerifierRejectsInvalidConfig(t *testing.T) {
 	accountstest.WantKind(t, "an administrator without a name", err, fault.Invalid)
 }
 
-// FuzzPublicKeys checks that a key set yields a bounded number of public keys, each of which
-// can verify a signature.
+// FuzzPublicKeys checks that every key set yields at most maxKeys keys, all of which can
+// verify signatures.
 func FuzzPublicKeys(f *testing.F) {
 	key, c := newPair(f, "k1"), accountstest.NewClock()
 	text, err := json.Marshal(key.jwk())

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// tokenCache is an LRU cache of verified tokens. It is keyed by their hashes, so that a memory
-// dump contains no usable token.
+// tokenCache is an LRU cache of verified tokens. The keys are hashes of the tokens, so that a
+// memory dump contains no usable token.
 type tokenCache struct {
 	mu    sync.Mutex
 	max   int
-	order *list.List // of *cachedToken, most recently used first
+	order *list.List // elements are *cachedToken, most recently used first
 	byKey map[tokenHash]*list.Element
 }
 

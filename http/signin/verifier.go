@@ -1,5 +1,6 @@
 // Package signin verifies the bearer tokens of requests: tokens of the built-in issuer, API
-// tokens, and tokens of external OpenID issuers. It also signs those of the built-in issuer.
+// tokens, and tokens of external OpenID issuers. It also signs the tokens of the built-in
+// issuer.
 //
 // It may import events and what is below it, accounts and apitoken.
 package signin
@@ -23,19 +24,19 @@ import (
 )
 
 const (
-	// MaxToken is the maximum length of a token, in bytes.
+	// MaxToken is the maximum length of a token in bytes.
 	MaxToken = 8 << 10
 
-	// recheckAfter is how long a verified signature is trusted before it is verified again,
-	// with the keys that the issuer publishes by then.
+	// recheckAfter is how long a verified token may be used from the cache. After that, its
+	// signature is verified again, with the keys that the issuer publishes then.
 	recheckAfter = 10 * time.Minute
 
-	// maxCachedTokens bounds the cache of verified tokens.
+	// maxCachedTokens is the maximum number of tokens in the cache.
 	maxCachedTokens = 2048
 )
 
-// algorithms are the accepted signature algorithms. All are asymmetric: if HMAC were accepted,
-// anyone could sign tokens with a public key as the secret.
+// algorithms are the accepted signature algorithms. All of them are asymmetric. If HMAC were
+// accepted, anyone could sign tokens, with a public key as the secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
@@ -43,31 +44,31 @@ var algorithms = []jose.SignatureAlgorithm{
 
 // IssuerConfig describes a trusted external OpenID issuer and how its users are named.
 type IssuerConfig struct {
-	URL       string   // exactly as in the tokens' iss
-	Alias     string   // "company" makes principals "user:company/<subject>"
-	Audiences []string // a token must name one of them
+	URL       string   // exactly as in the iss claim of the tokens
+	Alias     string   // part of the principals of its users: "company" leads to "user:company/<subject>"
+	Audiences []string // a token must have one of these audiences
 
-	UserClaim   string // "sub" if empty
-	GroupsClaim string // "groups" if empty; a string or an array of strings
-	AdminClaim  string // claim that makes a user an administrator; none if empty
-	AdminValue  string // the value that AdminClaim must have or contain; "true" if empty
+	UserClaim   string // claim with the name of the user; default "sub"
+	GroupsClaim string // claim with the user's groups, a string or an array of strings; default "groups"
+	AdminClaim  string // claim that makes a user an administrator; "" for none
+	AdminValue  string // value that AdminClaim must have or contain; default "true"
 }
 
 // Options configures a Verifier.
 type Options struct {
 	Issuers    []IssuerConfig
-	BuiltIn    *Issuer  // nil if there is none
-	Admins     []string // further administrators: principals, with or without "user:"
+	BuiltIn    *Issuer  // built-in issuer; nil if there is none
+	Admins     []string // additional administrators: principals of users, with or without "user:"
 	HTTPClient *http.Client
 	Now        func() time.Time // time.Now if nil
 }
 
-// Verifier turns bearer tokens into users. Its methods may be called concurrently.
+// Verifier verifies bearer tokens and returns their users. Methods may be called concurrently.
 type Verifier struct {
 	issuers   map[string]issuer // by URL
-	apiTokens *accounts.Store   // store of API tokens; nil if they are not accepted
+	apiTokens *accounts.Store   // store with the API tokens; nil if they are not accepted
 	admins    map[events.Principal]bool
-	audience  string // required in tokens of the built-in issuer
+	audience  string // audience that tokens of the built-in issuer must have
 	cache     *tokenCache
 	now       func() time.Time
 	client    *http.Client
@@ -75,28 +76,28 @@ type Verifier struct {
 
 // issuer verifies the tokens of one trusted issuer.
 type issuer interface {
-	// intendedFor reports whether a token with the given audiences is accepted. Only the
-	// built-in issuer considers required, the audience that its tokens must name.
+	// intendedFor reports whether a token with the given audiences is accepted. Tokens of the
+	// built-in issuer must have the audience required; external issuers ignore it.
 	intendedFor(audiences jwt.Audience, required string) bool
-	// verify checks the signature with the issuer's keys and decodes the claims.
+	// verify verifies the signature with the issuer's keys and decodes the claims.
 	verify(ctx context.Context, token *jwt.JSONWebToken, claims *claims) error
-	// identify returns the user that the claims name.
+	// identify returns the user that the claims describe.
 	identify(claims *claims) (events.User, error)
-	// current returns the bearer with its rights as of now.
+	// current returns the user with the groups and rights that the user has now.
 	current(ctx context.Context, t verified) (events.User, error)
 }
 
-// claims holds the registered claims of a token, and all of its claims by name.
+// claims contains the registered claims of a token, and all claims by name.
 type claims struct {
 	jwt.Claims
 	all map[string]any
 }
 
-// verified is a token whose signature and claims are valid.
+// verified is a token that was verified: its signature and claims are valid.
 type verified struct {
 	issuer    issuer
 	keyID     string
-	grant     string // id of the grant that the built-in issuer issued it for; "" if none
+	grant     string // id of the grant that the token was issued for; "" if it belongs to none
 	user      events.User
 	audiences jwt.Audience
 	expires   time.Time
@@ -104,7 +105,7 @@ type verified struct {
 }
 
 // NewVerifier checks the configuration and returns a verifier. It does not contact the
-// issuers. The caller closes the built-in issuer's account store.
+// issuers. The caller closes the account store of the built-in issuer.
 func NewVerifier(o Options) (*Verifier, error) {
 	v := &Verifier{
 		issuers: map[string]issuer{},
@@ -147,24 +148,25 @@ func NewVerifier(o Options) (*Verifier, error) {
 }
 
 // For returns a verifier that requires another audience in tokens of the built-in issuer, such
-// as the URL of the agents' tools. It accepts the same external issuers as v, and shares the
-// cache and connections of v: only v has to be closed.
+// as the URL of the agents' tools. It accepts the same external issuers as v and shares the
+// cache and the connections of v. Close v, but not the returned verifier.
 func (v *Verifier) For(audience string) *Verifier {
 	other := *v
 	other.audience = audience
 	return &other
 }
 
-// Admin reports whether a user is one of the additional administrators.
+// Admin reports whether a user is in Options.Admins.
 func (v *Verifier) Admin(user events.Principal) bool { return v.admins[user] }
 
 // Close closes idle connections to external issuers.
 func (v *Verifier) Close() { v.client.CloseIdleConnections() }
 
-// Verify returns the bearer of a token and the token's expiry. The error is Unauthenticated if
-// the token or its user's account is invalid, and Unavailable if an external issuer cannot be
-// reached. Signatures are verified again every ten minutes. Each call checks the expiry and,
-// for the built-in issuer, the account and the key.
+// Verify returns the user of a token and the token's expiry. The error is Unauthenticated if
+// the token is invalid or its user has no enabled account, and Unavailable if an external
+// issuer or the account store cannot be reached. The signature is verified again after ten
+// minutes. The expiry is checked in every call, and for the built-in issuer also the account,
+// the grant and the key.
 func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, time.Time, error) {
 	now := v.now()
 	if apitoken.Is(rawToken) {
@@ -197,8 +199,8 @@ func (v *Verifier) Verify(ctx context.Context, rawToken string) (events.User, ti
 	return user, token.expires, nil
 }
 
-// verifyAPIToken verifies an API token, which is valid for the services and the agents' tools.
-// It does not use the cache, so that revoking a token takes effect immediately.
+// verifyAPIToken verifies an API token. Both the services and the agents' tools accept API
+// tokens. The result is not cached, so that revoking a token takes effect immediately.
 func (v *Verifier) verifyAPIToken(ctx context.Context, raw string, now time.Time) (events.User, time.Time, error) {
 	if v.apiTokens == nil {
 		return events.User{}, time.Time{}, unauthenticated("API tokens are not accepted here")
@@ -226,7 +228,8 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	if typ, ok := header.ExtraHeaders[jose.HeaderType].(string); ok && !strings.EqualFold(typ, "JWT") && !strings.EqualFold(typ, "at+jwt") {
 		return verified{}, unauthenticated("the token's type is not JWT")
 	}
-	// The unverified issuer selects the keys that verify the signature.
+	// The issuer in the token is not verified yet. It only selects the keys with which the
+	// signature is verified.
 	var claimed jwt.Claims
 	if err := token.UnsafeClaimsWithoutVerification(&claimed); err != nil {
 		return verified{}, unauthenticated("the token's claims are not JSON, or a registered claim has the wrong type")
@@ -242,7 +245,7 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 	if c.Expiry == nil {
 		return verified{}, unauthenticated("the token has no expiry")
 	}
-	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify checks the audience
+	expected := jwt.Expected{Issuer: claimed.Issuer, Time: now} // Verify checks the audience itself
 	if err := c.ValidateWithLeeway(expected, accounts.ClockSkew); err != nil {
 		return verified{}, unauthenticated(invalidClaim(err))
 	}
@@ -251,7 +254,7 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 		return verified{}, err
 	}
 	grant, _ := c.all[GrantClaim].(string)
-	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // issued in exchange for an API token
+	if _, own := issuer.(builtIn); own && apitoken.IsID(grant) { // the token was issued in exchange for an API token
 		scope, _ := c.all["scope"].(string)
 		user.Token, user.ReadOnly = grant, scope != string(apitoken.Write)
 	}
@@ -262,7 +265,7 @@ func (v *Verifier) check(ctx context.Context, raw string, now time.Time) (verifi
 }
 
 // checkForm accepts only a compact JWS (RFC 7515 §3.1) in canonical base64url without padding.
-// Otherwise the same token could be sent as several texts that differ in unused bits.
+// Otherwise the same token could be written in several ways, which differ in unused bits.
 func checkForm(token string) error {
 	switch {
 	case token == "":
@@ -292,7 +295,7 @@ func invalidClaim(err error) string {
 
 func unauthenticated(why string) error { return fault.Errorf(fault.Unauthenticated, "%s", why) }
 
-// verifySignature checks the signature with one key and decodes the claims.
+// verifySignature verifies the signature with one key and decodes the claims.
 func verifySignature(token *jwt.JSONWebToken, key jose.JSONWebKey, c *claims) error {
 	return token.Claims(key, &c.Claims, &c.all)
 }

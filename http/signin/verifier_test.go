@@ -57,7 +57,7 @@ func TestVerifyBuiltInToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time from the cache
+	for range 2 { // the second call reads from the cache
 		user, until, err := s.Verifier.Verify(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,8 @@ func TestVerifyRejects(t *testing.T) {
 	hmac := func(secret []byte) string { return sign(t, jose.HS256, secret, key.ID, claims(nil)) }
 	none := encode(map[string]any{"alg": "none", "typ": "JWT", "kid": key.ID}) + "." + encode(claims(nil)) + "."
 	last := valid[len(valid)-1]
-	// The next character differs only in the four unused bits.
+	// The last character of the token is replaced by the next in the alphabet, which differs
+	// only in the four unused bits.
 	twin := valid[:len(valid)-1] + string("BCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-", last)])
 
 	if _, _, err := s.Verifier.Verify(t.Context(), signed(nil)); err != nil {
@@ -210,7 +211,7 @@ func TestAccountChangesApplyImmediately(t *testing.T) {
 	if _, err := verify(); err != nil {
 		t.Fatal(err)
 	}
-	// Another store over the same file stands for another process.
+	// A second store over the same file behaves like the store of another process.
 	other := accountstest.Open(t, s.Dir)
 
 	if err := errors.Join(other.SetGroups(ctx, "alice", []string{"board"}), other.SetAdmin(ctx, "alice", true)); err != nil {
@@ -233,8 +234,8 @@ func TestAccountChangesApplyImmediately(t *testing.T) {
 		t.Errorf("Verify after Enable: %v", err)
 	}
 
-	// After a second key was added, it signs. Deleting the first key invalidates the
-	// tokens of the first.
+	// After a second key was added, the second key signs. Deleting the first key invalidates
+	// the tokens that the first key signed.
 	first, err := other.SigningKey(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -263,8 +264,8 @@ func TestAccountChangesApplyImmediately(t *testing.T) {
 	accountstest.WantKind(t, "deleted user", err, fault.Unauthenticated)
 }
 
-// FuzzVerify checks that only the valid token is accepted, and that the error for all others is
-// Unauthenticated.
+// FuzzVerify checks that Verify accepts only the one valid token, and that the error for all
+// other texts is Unauthenticated.
 func FuzzVerify(f *testing.F) {
 	s := signintest.New(f)
 	valid := s.Issue(f, "alice")
@@ -289,8 +290,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// BenchmarkVerify measures Verify of a cached and of an uncached token, and for comparison the
-// account lookup alone.
+// BenchmarkVerify measures Verify of a cached token and of a token that is not cached. For
+// comparison it also measures the lookup of the account.
 func BenchmarkVerify(b *testing.B) {
 	s := signintest.New(b)
 	token := s.Issue(b, "alice")

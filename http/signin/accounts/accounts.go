@@ -248,7 +248,7 @@ func (a *Store) Enable(ctx context.Context, name string) error {
 	return a.change(ctx, name, `disabled = $2`, false, Event{Kind: UserChanged, Detail: "enabled"})
 }
 
-// SetAdmin makes a user an administrator or an ordinary user. The change also applies to
+// SetAdmin makes a user an administrator or an ordinary user. The change also takes effect for
 // tokens that were issued before.
 func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
 	detail := "not an admin"

@@ -40,7 +40,7 @@ type Device struct {
 	User                    string    // name of the user who decided
 	Authenticated           time.Time // time at which that user had signed in
 	Expires                 time.Time
-	PolledEarly             bool // the last poll came too early
+	PolledEarly             bool // whether the last poll came too early
 }
 
 // NewUserCode returns a random user code, which the device shows and the user types.

@@ -1,8 +1,10 @@
 // Package apitoken defines the format, scopes and lifetimes of API tokens, with which programs
 // sign in without a user.
 //
-// A token begins with a prefix that secret scanners can search for. It ends with a checksum, by
-// which scanners and the service recognise it without a database.
+// A token begins with a fixed prefix and ends with a checksum. Secret scanners can search for
+// the prefix, and verify the checksum without access to a database.
+//
+// It may import events/fault and the standard library alone.
 package apitoken
 
 import (
@@ -21,7 +23,7 @@ import (
 
 const (
 	prefix = "annals_"
-	// alphabet contains only characters that a double click selects together.
+	// alphabet contains only letters and digits, so that a double click selects a whole token.
 	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	secretLength   = 34 // 202 random bits
 	checkedLength  = len(prefix) + secretLength
@@ -30,15 +32,15 @@ const (
 
 var pattern = regexp.MustCompile(`^` + prefix + `[0-9A-Za-z]{40}$`)
 
-// The id of a token is not secret. It is idPrefix and idLength characters of an alphabet
-// without lookalikes. The id of a grant may begin with idPrefix too, but is longer.
+// The id of a token is not secret. It consists of idPrefix and idLength characters from an
+// alphabet without lookalikes. The id of a grant may begin with idPrefix too, but is longer.
 const (
 	idPrefix   = "t-"
 	idLength   = 12
 	idAlphabet = "abcdefghijkmnpqrstuvwxyz23456789"
 )
 
-// New returns a new token and its id, which reveals nothing about the token.
+// New returns a new token and its id. The id reveals nothing about the token.
 func New() (token, id string) {
 	body := prefix + random(secretLength, alphabet)
 	return body + checksum(body), idPrefix + random(idLength, idAlphabet)
@@ -47,7 +49,7 @@ func New() (token, id string) {
 // random returns n characters of chars, each equally likely.
 func random(n int, chars string) string {
 	var out strings.Builder
-	// Bytes from limit on are skipped: they would make the first characters likelier.
+	// Skip bytes from limit on. They would make the first characters of chars more likely.
 	limit := 256 / len(chars) * len(chars)
 	buffer := make([]byte, 2*n)
 	for {
@@ -76,17 +78,19 @@ func checksum(text string) string {
 	return string(out)
 }
 
-// Is reports whether a text begins like an API token. It may still be invalid.
+// Is reports whether a text begins with the prefix of API tokens. The rest may still be
+// malformed.
 func Is(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// IsID reports whether a text has the format of a token's id.
+// IsID reports whether a text has the format of an API token's id.
 func IsID(text string) bool {
 	rest, ok := strings.CutPrefix(text, idPrefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, idAlphabet) == ""
 }
 
-// Digest returns the SHA-256 under which a token is stored; false if the text is not a token.
-// Tokens are too random to be guessed, so they need no salted, slow hash.
+// Digest returns the SHA-256 of a token, which is stored in place of the token. It returns
+// false if the text does not have the format of a token. Tokens are too random to be guessed,
+// so they need no salted, slow hash.
 func Digest(token string) ([]byte, bool) {
 	if len(token) != checkedLength+checksumLength || !pattern.MatchString(token) || checksum(token[:checkedLength]) != token[checkedLength:] {
 		return nil, false
@@ -95,16 +99,16 @@ func Digest(token string) ([]byte, bool) {
 	return sum[:], true
 }
 
-// Scope limits the rights of a token to a part of its account's rights.
+// Scope limits what a token may do. Its account may have more rights.
 type Scope string
 
-// The scopes. Write includes Read.
+// The scopes. Write includes what Read allows.
 const (
 	Read  Scope = "read"
 	Write Scope = "write"
 )
 
-// ParseScope returns the scope with a name; the error is Invalid if there is none.
+// ParseScope returns the scope with the given name. The error is Invalid if there is none.
 func ParseScope(text string) (Scope, error) {
 	switch s := Scope(text); s {
 	case Read, Write:
@@ -113,8 +117,9 @@ func ParseScope(text string) (Scope, error) {
 	return "", fault.Errorf(fault.Invalid, "the scope %q is neither read nor write", text)
 }
 
-// Narrowed returns the scope for an OAuth request of space-separated scopes. Unknown scopes are
-// ignored; if none is known, it returns s. It reports false if the request goes beyond s.
+// Narrowed returns the scope for an OAuth request: the widest known scope in requested, a list
+// separated by spaces, or s if none is known. It returns false if the requested scope allows
+// more than s.
 func (s Scope) Narrowed(requested string) (Scope, bool) {
 	narrow := Scope("")
 	for word := range strings.FieldsSeq(requested) {
@@ -131,7 +136,8 @@ func (s Scope) Narrowed(requested string) (Scope, bool) {
 	return narrow, true
 }
 
-// The lifetimes of tokens. Every token expires, so that a forgotten one does not stay valid.
+// The lifetimes of tokens. Every token expires, so that a token that nobody remembers does not
+// stay valid.
 const (
 	DefaultLifetime = 90 * day
 	MaxLifetime     = 366 * day
@@ -139,10 +145,12 @@ const (
 	day             = 24 * time.Hour
 )
 
-// Lifetime is the value of a flag: days such as 90d, or a Go duration such as 2160h.
+// Lifetime is a pflag.Value for a lifetime: a number of days such as 90d, or a Go duration
+// such as 2160h.
 type Lifetime time.Duration
 
-// String returns the lifetime as Set accepts it, in days if they are whole.
+// String returns the lifetime in a form that Set accepts: in days if it is a whole number of
+// days.
 func (l *Lifetime) String() string {
 	if d := time.Duration(*l); d > 0 && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"
@@ -150,7 +158,7 @@ func (l *Lifetime) String() string {
 	return time.Duration(*l).String()
 }
 
-// Type returns the name of the value's type for the help text.
+// Type returns the name of the type in the help text of the flag.
 func (l *Lifetime) Type() string { return "duration" }
 
 // Set parses a lifetime from one minute to MaxLifetime.

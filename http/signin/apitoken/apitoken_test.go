@@ -51,7 +51,8 @@ func TestDigestRejectsInvalidTokens(t *testing.T) {
 	}
 }
 
-// The id of a grant, 22 characters of base64url, may begin like that of a token.
+// The id of a grant (22 characters of base64url) may begin like the id of an API token, but
+// IsID rejects it.
 func TestIsID(t *testing.T) {
 	for _, text := range []string{"", "t-", "t-abc", "t-3xYzAbCdEfGhIjKlMnOp", "t-abcdefghjkmnpqrstuvw", "t-abcdefghjkml", "t-ABCDEFGHJKMN", "x-abcdefghjkmn", "t-abcdefghjkmn "} {
 		if IsID(text) {

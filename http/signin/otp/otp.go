@@ -18,16 +18,18 @@ import (
 )
 
 const (
-	period = 30 // seconds per time step, the only value that all apps support
+	period = 30 // seconds in a time step; many authenticator apps support no other value
 	digits = 6
-	// skew is the tolerated clock difference, in time steps before and after the current one.
+	// skew is the number of time steps before and after the current one whose codes are
+	// accepted, because clocks differ.
 	skew = 1
 )
 
-// Secret is the secret of one-time codes, as text and as the URL for a QR code.
+// Secret is the secret from which one-time codes are computed, as text and as the URL in a QR
+// code.
 type Secret struct{ Text, URL string }
 
-// New returns a new secret. The app shows the names of the issuer and the account.
+// New returns a new secret. Authenticator apps show the names of the issuer and the account.
 func New(issuer, account string) (Secret, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, SecretSize: 20})
 	if err != nil {
@@ -36,8 +38,8 @@ func New(issuer, account string) (Secret, error) {
 	return Secret{key.Secret(), key.URL()}, nil
 }
 
-// Step returns the time step of a code. It reports false if the code is wrong or belongs to a
-// time step that is not close to now.
+// Step returns the time step that a one-time code belongs to. ok is false if the code is
+// wrong, or if its time step is too far from now.
 func Step(secret, code string, now time.Time) (step int64, ok bool) {
 	code = plain(code)
 	if len(code) != digits {
@@ -55,10 +57,10 @@ func Step(secret, code string, now time.Time) (step int64, ok bool) {
 
 const (
 	recoveryCodes = 10
-	recoveryChars = 16 // of base32: 80 random bits
+	recoveryChars = 16 // characters of base32 in a code: 80 random bits
 )
 
-// NewRecoveryCodes returns single-use codes.
+// NewRecoveryCodes returns random recovery codes. Each can be used one time.
 func NewRecoveryCodes() []string {
 	codes := make([]string, recoveryCodes)
 	for i := range codes {
@@ -68,8 +70,8 @@ func NewRecoveryCodes() []string {
 	return codes
 }
 
-// PlainRecovery normalises a recovery code that a user typed, so that it can be compared; ""
-// if the text is not a recovery code.
+// PlainRecovery returns a recovery code as stored, given the code as the user typed it. It
+// returns "" if the text is not a recovery code.
 func PlainRecovery(code string) string {
 	if code = plain(code); len(code) != recoveryChars {
 		return ""
@@ -77,7 +79,7 @@ func PlainRecovery(code string) string {
 	return code
 }
 
-// plain removes separators and converts to lower case.
+// plain removes separators from a code and converts it to lower case.
 func plain(code string) string {
 	if len(code) > 100 {
 		return ""
@@ -90,7 +92,8 @@ func plain(code string) string {
 	}, strings.ToLower(code))
 }
 
-// QR is a QR code as an SVG path in a square of Size units, including the margin.
+// QR is a QR code as the path of an SVG image. The image is a square of Size units, including
+// the margin.
 type QR struct {
 	Path string
 	Size int
@@ -99,7 +102,7 @@ type QR struct {
 // margin is the width of the light border of a QR code, in units.
 const margin = 4
 
-// Draw returns the QR code that contains a text.
+// Draw returns a QR code for a text.
 func Draw(text string) (QR, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// ErrRefused means that a response does not match its challenge, or that the passkey is unknown.
+// ErrRefused means that a response does not match its challenge, or that its passkey is not
+// known.
 var ErrRefused = errors.New("the passkey was refused")
 
 // Ceremony is the state of a registration or sign-in, from the challenge to the response.
@@ -31,18 +32,19 @@ type Credential struct {
 	JSON []byte // public key, signature counter and further attributes
 }
 
-// User is a user with passkeys.
+// User is a user of the account store with the user's passkeys.
 type User struct {
-	Handle      []byte // random id, which devices store
+	Handle      []byte // random id that passkeys contain in place of the name
 	Name        string
 	Credentials []Credential
 }
 
-// Keys registers and verifies the passkeys of one host.
+// Keys registers passkeys for one host and verifies them.
 type Keys struct{ web *webauthn.WebAuthn }
 
-// New returns the Keys for the URL of a service. Browsers support passkeys only at https URLs
-// with a host name, and at localhost; for other URLs New returns an error that says so.
+// New returns the Keys for the public URL of a service. Browsers support passkeys only at
+// localhost and at https URLs with a host name. For other URLs New returns an error that says
+// so.
 func New(service *url.URL) (*Keys, error) {
 	host := service.Hostname()
 	if net.ParseIP(host) != nil || service.Scheme != "https" && host != "localhost" {
@@ -62,8 +64,8 @@ func New(service *url.URL) (*Keys, error) {
 	return &Keys{web}, nil
 }
 
-// BeginRegistration starts the registration of a passkey. The browser passes the options to
-// navigator.credentials.create.
+// BeginRegistration starts the registration of a passkey. The page passes options to
+// navigator.credentials.create in the browser.
 func (k *Keys) BeginRegistration(u User) (options any, c *Ceremony, err error) {
 	user, err := u.decode()
 	if err != nil {
@@ -93,8 +95,8 @@ func (k *Keys) FinishRegistration(u User, c Ceremony, response []byte) (Credenti
 	return encode(created)
 }
 
-// BeginLogin starts a sign-in by any passkey of this host. The browser passes the options to
-// navigator.credentials.get.
+// BeginLogin starts a sign-in with any passkey for this host. The page passes options to
+// navigator.credentials.get in the browser.
 func (k *Keys) BeginLogin() (options any, c *Ceremony, err error) {
 	assertion, c, err := k.web.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
 	if err != nil {
@@ -103,8 +105,9 @@ func (k *Keys) BeginLogin() (options any, c *Ceremony, err error) {
 	return assertion.Response, c, nil
 }
 
-// FinishLogin checks the browser's response and returns the passkey that was used, with its
-// new signature counter, which the caller stores. find returns the user with a handle.
+// FinishLogin checks the browser's response and returns the passkey that signed it. The caller
+// must store the returned passkey, because it has a new signature counter. find returns the
+// user with a handle.
 func (k *Keys) FinishLogin(c Ceremony, response []byte, find func(handle []byte) (User, error)) (Credential, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
 	if err != nil {
@@ -146,7 +149,7 @@ func encode(c *webauthn.Credential) (Credential, error) {
 	return Credential{ID: c.ID, JSON: text}, nil
 }
 
-// decodedUser implements webauthn.User.
+// decodedUser implements the interface webauthn.User.
 type decodedUser struct {
 	User
 	credentials []webauthn.Credential

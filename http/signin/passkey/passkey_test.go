@@ -66,8 +66,8 @@ func TestSignIn(t *testing.T) {
 	alice.Credentials = []Credential{created}
 	device.AddCredential(credential)
 
-	// signIn responds to a new challenge. If stored is not nil, it is used in place of the
-	// ceremony of that challenge.
+	// signIn signs in with a passkey of device. If stored is not nil, it is passed to
+	// FinishLogin in place of the ceremony of the new challenge.
 	signIn := func(rp virtualwebauthn.RelyingParty, device virtualwebauthn.Authenticator, stored *Ceremony, find func([]byte) (User, error)) error {
 		raw, ceremony, err := k.BeginLogin()
 		get, err := virtualwebauthn.ParseAssertionOptions(options(t, raw, err))

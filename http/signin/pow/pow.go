@@ -30,18 +30,19 @@ import (
 const (
 	// MinBits is the minimum number of zero bits that a challenge requires of each part.
 	MinBits = 12
-	// maxBits is the maximum. A proof of maxBits takes 2^22 hashes on average: about 4 s in a
-	// phone's browser, which computes a million per second.
+	// maxBits is the maximum number of zero bits. A proof for maxBits takes 2^22 hashes on
+	// average, for all parts together: about 4 s in the browser of a phone that computes a
+	// million per second.
 	maxBits = 19
 	// parts is the number of counters in a proof.
 	parts = 8
 	// lifetime is how long a challenge is valid.
 	lifetime = 5 * time.Minute
-	// margin is the number of zero bits by which a challenge may be below the current
-	// difficulty: the difficulty may have risen since the challenge was sent, because others
-	// were guessing too.
+	// margin is the number of zero bits by which a challenge may be easier than the current
+	// difficulty. The difficulty may have risen since the challenge was sent, because others
+	// were guessing the same password.
 	margin = 3
-	// maxProof bounds the proofs that Check accepts, in bytes.
+	// maxProof is the maximum length of a proof in bytes.
 	maxProof = 1 << 10
 )
 
@@ -61,14 +62,14 @@ type Challenge struct {
 	Parts int    `json:"parts"`
 }
 
-// content is what the text of a challenge contains, sealed.
+// content is the sealed content of a challenge.
 type content struct {
 	Subject string `json:"s"` // digest
 	Bits    int    `json:"b"`
 }
 
-// New returns a challenge for a subject, such as the name of an account. Its difficulty is a
-// number of zero bits.
+// New returns a challenge for a subject, such as the name of an account. difficulty is the
+// number of zero bits that each part of the proof must have.
 func New(key sealed.Key, subject string, difficulty int, now time.Time) (Challenge, error) {
 	text, err := key.Seal(purpose, content{digest(subject), difficulty}, now.Add(lifetime))
 	if err != nil {
@@ -78,9 +79,9 @@ func New(key sealed.Key, subject string, difficulty int, now time.Time) (Challen
 	return Challenge{text, hex.EncodeToString(seed[:]), difficulty, parts}, nil
 }
 
-// Check verifies a proof, and returns the id and expiry of the challenge that it solves. The
-// challenge must be for the subject and at most margin bits easier than difficulty. The caller
-// must accept each id only once.
+// Check verifies a proof. The challenge that it solves must be for subject, and at most margin
+// bits easier than difficulty. Check returns the id and the expiry of that challenge. The
+// caller must accept each id only one time.
 func Check(key sealed.Key, proof, subject string, difficulty int, now time.Time) (sealed.Sealed, error) {
 	challenge, counters, err := parse(proof)
 	if err != nil {
@@ -103,7 +104,7 @@ func Check(key sealed.Key, proof, subject string, difficulty int, now time.Time)
 	return s, nil
 }
 
-// Solve computes the proof for a challenge. In browsers, work.js does.
+// Solve computes the proof for a challenge, like work.js in browsers.
 func Solve(c Challenge) string {
 	seed := sha256.Sum256([]byte(c.Text))
 	counters := make([]string, parts)
@@ -117,7 +118,8 @@ func Solve(c Challenge) string {
 	return c.Text + ":" + strings.Join(counters, ",")
 }
 
-// parse parses a proof, which looks like "challenge:0,1,2,3,4,5,6,7".
+// parse splits a proof such as "challenge:0,1,2,3,4,5,6,7" into the challenge and the
+// counters.
 func parse(proof string) (challenge string, counters [parts]uint32, err error) {
 	challenge, list, ok := strings.Cut(proof, ":")
 	if len(proof) > maxProof || !ok || strings.Count(list, ",") != parts-1 {
@@ -135,7 +137,8 @@ func parse(proof string) (challenge string, counters [parts]uint32, err error) {
 	return challenge, counters, nil
 }
 
-// zeros returns the number of leading zero bits of the hash of a counter, up to 32.
+// zeros returns the number of leading zero bits, up to 32, of the hash for a part and its
+// counter.
 func zeros(seed [sha256.Size]byte, part, counter uint32) int {
 	var message [sha256.Size + 8]byte
 	copy(message[:], seed[:])
@@ -145,15 +148,15 @@ func zeros(seed [sha256.Size]byte, part, counter uint32) int {
 	return bits.LeadingZeros32(binary.BigEndian.Uint32(sum[:]))
 }
 
-// digest hashes a subject, so that a long one does not make the challenge long.
+// digest returns a hash of a subject, so that the challenge for a long subject is not long.
 func digest(subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Difficulty returns the number of zero bits that each part of a proof must have after the given
-// number of failures. For fewer than free failures it is 0, and no proof is required. It grows
-// with each further failure.
+// Difficulty returns the number of zero bits that each part of a proof must have after a
+// number of failed attempts. If there are fewer failures than free, it is 0, and no proof is
+// required. It grows with each further failure.
 func Difficulty(failures, free int) int {
 	if failures < free {
 		return 0

@@ -1,6 +1,6 @@
-// Package queue limits how many costly operations run concurrently. Waiting callers are served
-// round-robin by class, and within a class round-robin by key. A key with many calls therefore
-// delays only itself.
+// Package queue limits how many costly operations run concurrently. Callers that have to wait
+// are served in turn by class, and within a class in turn by key. A key with many waiting
+// callers therefore delays only its own callers.
 //
 // It may import the standard library alone.
 package queue
@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Limits of waiting callers.
+// Maximum numbers of waiting callers.
 const (
 	maxPerKey   = 8
 	maxPerClass = 1000
@@ -21,33 +21,36 @@ const (
 // ErrFull means that too many callers are waiting.
 var ErrFull = errors.New("too many callers are waiting")
 
-// Caller identifies a caller by a class, counted from 0, and a key within that class.
+// Caller says whose turn a call waits for: its class, counted from 0, and a key within that
+// class, such as a client address.
 type Caller struct {
 	Class int
 	Key   string
 }
 
-// Queue is a semaphore that admits waiting callers fairly. Methods may be called concurrently.
+// Queue is a semaphore that serves waiting callers in turn. Methods may be called
+// concurrently.
 type Queue struct {
 	mu      sync.Mutex
-	free    int // slots
+	free    int // number of free slots
 	waiting int
 	classes []class
 	last    int // index of the class that was served last
 }
 
-// class holds the waiting callers of a class by key, and the keys in the order in which they
-// are served.
+// class contains the waiting callers of a class by key, and the keys in the order in which
+// they are served next.
 type class struct {
 	waiting int
 	keys    []string
 	byKey   map[string][]*waiter
 }
 
-// waiter is a waiting caller. One of the channels is closed when it is admitted or rejected.
+// waiter is a waiting caller. Exactly one of the two channels is closed, when the caller is
+// admitted or rejected.
 type waiter struct{ admitted, rejected chan struct{} }
 
-// New returns a queue that admits up to slots callers at a time.
+// New returns a queue with a number of slots and classes.
 func New(slots, classes int) *Queue {
 	q := &Queue{free: slots, classes: make([]class, classes)}
 	for i := range q.classes {
@@ -63,8 +66,8 @@ func (q *Queue) Waiting() int {
 	return q.waiting
 }
 
-// Enter waits for a slot, which the returned function releases. If too many callers are
-// waiting, the error is ErrFull.
+// Enter waits for a slot. The caller must call leave to release the slot. If too many callers
+// are waiting, the error is ErrFull.
 func (q *Queue) Enter(ctx context.Context, caller Caller) (leave func(), err error) {
 	q.mu.Lock()
 	c := &q.classes[caller.Class]
@@ -96,17 +99,16 @@ func (q *Queue) Enter(ctx context.Context, caller Caller) (leave func(), err err
 		return nil, ctx.Err()
 	}
 	select {
-	case <-w.admitted: // while ctx was canceled
+	case <-w.admitted: // ctx was canceled, but the caller got a slot at the same time
 		q.leave()
 	case <-w.rejected:
 	}
 	return nil, ctx.Err()
 }
 
-// makeRoom makes room for a newcomer in a full class: it rejects the last caller of the key
-// with the largest number of waiting callers. It reports false, without rejecting anyone,
-// if the newcomer's key would then have at least as many waiting callers as every other
-// key.
+// makeRoom makes room for newcomer, a key, in a full class: it rejects the last waiting caller
+// of the key with the largest number of waiting callers. It rejects no caller and returns
+// false if newcomer would then have as many waiting callers as that key, or more.
 func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	largest := ""
 	for key, waiting := range c.byKey {
@@ -124,8 +126,8 @@ func (q *Queue) makeRoom(c *class, newcomer string) bool {
 	return true
 }
 
-// cancel removes a waiting caller. It reports false if the caller was admitted or rejected
-// before.
+// cancel removes a waiting caller from the queue. It returns false if the caller was already
+// admitted or rejected.
 func (q *Queue) cancel(caller Caller, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,7 +140,7 @@ func (q *Queue) cancel(caller Caller, w *waiter) bool {
 	return i >= 0
 }
 
-// remove removes the i-th waiting caller of a key.
+// remove removes the waiting caller at index i of a key.
 func (c *class) remove(key string, i int) {
 	c.waiting--
 	if c.byKey[key] = slices.Delete(c.byKey[key], i, i+1); len(c.byKey[key]) > 0 {
@@ -149,7 +151,8 @@ func (c *class) remove(key string, i int) {
 	c.keys = slices.Delete(c.keys, n, n+1)
 }
 
-// leave passes the slot on to the next waiting caller, or releases it if nobody waits.
+// leave passes the slot to the next waiting caller. If no caller is waiting, the slot becomes
+// free.
 func (q *Queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,7 +166,7 @@ func (q *Queue) leave() {
 		key := c.keys[0]
 		w := c.byKey[key][0]
 		c.remove(key, 0)
-		if len(c.byKey[key]) > 0 { // served again after the other keys
+		if len(c.byKey[key]) > 0 { // the key is served again after all other keys
 			c.keys = append(c.keys[1:], key)
 		}
 		q.waiting--

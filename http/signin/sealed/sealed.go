@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// maxText bounds the texts that Open accepts, in bytes.
+// maxText is the maximum length of a text that Open accepts, in bytes.
 const maxText = 8 << 10
 
-// ErrExpired is the error of Open for a text that has expired.
+// ErrExpired is the error of Open if the text has expired.
 var ErrExpired = errors.New("the sealed text has expired")
 
 var errForged = errors.New("the sealed text was changed or signed with another key")
@@ -34,7 +34,7 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sealed describes a text that was opened.
+// Sealed is the id and the expiry of a sealed text.
 type Sealed struct {
 	ID      string // random, different for each text
 	Expires time.Time
@@ -46,8 +46,8 @@ type content struct {
 	Value   json.RawMessage `json:"v"`
 }
 
-// Seal encodes and signs value. Open accepts the text for the same purpose until it expires. It
-// consists of letters, digits, "-", "_" and ".".
+// Seal encodes value as JSON and signs it. Open accepts the resulting text for the same
+// purpose until it expires. The text consists of letters, digits, "-", "_" and ".".
 func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -61,7 +61,8 @@ func (k Key) Seal(purpose string, value any, expires time.Time) (string, error) 
 	return text + "." + base64.RawURLEncoding.EncodeToString(k.sign(purpose, text)), nil
 }
 
-// Open checks a text that Seal returned for the same purpose, and decodes it into value.
+// Open checks a text that Seal returned for the same purpose, and decodes its value into
+// value.
 func (k Key) Open(purpose, text string, value any, now time.Time) (Sealed, error) {
 	if len(text) > maxText {
 		return Sealed{}, errForged

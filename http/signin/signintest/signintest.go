@@ -13,7 +13,8 @@ import (
 	"annals/http/signin/apitoken"
 )
 
-// BuiltIn is an account store with the user alice of the group staff, its issuer and a verifier.
+// BuiltIn is a built-in sign-in: an account store with the user alice in the group staff, an
+// issuer, and a verifier of its tokens.
 type BuiltIn struct {
 	Dir      string
 	Accounts *accounts.Store
@@ -22,10 +23,10 @@ type BuiltIn struct {
 	Clock    *accountstest.Clock
 }
 
-// New returns a built-in sign-in with a new store at http://annals.test.
+// New returns a BuiltIn with a new store. Its base URL is http://annals.test.
 func New(t testing.TB) BuiltIn { return NewAt(t, "http://annals.test") }
 
-// NewAt is New at another base URL.
+// NewAt is New with another base URL.
 func NewAt(t testing.TB, host string) BuiltIn {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +35,7 @@ func NewAt(t testing.TB, host string) BuiltIn {
 	return s
 }
 
-// NewOver is NewAt with a store that the caller has opened.
+// NewOver is NewAt over a store that the caller has opened and closes.
 func NewOver(t testing.TB, store *accounts.Store, host string) BuiltIn {
 	t.Helper()
 	s := BuiltIn{Accounts: store, Clock: accountstest.NewClock()}
@@ -60,7 +61,7 @@ func (s BuiltIn) Issue(t testing.TB, name string) string {
 	return token
 }
 
-// Token creates an API token for an account.
+// Token creates an API token for an account, and returns the token and its id.
 func (s BuiltIn) Token(t testing.TB, user string, scope apitoken.Scope, lasts time.Duration) (token, id string) {
 	t.Helper()
 	token, created, err := s.Accounts.CreateToken(t.Context(), accounts.NewAPIToken{User: user, Scope: scope, Note: "for tests", Lasts: lasts}, s.Clock.Now())
@@ -70,7 +71,7 @@ func (s BuiltIn) Token(t testing.TB, user string, scope apitoken.Scope, lasts ti
 	return token, created.ID
 }
 
-// WantEnded checks that a token is not accepted.
+// WantEnded checks that neither the services nor the agents' tools accept a token.
 func (s BuiltIn) WantEnded(t testing.TB, what, token string) {
 	t.Helper()
 	for _, v := range []*signin.Verifier{s.Verifier, s.Verifier.For("http://annals.test/mcp")} {

@@ -12,8 +12,8 @@ import (
 )
 
 // NewCredential returns a passkey of a virtual device. It skips keys with a coordinate that
-// begins with a zero byte (one in 128): virtualwebauthn would drop that byte, and servers
-// reject the result.
+// begins with a zero byte (one key in 128): package virtualwebauthn omits that byte, so
+// servers would refuse the key.
 func NewCredential(t testing.TB) virtualwebauthn.Credential {
 	t.Helper()
 	for {
@@ -21,7 +21,7 @@ func NewCredential(t testing.TB) virtualwebauthn.Credential {
 		if err != nil {
 			t.Fatal(err)
 		}
-		point, err := key.PublicKey.Bytes() // 4, X, Y
+		point, err := key.PublicKey.Bytes() // the byte 4, then the coordinates X and Y
 		if err != nil {
 			t.Fatal(err)
 		}
