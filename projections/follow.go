@@ -176,7 +176,8 @@ func (r *Runner) confirm(at time.Time, stopped bool) {
 	}
 }
 
-// stale returns an error if this node may not read the shared tables now.
+// stale returns an error if the shared tables must not be read from this node at the
+// moment.
 func (r *Runner) stale() error {
 	switch {
 	case r.member.Stopped():

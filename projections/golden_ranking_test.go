@@ -15,9 +15,9 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestRankingGolden compares the hits of each engine for the same queries and passages.
-// Scores are computed during a search. If only they change, the Version of the passages
-// stays; raise it if the content of the index changes.
+// TestRankingGolden compares the hits of each engine for the same queries and passages
+// with the recorded hits. If the content of the index changes, raise the Version of the
+// passages. If only scores change, do not raise it: each search computes its scores.
 func TestRankingGolden(t *testing.T) {
 	server, err := meilisearch.Kind.Open(meilisearchtest.New(t).URL("test-"), "")
 	if err != nil {

@@ -110,7 +110,7 @@ func TestStateNamesLeader(t *testing.T) {
 	want := func(leader string, silent bool) {
 		t.Helper()
 		s, err := stateOf(t, o, "vault")
-		for begun := time.Now(); s.Silent && !silent && time.Since(begun) < time.Minute; { // the node may not have announced itself yet
+		for begun := time.Now(); s.Silent && !silent && time.Since(begun) < time.Minute; { // it takes a moment until the node has announced itself
 			<-time.After(poll)
 			s, err = stateOf(t, o, "vault")
 		}

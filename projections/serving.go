@@ -128,7 +128,7 @@ func (r *Runner) replace(ctx context.Context, next *generation.Generation, commi
 	return nil
 }
 
-// closeDrained closes a generation once it has no readers.
+// closeDrained waits until a generation has no readers, and closes it.
 func (r *Runner) closeDrained(old *generation.Generation) {
 	old.Drain()
 	if err := old.Close(); err != nil {

@@ -12,7 +12,8 @@ import (
 	"annals/projections/readmodel"
 )
 
-// State is the state of a read model, read while another process may write it.
+// State is the state of a read model. It is read from the stores, so another process may
+// be serving the read model.
 type State struct {
 	Name       string
 	Makes      int             // the version that this program builds

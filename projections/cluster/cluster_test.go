@@ -64,7 +64,7 @@ func (n *fakeNotifier) EndHungLeader(context.Context, string, int) (bool, error)
 // fakeControl is the control store of a cluster with one read model.
 type fakeControl struct {
 	active    control.Active
-	unsettled bool // other nodes may not know the active generation yet
+	unsettled bool // other nodes have not had time to notice the active generation
 	stopped   map[int]bool
 	indexed   map[int]events.Position
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// leadEvery is how often a follower tries to become the leader. As often it reads the
-	// leader's position, in case a notification was lost.
+	// leadEvery is how often a follower tries to become the leader. It is also how often
+	// a follower reads the leader's position, in case a notification was lost.
 	leadEvery = 2 * time.Second
 	// followEvery is how often a follower reads the position of the leader while a reader
 	// waits.

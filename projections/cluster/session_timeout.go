@@ -19,8 +19,8 @@ const leaderSession = `FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND a.datname = current_database()
 	AND (l.classid::bigint << 32 | l.objid::bigint) = $1 AND a.application_name LIKE '` + tables.SessionPrefix + `%'`
 
-// announcedWithin returns an SQL condition: the node of the session held the lease
-// of Announce at some time in the last ms milliseconds.
+// announcedWithin returns an SQL condition for a session. It is true if the lease of
+// Announce of the session's node was valid at some time in the last ms milliseconds.
 func (d *postgres) announcedWithin(ms int64) string {
 	return fmt.Sprintf(`EXISTS (SELECT 1 FROM %s.leases WHERE name = '%s' || substr(a.application_name, %d) AND expires > %s - %d)`,
 		d.db.Schema("control"), control.NodeLease, len(tables.SessionPrefix)+1, control.SharedClock, ms)

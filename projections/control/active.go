@@ -51,7 +51,8 @@ func (c *Store) MarkStopped(ctx context.Context, projection string, number int) 
 	return err
 }
 
-// ClearStopped removes the mark of MarkStopped, once the generation continues.
+// ClearStopped removes the mark that MarkStopped set. Call it when the generation applies
+// events again.
 func (c *Store) ClearStopped(ctx context.Context, projection string, number int) error {
 	_, err := c.db.Exec(ctx, `DELETE FROM stops WHERE projection = $1 AND generation = $2`, projection, number)
 	return err

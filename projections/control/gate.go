@@ -31,7 +31,7 @@ import (
 type Gate struct {
 	control *Store
 	key     int64         // of an advisory lock
-	open    time.Duration // how long it stays open once passed
+	open    time.Duration // how long the gate stays open after it was passed
 	hung    time.Duration // how long the process that has shut it may hang before its session ends
 
 	mu   sync.Mutex
@@ -58,7 +58,7 @@ func (c *Store) Gate(name string, open time.Duration) *Gate {
 // crossing is one request to the store, for all goroutines that wait for it.
 type crossing struct {
 	begun time.Time
-	done  chan struct{} // closed once the other fields are set
+	done  chan struct{} // closed after the request has ended
 	until time.Time
 	err   error
 }

@@ -149,8 +149,9 @@ func TestPassesShareOneRequest(t *testing.T) {
 	passing.Wait()
 }
 
-// shut shuts a gate, calls hold, and returns the error of the function still that Shut
-// passes to its callback: it is not nil if the gate may have opened meanwhile.
+// shut shuts a gate and calls hold while it is shut. It returns the error of the function
+// still that Shut passes to its callback. The error is not nil if the gate may have
+// opened in the meantime.
 func shut(t *testing.T, g *Gate, hold func()) (lost error) {
 	t.Helper()
 	err := g.Shut(t.Context(), func(_ context.Context, still func() error) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Claim acquires leases with the given names for holder, except those that another holder
-// has, and returns the acquired ones.
+// Claim acquires the leases with the given names for holder, and returns the acquired
+// ones. It skips leases that another holder has.
 func (c *Store) Claim(ctx context.Context, holder string, lease time.Duration, names ...string) (won map[string]bool, err error) {
 	return c.named(ctx, `INSERT INTO leases (name, holder, expires) SELECT value, $2, `+c.clock+` + $3 FROM json_each($1) WHERE true
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires = excluded.expires WHERE leases.expires <= `+c.clock+` RETURNING name`,
@@ -67,8 +67,8 @@ func (c *Store) Release(ctx context.Context, name, holder string) error {
 	return err
 }
 
-// ReleaseAll ends the leases of a holder that no longer runs, so others need not
-// wait until they expire.
+// ReleaseAll ends the leases of a holder that no longer runs, so that other processes
+// need not wait until the leases expire.
 func (c *Store) ReleaseAll(ctx context.Context, holder string) error {
 	_, err := c.db.Exec(ctx, `DELETE FROM leases WHERE holder = $1`, holder)
 	failpoint.Here(failpoint.LeasesReleased)
@@ -97,7 +97,7 @@ func (c *Store) WhileRebuilding(ctx context.Context, projection string, fn func(
 	return c.InTurn(ctx, "rebuild "+projection, rebuildLease, fn)
 }
 
-// Alone runs fn under the named lease. If another process holds it, the error is
+// Alone runs fn under the named lease. If another process holds the lease, the error is
 // fault.Conflict.
 func (c *Store) Alone(ctx context.Context, name string, fn func(context.Context) error) error {
 	return c.InTurn(ctx, name, 0, fn)
@@ -106,8 +106,8 @@ func (c *Store) Alone(ctx context.Context, name string, fn func(context.Context)
 // Forever makes InTurn wait without a limit.
 const Forever = 1 << 62
 
-// InTurn runs fn under the named lease. If another process still holds it after
-// patience, the error is fault.Conflict.
+// InTurn runs fn under the named lease. If another process holds the lease for longer
+// than patience, the error is fault.Conflict.
 func (c *Store) InTurn(ctx context.Context, name string, patience time.Duration, fn func(context.Context) error) (err error) {
 	holder := uuid.NewString()
 	if err := c.claimSoon(ctx, name, holder, patience); err != nil {

@@ -102,8 +102,8 @@ func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Gen
 		return found, err
 	}
 	s := control.Generation{Projection: p.Name(), Version: p.Version(), State: control.Filling}
-	// Take a new number before giving up the ready generation. Otherwise a server that is
-	// activating that generation could find another one under its number.
+	// Take a new number before giving up the ready generation. A server may be activating
+	// that generation, and must not find another generation under its number.
 	if s.Number, err = o.ControlOf(p.Name()).NextNumber(ctx, p.Name()); err != nil {
 		return s, err
 	}

@@ -248,7 +248,7 @@ func (d *dispatch) free(owner string) {
 	}
 }
 
-// renew extends the leases of all unacknowledged messages, and cancels those whose
+// renew extends the leases of all unacknowledged messages, and cancels the messages whose
 // lease is lost.
 func (d *dispatch) renew(ctx context.Context) {
 	d.mu.Lock()

@@ -112,7 +112,8 @@ func (m *Model) EventsAfter(after events.Position) (batch []events.Event, throug
 	return batch, through
 }
 
-// ApplyEvents applies events to the tables, even if they were applied before.
+// ApplyEvents applies the events of batch to the tables, even if the tables have these
+// events already.
 func (m *Model) ApplyEvents(batch []events.Event, through events.Position) {
 	m.t.Helper()
 	if err := m.ApplyBatch(m.t.Context(), batch, through); err != nil {

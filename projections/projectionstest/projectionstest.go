@@ -55,8 +55,8 @@ func Database(t testing.TB, url string) *tables.Database {
 	return home
 }
 
-// Open opens the tables of a generation while another process may write them, so
-// that a test can change them.
+// Open opens the tables of a generation so that a test can change them. Another process
+// may be writing to them.
 func Open(t testing.TB, home tables.Home, generation string) *sql.DB {
 	t.Helper()
 	if d, ok := home.(*tables.Database); ok {

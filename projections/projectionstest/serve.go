@@ -100,7 +100,8 @@ func Wait(t testing.TB, r *projections.Runner, p events.Position) {
 	}
 }
 
-// Until waits until a condition of a read model holds.
+// Until waits until holds returns true. It calls holds whenever the read model has
+// changed.
 func Until(t testing.TB, r *projections.Runner, holds func() bool) {
 	t.Helper()
 	for {

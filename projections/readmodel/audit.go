@@ -29,7 +29,7 @@ func (Audit) Version() int { return 1 }
 func (a Audit) Oldest() int { return a.Version() }
 
 // Types returns the events of the audit trail: all changes of folders and documents, and
-// the events of jobs except those of progress and of imported files.
+// the events of jobs except those in NotAudited.
 func (Audit) Types() []string {
 	return []string{
 		"FolderCreated", "FolderRenamed", "FolderMoved", "FolderShared", "FolderDeleted",
@@ -57,8 +57,8 @@ type record struct {
 	detail       string
 }
 
-// Apply adds one row. The event of a moved document also changes the document's earlier
-// rows, because its current folder decides who may read them.
+// Apply adds one row. When a document is moved, Apply also changes the document's earlier
+// rows, because the new folder decides who may read all of them.
 func (a Audit) Apply(ctx context.Context, tx Tx, e events.Event) error {
 	r, ok := recordOf(e)
 	if !ok {

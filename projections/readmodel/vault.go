@@ -121,9 +121,9 @@ func (Vault) share(ctx context.Context, tx Tx, d events.FolderShared) error {
 	return nil
 }
 
-// Below is the common table expression of a folder ($1), even if it does not exist, and
-// all folders below it. The id comes from a column, so that every database compares it by
-// its bytes.
+// Below is a common table expression named below: folder $1, even if it does not exist,
+// and all folders below it. If possible the id comes from a column and not from $1, so
+// that every database compares it by its bytes.
 const Below = `WITH RECURSIVE below (id) AS (SELECT coalesce(max(id), $1) FROM folders WHERE id = $1 UNION ALL SELECT folders.id FROM folders JOIN below ON folders.parent = below.id) `
 
 // empty marks a folder and all folders below it as deleted. That hides their documents,

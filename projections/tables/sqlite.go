@@ -21,7 +21,7 @@ type sqliteStore struct {
 	wdb   *sql.DB
 	read  *sql.DB
 	stmts map[string]*sql.Stmt
-	// inserts holds the statements of Insert by table.
+	// inserts has the statement of Insert for each table.
 	inserts map[string]string
 	// unchecked is true if the file was too large to be checked when it was opened.
 	unchecked bool

@@ -184,7 +184,7 @@ func (m *model) comparePassages(ctx context.Context, served searchindex.Engine, 
 }
 
 const (
-	sampled      = 20 // passages whose words are searched for
+	sampled      = 20 // number of passages to search for by their words
 	sampledWords = 12 // words of each sampled passage
 	scoreError   = 1e-6
 )

@@ -74,7 +74,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 				}
 				flush(t, m, through)
 				var text string
-				for _, query := range []string{ // row ids are left out: databases choose them freely
+				for _, query := range []string{ // without row ids, which databases choose freely
 					`SELECT t.stream || ' ' || t.named || ' ' || coalesce(s.section || ' ' || ` + projectionstest.TextOf("s.text") + `, '') FROM texts t LEFT JOIN sections s ON s.text_id = t.id ORDER BY t.stream, s.section`,
 					`SELECT p.document || ' ' || p.version || ' ' || p.section || ' ' || p.number || ' ' || ` + projectionstest.TextOf("s.text") + ` FROM passages p JOIN sections s ON s.id = p.row ORDER BY 1`,
 					`SELECT d.id || ' ' || d.version || ' ' || d.shown || ' ' || d.title || ' ' || t.stream FROM documents d JOIN texts t ON t.id = d.text ORDER BY d.id`,

@@ -216,8 +216,8 @@ func (f *seamFinder) rune(i int) int {
 	return end
 }
 
-// unspaced reports whether a character is of a script without spaces between words:
-// Chinese, Japanese, Thai, Lao, Burmese, Khmer; and Hangul, whose characters are
+// unspaced reports whether a character belongs to a script without spaces between words
+// (Chinese, Japanese, Thai, Lao, Burmese, Khmer) or to Hangul, whose characters are
 // syllables.
 func unspaced(r rune) bool {
 	switch {

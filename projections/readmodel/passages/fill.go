@@ -8,8 +8,8 @@ import (
 )
 
 // settleAfter is the maximum number of documents and deletions that an engine receives
-// between two calls of Settle. After a crash the engine receives those since the last
-// Settle again.
+// between two calls of Settle. After a crash, the engine receives the changes since the
+// last Settle again.
 const settleAfter = 20_000
 
 // filled describes the changes since the last Settle of a searchindex.Filler. The tables

@@ -204,8 +204,8 @@ func (r *ranking) collect(ctx context.Context, names []map[string]bool, dictiona
 	return group, nil
 }
 
-// builders build automata that accept one wrong letter, and two. They are kept, because
-// creating a builder is expensive.
+// builders return the builders of automata that accept words with one wrong letter, and
+// with two. Each is created only one time, because that is expensive.
 var builders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
 	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
 		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)

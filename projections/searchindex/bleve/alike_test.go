@@ -28,9 +28,9 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// hiddenWords returns passages that the caller may not read. For each of the given
-	// thousands they have 1000 words that begin like quarry, and 1000 words that differ
-	// from quarry also in the third letter.
+	// hiddenWords returns passages that the caller may not read, with two kinds of words:
+	// words that begin like quarry, and words that are spelled similarly. There are 1000
+	// of each kind per thousand.
 	hiddenWords := func(thousands int) (b searchindex.Batch) {
 		for i := range thousands {
 			var text strings.Builder
@@ -79,8 +79,8 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 	defer x.Close()
 	for i, q := range queries {
 		var hits []searchindex.Hit
-		// A search that read all hidden words that are similar in the same way would
-		// allocate at least twice for each of them: there are 1000 per thousand.
+		// A search that read all hidden words of one kind would allocate at least twice
+		// for each of these words.
 		if n := testing.AllocsPerRun(1, func() { hits = search(q) }); n >= 2*1000*thousands {
 			t.Errorf("with %d hidden words, Search(%q) allocates %.0f times, want a number that does not grow with them", 2*1000*thousands, q, n)
 		}

@@ -21,7 +21,7 @@ type writer struct {
 	created   time.Time
 	emptied   int          // upper bound of the passages emptied since the last sweep
 	lines     bytes.Buffer // documents to be sent
-	pending   []int64      // tasks that were sent and may not have ended
+	pending   []int64      // tasks that were sent and are not known to have ended
 	sent      int          // bytes sent since the last settle
 	abandoned bool         // the pending tasks belong to a change that failed
 }
@@ -146,7 +146,7 @@ func (x *index) settle(ctx context.Context) error {
 
 // sweep deletes emptied passages if there are many. It selects them by the attribute gone
 // and not by id, so it never deletes a passage that was put again. Nothing waits for the
-// task. If it fails, the next sweep deletes them.
+// task. If it fails, the next sweep deletes the passages.
 func (x *index) sweep(ctx context.Context) {
 	if x.emptied < sweepAfter {
 		return

@@ -20,10 +20,10 @@ func (s *server) SetTimeouts(to time.Duration) {
 	s.limits.search, s.limits.request, s.limits.send, s.limits.settle = to, to, to, to
 }
 
-// AwaitUnreachable returns once the breaker is open.
+// AwaitUnreachable waits until the breaker is open.
 func (s *server) AwaitUnreachable() { <-s.breaker.state().Done() }
 
-// AwaitReachable returns as soon as the server is no longer probed.
+// AwaitReachable waits until the server is no longer probed.
 func (s *server) AwaitReachable() {
 	s.breaker.mu.Lock()
 	probing := s.breaker.probing

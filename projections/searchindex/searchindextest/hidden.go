@@ -39,9 +39,9 @@ func testHidden(t *testing.T, open Open) {
 	}
 }
 
-// fillHidden adds the readable passages, and passages with the same words that the caller
-// may not read, in random order and small batches. Then it replaces and deletes some of
-// the latter.
+// fillHidden adds the readable passages, and hidden passages with the same words, which
+// the caller may not read. It adds them in random order and small batches. Then it
+// replaces and deletes some hidden passages.
 func fillHidden(t *testing.T, e searchindex.Engine, rnd *rand.Rand, shown []searchindex.Passage, hidden int) {
 	all := slices.Clone(shown)
 	var change searchindex.Batch

@@ -89,7 +89,8 @@ func (s *Server) Queued() (n int) {
 	return n
 }
 
-// Forget deletes all finished tasks, as a server with a full queue does.
+// Forget deletes the records of all finished tasks, as a server does when it has too
+// many.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
