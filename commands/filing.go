@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// filing is a lock that keeps folders from being deleted while documents are filed. The
-// two append to different streams, so the log does not detect the conflict: without the
-// lock, a document could be filed in a folder after the check that the folder is empty,
-// and before its deletion. Recursive deletions take the lock, too. Otherwise the move of a
-// document out of the folder could follow the deletion in the log: for the read models the
-// document would be deleted, for its stream it would not.
+// filing is a lock that keeps folders from being deleted while documents are filed.
+// Documents and folders have different streams, so the log does not detect the conflict:
+// without the lock, a document could be filed in a folder after the check that the folder is
+// empty, and before its deletion. Recursive deletions take the lock, too. Otherwise a
+// document could be moved out of the folder after the deletion: the read models, which apply
+// the log in order, would delete the document, but its own stream would not say so.
 //
-// A Gate does the same between processes. After an append that the deletion by another
-// process may not have seen, a process calls settle, and then reads whether the folder was
-// deleted.
+// A Gate does the same between processes. If another process may have deleted a folder
+// without seeing what this process appended, this process calls settle, and then reads
+// whether the folder was deleted.
 type filing struct {
 	slots *semaphore.Weighted
 	gate  Gate // nil if there are no other processes

@@ -155,8 +155,8 @@ func (h *Handler) ShareFolder(ctx context.Context, user events.User, correlation
 	})
 }
 
-// AcceptInvitation executes the command. The error is fault.NotFound if there is no
-// invitation; it is nil if the invitation was accepted before.
+// AcceptInvitation executes the command. The error is fault.NotFound if the user has no
+// invitation to the folder. It is nil if the user has accepted the invitation before.
 func (h *Handler) AcceptInvitation(ctx context.Context, user events.User, correlation string, c foldertree.AcceptInvitation) (events.Position, error) {
 	return h.changeTree(ctx, user, correlation, "accept invitation", func(t *foldertree.Tree) ([]events.Data, error) { return c.Decide(t, user) })
 }

@@ -200,8 +200,8 @@ func (h *Handler) holdIn(ctx context.Context, user events.User, takes quota.Limi
 	return hold, nil
 }
 
-// SettleText settles a hold that HoldText returned, with the current head of the log as
-// its position.
+// SettleText settles a hold that HoldText returned: the hold counts until the read models
+// have applied the log up to its current head.
 func (h *Handler) SettleText(ctx context.Context, hold *quota.Hold) error {
 	if hold == nil {
 		return nil

@@ -51,7 +51,8 @@ func (t *Tree) need(user events.User, id uuid.UUID, least events.Access) error {
 	return nil
 }
 
-// mayPutInto returns an error unless a user may put documents and folders into a folder.
+// mayPutInto returns an error unless a user may put documents and folders into the folder
+// target.
 func (t *Tree) mayPutInto(user events.User, target uuid.UUID) error {
 	if err := t.need(user, target, events.Write); err != nil {
 		return err

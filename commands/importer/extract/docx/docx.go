@@ -31,7 +31,7 @@ type document struct {
 	warnings     []string // each only once
 	top, first   string   // the first heading of level 1, and the first heading of any level
 
-	page  int  // current page; 0 if the document has no page marks
+	page  int  // number of the current page; 0 if Word has not stored its page breaks
 	fresh bool // nothing was written on this page
 	last  kind // kind of the last block written
 	begun bool // whether this section has a block
@@ -109,7 +109,7 @@ func (d *document) readTitle(part string) (title string, err error) {
 }
 
 // readReferences reads the parts that the main part refers to: styles, lists and notes. It also
-// determines whether the main part has page marks.
+// determines whether Word has stored its page breaks in the main part.
 func (d *document) readReferences(main string) (err error) {
 	if d.rels, err = d.relations(main); err != nil {
 		return err

@@ -62,9 +62,9 @@ func (e *element) on() bool {
 	return true
 }
 
-// xmlPart reads the XML of a part. It limits the depth of the elements and the size of tokens. A
-// function that is called with an element must consume the element by a call of children, text or
-// skip.
+// xmlPart reads the XML of a part. The open element is the one that was begun last and has not
+// ended yet. xmlPart limits the depth of the elements and the size of tokens. A function that is
+// called with an element must consume the element by a call of children, text or skip.
 type xmlPart struct {
 	dtd    bool // the part has a document type definition
 	ctx    context.Context

@@ -20,7 +20,7 @@ import (
 
 const (
 	startTimeout = 2 * time.Minute // enough on a busy machine, too
-	exitTimeout  = 2 * time.Second // for a process that has closed its connection to exit
+	exitTimeout  = 2 * time.Second // how long a process may take to exit after it has closed its connection
 	maxDetail    = 120             // bytes of standard error in Death.Detail
 )
 

@@ -11,8 +11,8 @@ import (
 )
 
 // check refuses empty files, and files whose content clearly does not fit the extension of
-// their name. It does not read them as what their content is, because they would be
-// downloaded later with the media type of the extension.
+// their name. Such a file is not read as the type that its content has, because it would be
+// downloaded later with the media type of its extension.
 func check(file *os.File, name, mediaType string) (extract.File, error) {
 	stat, err := file.Stat()
 	if err != nil {

@@ -182,8 +182,8 @@ func UsedCPU(pid int) (time.Duration, error) {
 }
 
 // LimitCPU makes the system send a signal to a process when its total CPU time reaches soft,
-// and kill it when the time reaches hard. A hard limit cannot be raised later; if hard is 0
-// it stays as it is. Limits are rounded up to seconds.
+// and kill it when the time reaches hard. If hard is 0, the hard limit does not change. A
+// hard limit cannot be raised later. Limits are rounded up to seconds.
 func LimitCPU(pid int, soft, hard time.Duration) error {
 	var l unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_CPU, nil, &l); err != nil {
