@@ -77,7 +77,7 @@ func (c ChangeDocument) decide(d *document) (data []events.Data, err error) {
 	return data, nil
 }
 
-// need returns an error unless a user has at least the access least to the document.
+// need returns an error unless a user has at least the given access to the document.
 func (d *document) need(t *foldertree.Tree, user events.User, id uuid.UUID, least events.Access) error {
 	switch access := t.Access(user, d.folder); {
 	case !d.exists || d.deleted || d.deletedWithFolder(t) || access == events.NoAccess:
@@ -88,7 +88,8 @@ func (d *document) need(t *foldertree.Tree, user events.User, id uuid.UUID, leas
 	return nil
 }
 
-// DeleteDocument deletes a document. It needs own access to its folder.
+// DeleteDocument deletes a document. The user needs access events.Own to the document's
+// folder.
 type DeleteDocument struct {
 	ID      uuid.UUID
 	Version int // the version that the caller read

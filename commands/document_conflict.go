@@ -7,8 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// This file contains the conflicts of documents. The conflicts of folders are in
-// foldertree/conflict.go, and those of names that look alike in foldertree/alike.go.
+// This file contains the errors for conflicts of documents. The errors for conflicts of
+// folders are in foldertree/conflict.go, and those for names that look alike in
+// foldertree/alike.go.
 
 // fresh returns an error unless the document is still at the version that the caller read.
 func (d *document) fresh(version int) error {

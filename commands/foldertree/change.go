@@ -54,8 +54,9 @@ func (t *Tree) mayName(parent uuid.UUID, name string) error {
 	return nil
 }
 
-// ChangeFolder renames a folder, moves it, or both. It needs write access to the folder
-// and to the new parent, and own access for a move to the top level.
+// ChangeFolder renames a folder, moves it, or both. The user needs access events.Write to
+// the folder and to the new parent. For a move to the top level the user needs access
+// events.Own to the folder.
 type ChangeFolder struct {
 	ID      uuid.UUID
 	Version int64 // the version that the caller read; negative means any
@@ -132,7 +133,8 @@ func (c ChangeFolder) allowed(t *Tree, user events.User, name string, parent uui
 	return t.mayName(parent, name)
 }
 
-// DeleteFolder deletes a folder and everything in it. It needs own access.
+// DeleteFolder deletes a folder and everything in it. The user needs access events.Own to
+// the folder.
 type DeleteFolder struct {
 	ID        uuid.UUID
 	Version   int64 // the version that the caller read; negative means any

@@ -14,12 +14,12 @@ import (
 // MaxPermissions is the maximum number of entries in a folder's permission list.
 const MaxPermissions = 1000
 
-// ShareFolder replaces a folder's permission list. It needs own access. Whoever created the
-// folder, or moved it to the top level, stays an owner.
+// ShareFolder replaces a folder's permission list. The user needs access events.Own to the
+// folder. Whoever created the folder, or moved it to the top level, stays an owner.
 //
 // A new entry for a user is an invitation, which grants nothing until the user accepts it,
-// unless Rules let it take effect immediately. An accepted entry stays accepted, even if
-// its access changes later.
+// unless Rules let it take effect immediately. An accepted entry stays accepted, even if its
+// access changes later.
 type ShareFolder struct {
 	ID          uuid.UUID
 	Version     int64 // the version that the caller read; negative means any

@@ -55,9 +55,9 @@ func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) 
 	return reading, func() { end(); <-i.slots.suspects }, nil
 }
 
-// Room returns how many more files of an owner the queue should deliver to this process,
-// which already has held files of the owner. If no other owner has files, an owner may have
-// up to limit files.
+// Room returns how many more files of an owner the queue should deliver to this process.
+// held is the number of the owner's files that the process has already. limit is the maximum
+// for one owner, reached only if no other owner has files.
 func (i *Importer) Room(owner string, held, limit int) int {
 	i.init()
 	return i.slots.turns.Room(owner, held, limit)

@@ -206,7 +206,7 @@ func (b *Budget) check(bytes int64) error {
 		Changed.Show(b.limit), wait, Changed.Show(minCost))
 }
 
-// Used returns how many bytes are missing in a user's bucket.
+// Used returns how many bytes a user has used of the bucket and not regained yet.
 func (c *Changes) Used(user events.Principal) int64 {
 	if c == nil {
 		return 0

@@ -103,9 +103,10 @@ func (t *Turns) Begin(ctx context.Context, f *File) (reading context.Context, en
 	}, nil
 }
 
-// Room returns how many more files of an owner this process should claim, if it has claimed
-// held files of the owner already. All active owners share limit. While long files occupy
-// all normal slots, Room returns less, because another node may have free slots.
+// Room returns how many more files of an owner this process should claim. held is the number
+// of the owner's files that it has claimed already. All active owners share limit. While
+// long files occupy all normal slots, Room returns less, because another node may have free
+// slots.
 func (t *Turns) Room(owner string, held, limit int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

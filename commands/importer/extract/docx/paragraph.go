@@ -42,7 +42,8 @@ func (d *document) paragraph(x *xmlPart, out sink) error {
 	return nil
 }
 
-// inline reads an element in a paragraph.
+// inline reads an element inside a paragraph, such as a run, and adds its text to the
+// paragraph.
 func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 	switch e.name {
 	case "w:r":
