@@ -28,7 +28,7 @@ type accountView struct {
 	Factors accounts.Factors
 }
 
-// accountPage shows users their grants, API tokens and factors.
+// accountPage shows users their grants, API tokens and second factors.
 func (p *Provider) accountPage(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{}, "")
@@ -60,7 +60,7 @@ func (p *Provider) showAccountPage(w http.ResponseWriter, r *http.Request, v vis
 	return p.show(w, v, "home.html", shown)
 }
 
-// tokenViews returns the unexpired API tokens of a user.
+// tokenViews returns the API tokens of a user that have not expired.
 func (p *Provider) tokenViews(ctx context.Context, user string) (all []tokenView, err error) {
 	tokens, err := p.accounts.Tokens(ctx, user)
 	for _, t := range tokens {
@@ -76,10 +76,11 @@ func (p *Provider) tokenViews(ctx context.Context, user string) (all []tokenView
 	return all, err
 }
 
-// logout ends the session of this browser, or all sessions and grants of its user.
+// logout ends the session in this browser. If the form has the field everywhere, it ends all
+// sessions and grants of the user.
 func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) error {
 	everywhere := r.PostForm.Get("everywhere") != ""
-	if everywhere && !v.signedIn() { // the sign-in page would suggest that it was done
+	if everywhere && !v.signedIn() { // the sign-in page, shown without this error, would suggest that all sessions have ended
 		return errSessionEnded
 	}
 	err := p.accounts.EndSession(r.Context(), v.cookie)
@@ -102,7 +103,7 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	return nil
 }
 
-// endProgram ends a grant or an API token of the user.
+// endProgram ends one grant or revokes one API token of the user.
 func (p *Provider) endProgram(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if id := r.PostForm.Get("id"); v.signedIn() && apitoken.IsID(id) {
 		ended, err := p.accounts.RevokeTokenOf(r.Context(), v.user, id)
@@ -125,8 +126,8 @@ func (p *Provider) endProgram(w http.ResponseWriter, r *http.Request, v visitor)
 	return nil
 }
 
-// changePassword changes the password, which signs the user out everywhere except in this
-// browser.
+// changePassword changes the user's password. That signs the user out everywhere; only this
+// browser gets a new session.
 func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		redirect(w, p.pathTo("/"))
@@ -149,7 +150,7 @@ func (p *Provider) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	if err == nil {
 		_, err = p.signIn(w, r, v, account, hash, "password")
 	}
-	if err != nil && !fault.Is(err, fault.Unauthenticated) { // Unauthenticated: it was changed again meanwhile
+	if err != nil && !fault.Is(err, fault.Unauthenticated) { // Unauthenticated means that the password was changed again meanwhile
 		return err
 	}
 	redirect(w, p.pathTo("/"))

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Address returns the address of the client that sent a request, as throttles count it: an IPv4
-// address, or the /64 prefix of an IPv6 address, since a subscriber gets a whole /64. Entries of
-// X-Forwarded-For count only if a trusted proxy wrote them.
+// Address returns the client address of a request, for rate limits and logs: an IPv4 address,
+// or the /64 prefix of an IPv6 address, because a subscriber usually gets a whole /64. It
+// reads X-Forwarded-For only as far as trusted proxies wrote it.
 func (p *Provider) Address(r *http.Request) string {
 	peer, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// visitLimits bounds the authorization requests of an address, each of which may fetch a page
-// of a client.
+// visitLimits limits the authorization requests from an address. Each of them may fetch a
+// client's metadata page.
 var visitLimits = throttle.Limits{Free: 300, First: time.Second, Longest: time.Second, Quiet: time.Minute}
 
 const (
-	maxQuery = 8 << 10 // bytes of an authorization request
+	maxQuery = 8 << 10 // maximum length of an authorization request in bytes
 	maxNonce = 256
 )
 
-// authorization is a valid request for a code (RFC 6749 §4.1.1).
+// authorization is a valid authorization request (RFC 6749 §4.1.1).
 type authorization struct {
-	query     string // the unparsed request
+	query     string // query string of the request, not decoded
 	client    clients.Client
 	redirect  string
 	state     string
@@ -35,10 +35,10 @@ type authorization struct {
 	scope     string
 	nonce     string
 	prompt    []string
-	maxAge    time.Duration // maximum time since the user signed in; negative for no limit
+	maxAge    time.Duration // maximum time since the user signed in; negative if there is none
 }
 
-// grant returns the requested grant, without its user.
+// grant returns the grant that the client requests. Its user is not set.
 func (a *authorization) grant() accounts.Grant {
 	return accounts.Grant{
 		Client: a.client.ID, Name: a.client.Title(), Audience: a.audience, Scope: a.scope,
@@ -46,9 +46,10 @@ func (a *authorization) grant() accounts.Grant {
 	}
 }
 
-// parseAuthorization parses and checks a request for a code. If it returns a request and an
-// error, the error may be sent to the client by a redirect. If it returns only an error, the
-// redirect address may not be the client's, and the error must be shown to the user.
+// parseAuthorization parses and checks an authorization request. If it returns both a request
+// and an error, the error may be sent to the client's redirect address. If it returns only an
+// error, the redirect address may not belong to the client, so the error must be shown to the
+// user instead.
 func (p *Provider) parseAuthorization(r *http.Request, query string) (*authorization, error) {
 	if wait := p.visits.Take(p.Address(r)); wait > 0 {
 		return nil, &problem{status: http.StatusTooManyRequests, wait: wait, text: "There were too many requests. Try again in a minute."}
@@ -81,7 +82,7 @@ func (p *Provider) parseAuthorization(r *http.Request, query string) (*authoriza
 	return a, p.parseParams(a, q)
 }
 
-// parseParams parses the parameters other than client_id, redirect_uri and state into a.
+// parseParams parses all parameters except client_id, redirect_uri and state into a.
 func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 	if err := q.Check(); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (p *Provider) parseParams(a *authorization, q oauth.Params) (err error) {
 	return err
 }
 
-// grantedScope returns the part of a requested scope that is granted. Unknown scopes are
-// ignored (RFC 6749 §3.3).
+// grantedScope returns the part of the requested scope that the client gets. Unknown scopes
+// are ignored (RFC 6749 §3.3).
 func grantedScope(requested string) string {
 	if slices.Contains(strings.Fields(requested), scopeOpenID) {
 		return scopeOpenID
@@ -130,7 +131,7 @@ func grantedScope(requested string) string {
 	return ""
 }
 
-// authorize is the authorization endpoint.
+// authorize handles an authorization request.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) error {
 	a, err := p.parseAuthorization(r, r.URL.RawQuery)
 	if err != nil {
@@ -157,8 +158,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request, v visitor) 
 	return p.showConsent(w, v, a)
 }
 
-// authorizeByForm is the authorization endpoint for requests sent as a form (OpenID Connect Core
-// §3.1.2.1). It redirects to authorize.
+// authorizeByForm handles an authorization request that was sent as a form (OpenID Connect
+// Core §3.1.2.1). It redirects the browser to authorize.
 func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxQuery)
 	if err := r.ParseForm(); err != nil {
@@ -168,15 +169,16 @@ func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ vis
 	return nil
 }
 
-// requireLogin shows the sign-in page, after which the authorization continues.
+// requireLogin shows the sign-in page. After the sign-in the browser continues with the
+// authorization request.
 func (p *Provider) requireLogin(w http.ResponseWriter, v visitor, a *authorization) error {
 	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.Title()}, clients.FormTarget(a.redirect))
 }
 
-// rejectAuthorization reports to the client why it gets no code. It redirects the browser only
-// to an address that some user has allowed before, and otherwise shows an error page with a link
-// (RFC 9700 §4.11.2). Otherwise anyone could register a client and use invalid requests to
-// redirect users from here to any site.
+// rejectAuthorization reports to the client why it gets no code. If a user has allowed the
+// redirect address before, it redirects the browser there. Otherwise it shows an error page
+// with a link to the address (RFC 9700 §4.11.2). If it always redirected, anyone could
+// register a client and lure users from this host to any site by an invalid request.
 func (p *Provider) rejectAuthorization(w http.ResponseWriter, r *http.Request, v visitor, a *authorization, err error) error {
 	if a == nil {
 		return err
@@ -196,15 +198,16 @@ func (p *Provider) rejectAuthorization(w http.ResponseWriter, r *http.Request, v
 	})
 }
 
-// returnLink is the link back to the client on an error page.
+// returnLink is the link to the client's redirect address on an error page.
 type returnLink struct{ URL, Host string }
 
 func (p *Provider) errorURL(a *authorization, e *oauth.Error) string {
 	return p.callbackURL(a, url.Values{"error": {e.Code}, "error_description": {e.Description}})
 }
 
-// callbackURL returns the redirect address with a response. The parameter iss names the issuer,
-// so that a client of several issuers can distinguish their responses (RFC 9207).
+// callbackURL returns the redirect address with the parameters of a response. It adds the
+// parameter iss with the issuer's URL, so that a client of several issuers can distinguish
+// their responses (RFC 9207).
 func (p *Provider) callbackURL(a *authorization, response url.Values) string {
 	response.Set("iss", p.issuer.URL())
 	if a.state != "" {
@@ -213,7 +216,7 @@ func (p *Provider) callbackURL(a *authorization, response url.Values) string {
 	return clients.WithParams(a.redirect, response)
 }
 
-// issueCode redirects the browser to the client with a code.
+// issueCode redirects the browser to the client with an authorization code.
 func (p *Provider) issueCode(w http.ResponseWriter, r *http.Request, v visitor, a *authorization) error {
 	g := a.grant()
 	g.User = v.user

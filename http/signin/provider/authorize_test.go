@@ -245,15 +245,15 @@ func TestPageHeaders(t *testing.T) {
 	}
 }
 
-// FuzzAuthorization checks that no request redirects to an address that its client did not
-// register.
+// FuzzAuthorization checks that no request redirects the browser to an address that the client
+// has not registered.
 func FuzzAuthorization(f *testing.F) {
 	s := newSite(f)
 	s.provider.clientPages.HTTP.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
-		return nil, net.ErrClosed // no page of a client is fetched
+		return nil, net.ErrClosed // prevents requests for the metadata pages of clients
 	}
 	p := s.register(webRedirect)
-	p.redeem(p.code(s.browser())) // so that errors are redirected to it
+	p.redeem(p.code(s.browser())) // a user has now allowed the redirect address, so errors are sent to it
 	for _, change := range [][]string{nil, {"redirect_uri", "https://evil.example"}, {"code_challenge_method", "plain"}, {"prompt", "none"}, {"resource", "x"}} {
 		f.Add(encodeForm(p.authorizeParams(change...)), "state")
 	}

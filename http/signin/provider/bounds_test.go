@@ -11,7 +11,8 @@ import (
 	"annals/http/signin/provider/clients"
 )
 
-// fill adds n rows to a table. row is the SELECT list of a row; it may use i, from 1 to n.
+// fill adds n rows to a table. row is the SELECT list with the values of a row; in it, i is
+// the number of the row from 1 to n.
 func (s *site) fill(table string, n int, row string) {
 	s.Helper()
 	if !accountstest.OnPostgres() {

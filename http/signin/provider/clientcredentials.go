@@ -15,11 +15,11 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// exchangeAPIToken issues an access token in exchange for an API token, which is sent as the
-// client secret (RFC 6749 §4.4). It exists for libraries that support only client credentials.
-// The client_id is the id of the API token or the name of its account. The access token expires
-// no later than the API token. It comes without a refresh token, since the client can repeat the
-// exchange.
+// exchangeAPIToken issues an access token in exchange for an API token, which the client sends
+// as its secret (client credentials grant, RFC 6749 §4.4). It exists for OAuth libraries that
+// cannot send an API token directly. The client_id is the id of the API token or the name of
+// its account. The access token expires with the API token or before. There is no refresh
+// token, because the client can repeat the exchange.
 func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, error) {
 	id, secret, err := clientSecret(r, f)
 	if err != nil {
@@ -31,9 +31,9 @@ func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, er
 		return tokens{}, err
 	}
 	if !found || id != t.ID && accounts.NormalName(id) != t.User {
-		// Only wrong secrets are throttled, because they cost a lookup. Right ones are not:
-		// otherwise a program that keeps sending an expired secret would lock out the other
-		// programs at its address.
+		// The limit applies only to requests with a wrong secret, because they cost a lookup.
+		// If it also refused right secrets, a program that keeps sending an expired secret
+		// would lock out the other programs at its address.
 		if wait := p.secrets.Take(p.Address(r)); wait > 0 {
 			return tokens{}, oauth.TooMany(wait)
 		}
@@ -60,8 +60,8 @@ func (p *Provider) exchangeAPIToken(r *http.Request, f oauth.Params) (tokens, er
 	return tokens{Access: access, Type: "Bearer", Expires: int(expires.Sub(now) / time.Second), Scope: string(scope)}, nil
 }
 
-// clientSecret returns the id and secret of a client, from the Authorization header or from the
-// form (RFC 6749 §2.3.1).
+// clientSecret returns the client_id and the client_secret of a request, from the
+// Authorization header or the form (RFC 6749 §2.3.1).
 func clientSecret(r *http.Request, f oauth.Params) (id, secret string, err error) {
 	id, secret = f.Get("client_id"), f.Get("client_secret")
 	if header := r.Header.Values("Authorization"); len(header) > 0 {

@@ -44,8 +44,8 @@ func TestServiceHasNoPassword(t *testing.T) {
 	accountstest.WantKind(t, "Create of a user with the name of a service", err, fault.Conflict)
 }
 
-// A copy to another store includes API tokens. A backup does not, since restoring it would
-// revive revoked tokens.
+// Copying accounts to another store includes API tokens. A backup omits them: otherwise
+// restoring it would restore tokens that were revoked since.
 func TestAPITokensAreCopiedButNotBackedUp(t *testing.T) {
 	s := signintest.New(t)
 	ctx := t.Context()
@@ -159,8 +159,8 @@ func TestClientCredentials(t *testing.T) {
 	s.WantEnded(t, "the access token of an expired API token", access)
 }
 
-// Wrong client secrets are throttled by address. Right secrets and users at the same address are
-// not.
+// Requests with a wrong client secret are limited by address. Requests with the right secret,
+// and users who sign in from the same address, are not affected.
 func TestWrongClientSecretsAreThrottled(t *testing.T) {
 	s := newSite(t)
 	token, id := s.Token(t, "alice", apitoken.Read, time.Hour)
@@ -183,7 +183,7 @@ func TestWrongClientSecretsAreThrottled(t *testing.T) {
 	}
 }
 
-// A client of a user has write access even if the id of its grant looks like that of an API
+// A user's client has write access even if the id of its grant begins like the id of an API
 // token.
 func TestGrantIDIsNotTokenID(t *testing.T) {
 	s := newSite(t)
@@ -209,7 +209,8 @@ func TestGrantIDIsNotTokenID(t *testing.T) {
 	}
 }
 
-// Users see and end their own API tokens and no others.
+// On the account page users see their own API tokens and can revoke them, but no tokens of
+// other users.
 func TestAccountPageEndsAPITokens(t *testing.T) {
 	s := newSite(t)
 	accountstest.AddUser(t, s.Accounts, accounts.NewAccount{Name: "bob"})

@@ -12,13 +12,13 @@ import (
 // errNoClient is the error for an unknown client_id.
 var errNoClient = oauth.Errorf("invalid_client", "the client is not registered, or its registration has expired; register it again")
 
-// client returns the client with that id. The error is errNoClient if there is none, and another
-// oauth.Error if the client's page is invalid.
+// client returns the client with an id. The error is errNoClient if there is none. If the id
+// is the URL of a metadata page that is invalid, it is another oauth.Error.
 func (p *Provider) client(ctx context.Context, id string) (clients.Client, error) {
 	switch {
 	case id == clients.CLIID:
 		return clients.CLI, nil
-	case id == p.issuer.Audience() || id == p.issuer.Tools(): // its ID tokens would be accepted as access tokens
+	case id == p.issuer.Audience() || id == p.issuer.Tools(): // ID tokens for such a client would be accepted as access tokens
 		return clients.Client{}, errNoClient
 	case clients.IsPage(id):
 		return p.clientPages.Get(ctx, id)
@@ -37,7 +37,8 @@ func (p *Provider) client(ctx context.Context, id string) (clients.Client, error
 	return c, nil
 }
 
-// checkClient checks that a client exists, without fetching its page.
+// checkClient returns an error if there is no client with an id. It does not fetch metadata
+// pages.
 func (p *Provider) checkClient(ctx context.Context, id string) error {
 	if id == clients.CLIID || clients.IsPage(id) {
 		return nil

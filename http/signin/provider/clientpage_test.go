@@ -19,7 +19,7 @@ import (
 	"annals/http/signin/provider/clients"
 )
 
-// pageHost is an https server for the pages of clients.
+// pageHost is an https server that publishes the metadata pages of clients.
 type pageHost struct {
 	*httptest.Server
 	reads atomic.Int32
@@ -38,7 +38,8 @@ func newPageHost(t *testing.T) *pageHost {
 	return h
 }
 
-// publish serves metadata with a loopback redirect address, with changed fields.
+// publish serves metadata of a client with a loopback redirect address. The fields in change
+// replace or add to the default ones.
 func (h *pageHost) publish(change map[string]any) {
 	h.page = func(w http.ResponseWriter, r *http.Request) {
 		metadata := map[string]any{"client_id": h.URL + r.URL.Path, "client_name": "A published program", "redirect_uris": []string{"http://localhost/callback"}}
@@ -49,7 +50,8 @@ func (h *pageHost) publish(change map[string]any) {
 	}
 }
 
-// trust makes the provider accept the test's host and certificate.
+// trust makes the provider accept the address and the certificate of h, which is not a public
+// host.
 func (s *site) trust(h *pageHost) {
 	s.provider.clientPages.Allowed = func(netip.AddrPort) bool { return true }
 	s.provider.clientPages.HTTP.Transport.(*http.Transport).TLSClientConfig = h.Client().Transport.(*http.Transport).TLSClientConfig
@@ -147,7 +149,8 @@ func TestClientPageAtPrivateAddress(t *testing.T) {
 	}
 }
 
-// Neither the response nor its delay reveals whether a host exists.
+// If a metadata page cannot be fetched, neither the response nor its delay reveals whether the
+// host exists.
 func TestUnreachableClientPagesLookTheSame(t *testing.T) {
 	s := newSite(t)
 	pages := s.provider.clientPages

@@ -14,19 +14,19 @@ import (
 type consentForm struct {
 	Query  string
 	Client clientView
-	Host   string // to which the browser is redirected afterwards
-	Tools  bool   // access to the agents' tools rather than to the services
-	Switch string // URL at which another user can sign in
+	Host   string // host to which the browser is redirected afterwards
+	Tools  bool   // whether access is to the agents' tools instead of the core and the vault
+	Switch string // URL at which the browser can sign in as another user
 }
 
-// clientView describes a client to users.
+// clientView is what users see of a client.
 type clientView struct {
 	ID        string
 	Title     string
-	Page      string // host of the page that it publishes; "" if it publishes none
-	Unchecked bool   // the page cannot be reached
-	Own       bool   // it is the annals command line
-	Local     bool   // it runs on a device of the user, where any program could pose as it
+	Page      string // host of the client's metadata page; "" if it has none
+	Unchecked bool   // whether the metadata page cannot be reached
+	Own       bool   // whether the client is the annals command line
+	Local     bool   // whether the client runs on the user's device, where any program could pose as it
 }
 
 func viewOf(c clients.Client, local bool) clientView {
@@ -53,8 +53,8 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 	})
 }
 
-// submitConsent handles the decision on the consent page. It checks the request again, since the
-// browser could have changed it in the form.
+// submitConsent handles the form with the user's decision. It checks the authorization request
+// again, because the browser could have changed it in the form.
 func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visitor) error {
 	a, err := p.parseAuthorization(r, r.PostForm.Get("query"))
 	switch {
@@ -71,8 +71,9 @@ func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visit
 	return p.issueCode(w, r, v, a)
 }
 
-// consented reports whether the user has given consent to the same request before. Clients on a
-// device always need new consent, because another program could pose as them (RFC 8252 §8.6).
+// consented reports whether the user has consented to the same request before. A client on the
+// user's device needs consent each time, because another program could pose as it (RFC 8252
+// §8.6).
 func (p *Provider) consented(ctx context.Context, user string, a *authorization) (bool, error) {
 	if !clients.IsWeb(a.redirect) {
 		return false, nil
@@ -82,8 +83,8 @@ func (p *Provider) consented(ctx context.Context, user string, a *authorization)
 	return p.accounts.Consented(ctx, g, p.now())
 }
 
-// everConsented reports whether any user has given consent to a client with the redirect address
-// of a. An address on the user's device always counts as allowed.
+// everConsented reports whether any user has consented before to redirect to the address of a
+// for its client. It always returns true for an address on the user's device.
 func (p *Provider) everConsented(ctx context.Context, a *authorization) (bool, error) {
 	if !clients.IsWeb(a.redirect) {
 		return true, nil

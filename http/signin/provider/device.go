@@ -12,11 +12,11 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// deviceLimits bounds the device sign-ins that an address may start.
+// deviceLimits limits the device sign-ins that an address may start.
 var deviceLimits = throttle.Limits{Free: 20, First: 10 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
-// userCodeLimits bounds guesses at user codes. A code has 34 random bits, and up to
-// accounts.MaxDevices codes are valid at a time.
+// userCodeLimits limits wrong user codes. A user code has 34 random bits, and up to
+// accounts.MaxDevices user codes are valid at a time.
 var userCodeLimits = throttle.Limits{Free: 10, First: 5 * time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
 // deviceResponse is the device authorization response (RFC 8628 §3.2).
@@ -29,7 +29,8 @@ type deviceResponse struct {
 	Interval   int    `json:"interval"`   // seconds
 }
 
-// deviceAuthorization starts the sign-in of a device without a browser.
+// deviceAuthorization handles the request with which a device without a browser starts a
+// sign-in.
 func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
 	if wait := p.devices.Take(p.Address(r)); wait > 0 {
 		return 0, nil, oauth.TooMany(wait)
@@ -65,8 +66,8 @@ func (p *Provider) deviceAuthorization(w http.ResponseWriter, r *http.Request) (
 	}, nil
 }
 
-// exchangeDeviceCode handles a poll of a device. After the user has allowed the sign-in, it
-// returns the grant and its refresh token.
+// exchangeDeviceCode handles a poll of a device. If the user has allowed the sign-in, it
+// returns a new grant and its refresh token.
 func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	code := f.Get("device_code")
 	if code == "" {
@@ -98,7 +99,8 @@ func (p *Provider) exchangeDeviceCode(ctx context.Context, f oauth.Params) (acco
 	return g, refresh, err
 }
 
-// pollError returns why a device gets no tokens yet (RFC 8628 §3.5), or nil.
+// pollError returns the reason why a device gets no tokens yet (RFC 8628 §3.5), or nil if the
+// user has allowed the sign-in.
 func pollError(d accounts.Device, now time.Time) *oauth.Error {
 	switch {
 	case !now.Before(d.Expires):
@@ -113,15 +115,16 @@ func pollError(d accounts.Device, now time.Time) *oauth.Error {
 	return nil
 }
 
-// deviceForm is the content of the page on which users enter a device's code and then decide.
+// deviceForm is the content of the page on which a user types the user code of a device, and
+// then allows or denies its sign-in.
 type deviceForm struct {
 	Code   string
-	Client clientView // empty until the code is found
+	Client clientView // empty until the user code is found
 	Tools  bool
-	Done   string // the decision; "" before it
+	Done   string // the decision; "" before the user has decided
 }
 
-// devicePage shows the form for a user code.
+// devicePage shows the form for the user code.
 func (p *Provider) devicePage(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return p.showLogin(w, v, loginForm{Next: step{"device", r.URL.RawQuery}}, "")
@@ -133,7 +136,7 @@ func (p *Provider) showDevice(w http.ResponseWriter, v visitor, form deviceForm,
 	return p.showWith(w, v, "device.html", view{Title: "Connect a device", Content: form}, wrong)
 }
 
-// submitUserCode looks up a user code and shows the form for the decision.
+// submitUserCode looks up the user code and shows the form for the decision.
 func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form, _, err := p.findDevice(r, v)
 	if err != nil {
@@ -142,7 +145,7 @@ func (p *Provider) submitUserCode(w http.ResponseWriter, r *http.Request, v visi
 	return p.showDevice(w, v, form, nil)
 }
 
-// decideDevice stores the user's decision.
+// decideDevice handles the form with the user's decision.
 func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visitor) error {
 	form, userCode, err := p.findDevice(r, v)
 	if err != nil {
@@ -165,8 +168,8 @@ func (p *Provider) decideDevice(w http.ResponseWriter, r *http.Request, v visito
 	return p.showDevice(w, v, form, nil)
 }
 
-// errUserCodeUnknown is the error for every code that is not accepted, so that guessing reveals
-// nothing.
+// errUserCodeUnknown is the only error for user codes that are not accepted. Different errors
+// would help guessing.
 var errUserCodeUnknown = problemf(http.StatusUnprocessableEntity, "This code is unknown or has expired. Check the code on the device.")
 
 func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, err error) error {
@@ -176,7 +179,7 @@ func (p *Provider) wrongCode(w http.ResponseWriter, v visitor, form deviceForm, 
 	return err
 }
 
-// findDevice looks up the device with the user code in a form.
+// findDevice looks up the sign-in of the device by the user code in a form.
 func (p *Provider) findDevice(r *http.Request, v visitor) (form deviceForm, userCode string, err error) {
 	form.Code = r.PostForm.Get("user_code")
 	if !v.signedIn() {

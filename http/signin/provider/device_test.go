@@ -13,7 +13,7 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// testDevice is a device that signs in as the command line.
+// testDevice is a device without a browser that signs in as the client CLI.
 type testDevice struct {
 	*site
 	code, userCode string

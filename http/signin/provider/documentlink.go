@@ -10,19 +10,21 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// A browser that opens a link to a document has no token. It is redirected to DocumentStep,
-// where the user signs in. It then returns to the document with a cookie, which refers to the
-// session, is sent only below documentsPath, and permits only reading documents.
+// A browser that opens a link to a document sends no token. It is redirected to DocumentStep,
+// where the user signs in, and then back to the document with a cookie. That cookie contains
+// the digest of the session's cookie. Browsers send it only below documentsPath, and it only
+// allows reading documents.
 
-// documentsPath is the prefix of document links, on every host.
+// documentsPath is the path prefix of links to documents, on every host.
 const documentsPath = "/documents"
 
-// DocumentStep is the path below the issuer's URL to which a browser without a session is
-// redirected from a document. The parameter "to" is the path of that document, to which the
-// browser returns with the fragment of the link.
+// DocumentStep is the path, below the issuer's URL, to which a browser without a session is
+// redirected from a document. The parameter "to" is the path of the document, to which the
+// browser is redirected after the sign-in.
 const DocumentStep = "/document"
 
-// documentLink matches the paths of documents. The browser is redirected to no other path.
+// documentLink matches the paths of documents. After the sign-in the browser is redirected to
+// no other path.
 var documentLink = regexp.MustCompile(`^` + documentsPath + `/[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\.[A-Za-z]{2,10}$`)
 
 const readerPurpose = "reader"
@@ -38,9 +40,10 @@ func (p *Provider) readerCookie() http.Cookie {
 	return c
 }
 
-// openDocumentLink sets the cookie and redirects the browser to a document. If there is no
-// session, it shows the sign-in page first. Browsers keep the fragment of the link, which names
-// a page, across redirects; fragment.js keeps it across forms.
+// openDocumentLink sets the cookie for documents and redirects the browser to the document.
+// Without a session it shows the sign-in page first. The fragment of the link, such as a page
+// number, must not be lost: browsers keep it across redirects, and fragment.js keeps it across
+// forms.
 func (p *Provider) openDocumentLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	to := r.URL.Query().Get("to")
 	if !documentLink.MatchString(to) {
@@ -61,7 +64,8 @@ func (p *Provider) openDocumentLink(w http.ResponseWriter, r *http.Request, v vi
 	return nil
 }
 
-// otherIssuers returns the external issuers. Their users cannot sign in on these pages.
+// otherIssuers returns the URLs of the external issuers. Their users cannot sign in on the
+// sign-in page, which therefore lists them.
 func (p *Provider) otherIssuers() (others []string) {
 	for _, url := range p.servers {
 		if url != p.issuer.URL() {
@@ -71,15 +75,17 @@ func (p *Provider) otherIssuers() (others []string) {
 	return others
 }
 
-// clearReaderCookie deletes the cookie, which is useless after the session has ended.
+// clearReaderCookie deletes the cookie for documents, which is no longer valid after the
+// session has ended.
 func (p *Provider) clearReaderCookie(w http.ResponseWriter) {
 	c := p.readerCookie()
 	c.MaxAge = -1
 	http.SetCookie(w, &c)
 }
 
-// Reader returns the user of a browser that requests a document, with read-only rights. It looks
-// up the session each time, so that signing out or disabling the user takes effect immediately.
+// Reader returns the user who is signed in in the browser that requests a document. The user
+// has only read access. Reader looks up the session in each call, so that signing out or
+// disabling the user takes effect immediately.
 func (p *Provider) Reader(r *http.Request) (user events.User, found bool, err error) {
 	ctx := r.Context()
 	c, err := r.Cookie(p.readerCookie().Name)

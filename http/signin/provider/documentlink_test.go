@@ -11,7 +11,8 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// documentRequest returns the browser's request for a document, with its cookies.
+// documentRequest returns the request for a document that the browser would send, with its
+// cookies.
 func (b *browser) documentRequest(link string) *http.Request {
 	r := httptest.NewRequestWithContext(b.Context(), "GET", b.URL+link, nil)
 	at, _ := url.Parse(b.URL + link)
@@ -57,7 +58,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Texts sealed for other purposes or with another key are rejected.
+// As a cookie for documents, texts that were sealed for other purposes or with another key are
+// rejected.
 func TestReaderCookie(t *testing.T) {
 	s := newSite(t)
 	key, err := s.Accounts.SealKey(t.Context())
@@ -109,7 +111,7 @@ func TestReaderCookie(t *testing.T) {
 	}
 }
 
-// The sign-in page names issuers whose users cannot sign in here.
+// The sign-in page lists the external issuers, whose users cannot sign in there.
 func TestLoginNamesOtherIssuers(t *testing.T) {
 	s := newSite(t)
 	s.provider.servers = []string{"https://login.company.example"}

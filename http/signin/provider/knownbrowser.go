@@ -7,9 +7,10 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// browserCookie returns the cookie, without its value, that marks a browser in which a user has
-// signed in, even after signing out. It grants no rights. It only exempts the user from the
-// limits on password attempts from unknown browsers.
+// browserCookie returns the cookie, without a value, that marks a known browser: one in which
+// a user has signed in before. It stays after the user signs out. It grants no access. It only
+// exempts the user's password attempts in this browser from the limits on attempts in unknown
+// browsers.
 func (p *Provider) browserCookie() http.Cookie {
 	c := p.cookie
 	c.Name += "browser"
@@ -17,7 +18,8 @@ func (p *Provider) browserCookie() http.Cookie {
 	return c
 }
 
-// knownBrowser returns the cookie of a browser in which user has signed in before, or "".
+// knownBrowser returns the value of the cookie if the browser is a known browser of user, or
+// "" if it is not.
 func (p *Provider) knownBrowser(r *http.Request, user string) (string, error) {
 	c, err := r.Cookie(p.browserCookie().Name)
 	if err != nil {
@@ -30,7 +32,7 @@ func (p *Provider) knownBrowser(r *http.Request, user string) (string, error) {
 	return c.Value, nil
 }
 
-// rememberBrowser makes a browser a known browser of a user who has signed in.
+// rememberBrowser makes the browser of a request a known browser of a user.
 func (p *Provider) rememberBrowser(w http.ResponseWriter, r *http.Request, user string) error {
 	if known, err := p.knownBrowser(r, user); err != nil || known != "" {
 		return err

@@ -13,30 +13,32 @@ import (
 	"annals/http/signin/queue"
 )
 
-// passwordLimits bounds the password attempts of each known browser.
+// passwordLimits limits the password attempts in each known browser.
 var passwordLimits = throttle.Limits{Free: 5, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
-// addressLimits bounds the password attempts of each address, which many users may share.
+// addressLimits limits the password attempts in unknown browsers from each address. Many users
+// may share an address.
 var addressLimits = throttle.Limits{Free: 50, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
 // loginForm is the content of the sign-in page.
 type loginForm struct {
 	Next         step
-	Name         string   // as it was typed
-	Client       string   // title of the client to which the user signs in; "" if there is none
-	Proof        bool     // a proof of work is missing
-	Passkey      bool     // passkeys are supported
-	OtherIssuers []string // issuers whose users cannot open document links
+	Name         string   // the name as the user typed it
+	Client       string   // title of the client that the user signs in to; "" if there is none
+	Proof        bool     // whether a proof of work is missing
+	Passkey      bool     // whether passkeys are supported
+	OtherIssuers []string // external issuers, whose users cannot open document links
 }
 
-// showLogin shows the sign-in page. formTargets are the origins to which its form may redirect.
+// showLogin shows the sign-in page. formTargets are the origins to which the browser may be
+// redirected after the form.
 func (p *Provider) showLogin(w http.ResponseWriter, v visitor, form loginForm, formTargets string) error {
 	return p.loginPage(w, p.ensureCookie(w, v), form, formTargets, nil)
 }
 
-// ensureCookie sets a session cookie if the browser sent none, because form tokens depend on it.
-// It must only be called for a page that a user opens, not for a form: browsers send a form of
-// another site without the existing cookie, which a new cookie would then replace.
+// ensureCookie sets a session cookie if the browser has sent none, because form tokens are
+// derived from that cookie. Call it only for pages, never for forms: with a form of another
+// site the browser does not send its cookie, so the new cookie would replace the existing one.
 func (p *Provider) ensureCookie(w http.ResponseWriter, v visitor) visitor {
 	if v.cookie == "" {
 		v.cookie = accounts.NewSecret()
@@ -77,11 +79,11 @@ func (p *Provider) login(w http.ResponseWriter, r *http.Request, v visitor) erro
 
 const wrongPassword = "The name or the password is wrong."
 
-// attempt is an attempt to sign in by password.
+// attempt is one attempt to sign in with a password.
 type attempt struct {
 	name, password string
-	proof          string // proof of work
-	signedIn       bool   // the user is already signed in and confirms a change
+	proof          string // proof of work; "" if none was sent
+	signedIn       bool   // whether the user is already signed in and confirms a change with the password
 }
 
 func tooManyTries(wait time.Duration) error {
@@ -91,8 +93,8 @@ func tooManyTries(wait time.Duration) error {
 	}
 }
 
-// authenticate checks a password within the limits on attempts. It returns the account and its
-// password hash.
+// authenticate checks a password, unless the limits on attempts refuse it. It returns the
+// account and its password hash.
 func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, string, error) {
 	account := accountName(t.name)
 	caller, refund, err := p.admit(r, account, t)
@@ -105,12 +107,13 @@ func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, s
 	found, hash, err := p.accounts.CheckPassword(r.Context(), caller, account, t.password)
 	switch {
 	case errors.Is(err, queue.ErrFull):
-		refund() // the password was not checked
+		refund() // the password was not checked, so the attempt does not count
 		return accounts.Account{}, "", &problem{
 			status: http.StatusServiceUnavailable, wait: unavailableRetry, text: "Too many people are signing in at the moment. Try again in a few seconds.",
 		}
 	case fault.Is(err, fault.Unauthenticated):
-		// The log omits the name, since people type their password there by mistake.
+		// The log message omits the name, because people sometimes type their password in its
+		// field.
 		p.logger.InfoContext(r.Context(), "a sign-in with a wrong name or password was refused", "address", p.Address(r))
 		event := accounts.Event{Kind: accounts.SignInFailed, Detail: "password"}
 		if hash != "" {
@@ -125,8 +128,9 @@ func (p *Provider) authenticate(r *http.Request, t attempt) (accounts.Account, s
 	return found, hash, nil
 }
 
-// admit decides whether the limits allow an attempt. The caller must call refund if the password
-// was right or was not checked.
+// admit reports whether the limits allow an attempt, by returning the place in the queue of
+// password checks or an error. It counts the attempt as failed. If the password was right or
+// was not checked, the caller must call refund.
 func (p *Provider) admit(r *http.Request, account string, t attempt) (caller queue.Caller, refund func(), err error) {
 	key := "session of " + account
 	if !t.signedIn {

@@ -17,7 +17,7 @@ import (
 
 var alert = regexp.MustCompile(`role="alert"[^>]*>([^<]*)<`)
 
-// says returns the problem that a page shows.
+// says returns the text of the problem on a page.
 func (a response) says() string {
 	if found := alert.FindStringSubmatch(a.body); found != nil {
 		return html.UnescapeString(found[1])
@@ -25,7 +25,7 @@ func (a response) says() string {
 	return ""
 }
 
-// cookie returns the session cookie.
+// cookie returns the value of the session cookie.
 func (b *browser) cookie() string {
 	u, err := url.Parse(b.URL + "/signin/")
 	if err != nil {
@@ -137,7 +137,8 @@ func TestCookieAttributes(t *testing.T) {
 func TestCrossSiteFormKeepsSession(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/login", "/logout", "/consent", "/device", "/authorize"} {
-		// Browsers send no cookie with another site's form, but accept one from its response.
+		// With a form of another site a browser sends no cookie, but it would accept a cookie
+		// in the response.
 		a := s.send("POST", "/signin"+path, strings.Repeat("x", oauth.MaxForm+1), "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example")
 		if a.StatusCode < 400 || a.Header.Get("Set-Cookie") != "" {
 			t.Errorf("a form of another site to %s = %s with the cookie %q, want an error without a cookie", path, a.Status, a.Header.Get("Set-Cookie"))

@@ -14,19 +14,19 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// scopeOpenID requests an ID token. It is the only scope that clients can request: their tokens
-// always have all rights of the user, and come with a refresh token. Only access tokens issued
-// in exchange for API tokens have one of the scopes of package apitoken.
+// scopeOpenID is the scope that requests an ID token. Clients can request no other scope:
+// their access tokens always have all rights of the user, and they always get a refresh token.
+// Only access tokens in exchange for API tokens have a scope of package apitoken.
 const scopeOpenID = "openid"
 
-// document is a metadata document at a well-known path of a host.
+// document is a metadata document that one host serves at a well-known path.
 type document struct {
 	host  string
 	route route
 }
 
-// rootDocuments returns the metadata of the issuer (RFC 8414 §3.1) and of the resources (RFC 9728
-// §3.1), keyed by their well-known paths.
+// rootDocuments returns the metadata documents of the issuer (RFC 8414 §3.1) and of the
+// resources (RFC 9728 §3.1), keyed by their paths.
 func (p *Provider) rootDocuments(issuer *url.URL) (map[string][]document, error) {
 	all := map[string][]document{}
 	add := func(path, host string, read func(context.Context) (any, error)) {
@@ -50,8 +50,8 @@ func (p *Provider) rootDocuments(issuer *url.URL) (map[string][]document, error)
 	return all, nil
 }
 
-// RootDocuments serves the documents at well-known paths. If several resources have the same
-// path, the host of the request selects the document.
+// RootDocuments serves the metadata documents at well-known paths. If several documents have
+// the same path, the host of the request selects one.
 func (p *Provider) RootDocuments() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all := p.documents[strings.TrimSuffix(r.URL.Path, "/")]
@@ -73,7 +73,7 @@ func (p *Provider) resourceMetadata(r resource) any {
 	}
 }
 
-// discovery returns the issuer's metadata, both for OpenID Connect Discovery and for RFC 8414.
+// discovery returns the issuer's metadata for both OpenID Connect Discovery and RFC 8414.
 func (p *Provider) discovery(context.Context) (any, error) {
 	return map[string]any{
 		"issuer":                                         p.issuer.URL(),
@@ -105,7 +105,7 @@ func (p *Provider) discovery(context.Context) (any, error) {
 }
 
 func (p *Provider) keySet(ctx context.Context) (any, error) {
-	if _, err := p.accounts.SigningKey(ctx); err != nil { // creates the first key
+	if _, err := p.accounts.SigningKey(ctx); err != nil { // creates the first key if there is none
 		return nil, err
 	}
 	keys, err := p.accounts.Keys(ctx)

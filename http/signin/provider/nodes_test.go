@@ -16,7 +16,7 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// node is another node over the accounts of a site.
+// node is a second node that uses the accounts of a site.
 type node struct {
 	accounts *accounts.Store
 	issuer   *signin.Issuer
@@ -43,7 +43,7 @@ func (s *site) secondNode() *node {
 	return n
 }
 
-// balance alternates the requests between two nodes, as a load balancer does.
+// balance sends every second request to the node other, like a load balancer.
 func (s *site) balance(other *node) {
 	var n atomic.Int64
 	first := s.Config.Handler
@@ -57,7 +57,7 @@ func (s *site) balance(other *node) {
 }
 
 func TestSignInSpansNodes(t *testing.T) {
-	for _, shift := range []bool{false, true} { // either node gets the first request
+	for _, shift := range []bool{false, true} { // let each of the two nodes handle the first request
 		s := newSite(t)
 		s.balance(s.secondNode())
 		if shift {
@@ -189,7 +189,8 @@ func TestCredentialsAreSingleUseAcrossNodes(t *testing.T) {
 	}
 }
 
-// PostgreSQL rejects such texts with an error, which must not become an internal one.
+// PostgreSQL returns an error for a text with a zero byte or invalid UTF-8. Such a name, id or
+// code must be treated as unknown, not as an internal error.
 func TestInvalidTextIsUnknown(t *testing.T) {
 	s := newSite(t)
 	for _, invalid := range []string{"a\x00b", "\xff\xfe"} {

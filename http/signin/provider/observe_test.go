@@ -9,7 +9,7 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// observed collects the audit events of a store.
+// observed collects the events that a store passes to Observe.
 type observed struct {
 	mu  sync.Mutex
 	all []accounts.Event
@@ -25,7 +25,7 @@ func observe(a *accounts.Store) *observed {
 	return o
 }
 
-// take returns the events since the last call.
+// take returns the events since the last call of take.
 func (o *observed) take() []accounts.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()

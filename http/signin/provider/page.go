@@ -22,18 +22,18 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.New("").ParseFS(templateFiles, "templates/*.html"))
 
-// view is the data of a page's template.
+// view is the data that all page templates have in common.
 type view struct {
 	Title   string
-	Base    string   // path of the issuer's URL, without a slash at the end
+	Base    string   // path of the issuer's URL, without a trailing slash
 	Token   string   // form token
 	User    string   // "" if nobody is signed in
-	Problem string   // what is wrong with the form that was sent
-	Scripts []string // names of JavaScript modules
+	Problem string   // what is wrong with the submitted form
+	Scripts []string // names of the page's JavaScript modules
 	Content any
 
-	status      int    // 200 if it is 0
-	formTargets string // further sources of the policy's form-action
+	status      int    // HTTP status; 0 for 200
+	formTargets string // origins besides 'self' in form-action of the Content-Security-Policy
 }
 
 // show writes a page.
@@ -49,7 +49,7 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	if len(page.Scripts) > 0 {
 		policy += "script-src 'self'; worker-src 'self'; connect-src 'self'; "
 	}
-	// Browsers also apply form-action to the redirects that follow a form.
+	// Browsers apply form-action also to the redirects in the response to a form.
 	h.Set("Content-Security-Policy", strings.TrimSpace(policy+"form-action 'self' "+page.formTargets))
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -62,7 +62,8 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	return nil
 }
 
-// showWith shows a page. If wrong is not nil, the page shows that problem and has its status.
+// showWith shows a page. If wrong is not nil, the page also shows that problem, and the
+// response has the problem's status.
 func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page view, wrong *problem) error {
 	if wrong != nil {
 		page.Problem, page.status = wrong.text, wrong.status
@@ -71,19 +72,19 @@ func (p *Provider) showWith(w http.ResponseWriter, v visitor, name string, page 
 	return p.show(w, v, name, page)
 }
 
-// problem is an error that is shown to the user as a page.
+// problem is an error that users see on a page.
 type problem struct {
 	status int
 	text   string
 	wait   time.Duration
-	proof  bool // a proof of work is missing
+	proof  bool // whether the error is a missing proof of work
 }
 
 func (e *problem) Error() string { return e.text }
 
 func problemf(status int, text string) error { return &problem{status: status, text: text} }
 
-// page returns the handler of a page.
+// page returns the HTTP handler of a page. It shows errors of render as a page.
 func (p *Provider) page(render func(w http.ResponseWriter, r *http.Request, v visitor) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.visitor(r)
@@ -96,8 +97,8 @@ func (p *Provider) page(render func(w http.ResponseWriter, r *http.Request, v vi
 	}
 }
 
-// form returns the handler of a form. It rejects forms that other sites submit by their Origin
-// header and by the form token.
+// form returns the HTTP handler of a form. It rejects forms of other sites: it checks the
+// Origin header and the form token.
 func (p *Provider) form(take func(w http.ResponseWriter, r *http.Request, v visitor) error) http.HandlerFunc {
 	return p.page(func(w http.ResponseWriter, r *http.Request, v visitor) error {
 		p.sweep(r.Context())
@@ -130,7 +131,7 @@ func (p *Provider) showError(ctx context.Context, w http.ResponseWriter, v visit
 	}
 }
 
-// problemOf returns an error in the form in which users see it, or nil for internal errors.
+// problemOf returns an error as users see it, or nil if it is an internal error.
 func problemOf(err error) *problem {
 	var shown *problem
 	var invalid *oauth.Error
@@ -145,11 +146,11 @@ func problemOf(err error) *problem {
 	return nil
 }
 
-// step is the page at which the browser continues after the sign-in.
+// step is the page at which the browser continues after the sign-in, with its query.
 type step struct{ Page, Query string }
 
-// readStep returns the step in a form. It accepts only known pages, so that a form cannot
-// redirect to another site.
+// readStep returns the step in the fields of a form. It accepts only known pages. Otherwise a
+// manipulated form could redirect the browser to another site.
 func readStep(form url.Values) step {
 	s := step{Page: form.Get("page")}
 	query, err := url.ParseQuery(form.Get("query"))
@@ -174,7 +175,8 @@ func readStep(form url.Values) step {
 	return s
 }
 
-// scripts returns the names of a page's scripts, with those that the step needs.
+// scripts returns names, the scripts of a page, and the scripts that the step needs on that
+// page.
 func (s step) scripts(names ...string) []string {
 	if s.Page == "document" {
 		names = append(names, "fragment.js") // last, because it changes addresses by which the others find forms
@@ -184,7 +186,7 @@ func (s step) scripts(names ...string) []string {
 
 func (p *Provider) redirectToStep(w http.ResponseWriter, s step) { redirect(w, p.stepPath(s)) }
 
-// stepPath returns the path of a step.
+// stepPath returns the path and query of a step.
 func (p *Provider) stepPath(s step) string {
 	to := p.pathTo("/" + s.Page)
 	if s.Query != "" {
@@ -193,9 +195,9 @@ func (p *Provider) stepPath(s step) string {
 	return to
 }
 
-// destination returns the title of the client that the user signs in to if next is an
-// authorization, and the origins to which forms on the way to it may redirect (form-action of
-// the Content-Security-Policy).
+// destination returns the title of the client that the user signs in to, and the origins to
+// which forms may redirect until then (form-action of the Content-Security-Policy). Both are
+// "" if next is not an authorization request.
 func (p *Provider) destination(r *http.Request, next step) (client, formTargets string) {
 	if next.Page != "authorize" {
 		return "", ""
@@ -207,12 +209,13 @@ func (p *Provider) destination(r *http.Request, next step) (client, formTargets 
 	return a.client.Title(), clients.FormTarget(a.redirect)
 }
 
-// script serves one of the pages' modules.
+// script serves a JavaScript module of the pages.
 func script(name string) route {
 	return route{get: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=300") // short, so that modules of two versions are not mixed for long
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		// A worker is subject to the policy of its script, not of the page.
+		// A web worker has the Content-Security-Policy of its script, not the policy of the
+		// page.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'none'")
 		http.ServeFileFS(w, r, templateFiles, "scripts/"+name)
 	}}

@@ -13,14 +13,15 @@ import (
 
 const ceremonyPurpose = "ceremony"
 
-// ceremony is the state of a passkey challenge, which the browser keeps as a sealed text.
+// ceremony is the state of a passkey challenge. The browser keeps it as a sealed text between
+// the challenge and the response.
 type ceremony struct {
 	Browser  []byte           `json:"browser"`        // digest of the cookie
 	User     string           `json:"user,omitempty"` // who registers a passkey; "" for a sign-in
 	Question passkey.Ceremony `json:"question"`
 }
 
-// passkeyReply is the response to passkey.js.
+// passkeyReply is the JSON that passkey.js receives.
 type passkeyReply struct {
 	Ceremony string `json:"ceremony,omitempty"`
 	Options  any    `json:"options,omitempty"`
@@ -39,8 +40,8 @@ func (p *Provider) sendCeremony(w http.ResponseWriter, r *http.Request, v visito
 
 var errPasskeyRefused = problemf(http.StatusForbidden, "The passkey was refused. It may have been removed here, or the page was open for too long. Reload the page and try again.")
 
-// openCeremony returns the ceremony in a form and marks it as used. It rejects ceremonies of other
-// browsers.
+// openCeremony returns the ceremony in a form and marks it as used. It rejects a ceremony that
+// began in another browser.
 func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err error) {
 	sealed, valid, err := p.accounts.Unseal(r.Context(), ceremonyPurpose, r.PostForm.Get("ceremony"), &c, p.now())
 	if err != nil {
@@ -56,7 +57,7 @@ func (p *Provider) openCeremony(r *http.Request, v visitor) (c ceremony, err err
 	return c, err
 }
 
-// startPasskeyLogin sends a challenge for any passkey of this host.
+// startPasskeyLogin replies with a challenge that any passkey for this host can sign.
 func (p *Provider) startPasskeyLogin(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if p.passkeys == nil {
 		return errPasskeyRefused
@@ -68,7 +69,8 @@ func (p *Provider) startPasskeyLogin(w http.ResponseWriter, r *http.Request, v v
 	return p.sendCeremony(w, r, v, "", options, c)
 }
 
-// finishPasskeyLogin signs a user in by passkey, without password or second factor.
+// finishPasskeyLogin signs in the user whose passkey has signed the challenge. Neither a
+// password nor a second factor is needed.
 func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if p.passkeys == nil {
 		return errPasskeyRefused
@@ -112,7 +114,7 @@ func (p *Provider) finishPasskeyLogin(w http.ResponseWriter, r *http.Request, v 
 	return p.startSession(w, r, v, user, hash, readStep(r.PostForm), "passkey")
 }
 
-// startPasskeyRegistration sends a challenge for a new passkey.
+// startPasskeyRegistration replies with a challenge for the registration of a passkey.
 func (p *Provider) startPasskeyRegistration(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if p.passkeys == nil {
 		return &problem{status: http.StatusUnprocessableEntity, text: p.noPasskeys}
@@ -136,8 +138,8 @@ func (p *Provider) passkeyUser(r *http.Request, v visitor) (passkey.User, error)
 	return p.accounts.PasskeyUser(r.Context(), v.user, handle)
 }
 
-// finishPasskeyRegistration stores a new passkey. changeFactor checked the password before it
-// sent the challenge.
+// finishPasskeyRegistration stores a new passkey. It needs no password: the page checked the
+// password before it sent the challenge.
 func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return errSessionEnded
@@ -175,10 +177,10 @@ func (p *Provider) finishPasskeyRegistration(w http.ResponseWriter, r *http.Requ
 	return nil
 }
 
-// maxPasskeyName bounds the name of a passkey, in characters.
+// maxPasskeyName is the maximum length of a passkey's name in characters.
 const maxPasskeyName = 60
 
-// passkeyName returns the name of a passkey without invisible characters.
+// passkeyName returns the name that a user typed for a passkey, without invisible characters.
 func passkeyName(typed string) string {
 	name := strings.Map(func(r rune) rune {
 		if accounts.Invisible(r) {

@@ -6,13 +6,13 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// linkForm is the content of the page on which a password link sets a password.
+// linkForm is the content of the page that a password link opens.
 type linkForm struct{ Code, Name string }
 
 var errLinkInvalid = problemf(http.StatusForbidden, "This link is wrong, was used, or has expired. Ask the operator of this service for a new one.")
 
-// passwordLink shows the page of a link. The link stays valid, since mail programs open links
-// before their user does.
+// passwordLink shows the page that a password link opens. It does not invalidate the link,
+// because mail programs open links before the user does.
 func (p *Provider) passwordLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	code := r.URL.Query().Get("code")
 	name, err := p.checkLink(r, code)
@@ -26,7 +26,7 @@ func (p *Provider) showLink(w http.ResponseWriter, v visitor, form linkForm, wro
 	return p.showWith(w, v, "link.html", view{Title: "Set your password", Content: form}, wrong)
 }
 
-// setPasswordByLink sets the user's password and continues with the sign-in.
+// setPasswordByLink sets the password of the link's user and then continues with the sign-in.
 func (p *Provider) setPasswordByLink(w http.ResponseWriter, r *http.Request, v visitor) error {
 	code := r.PostForm.Get("code")
 	name, err := p.checkLink(r, code)
@@ -46,8 +46,8 @@ func (p *Provider) setPasswordByLink(w http.ResponseWriter, r *http.Request, v v
 	return p.afterPassword(w, r, v, accounts.Account{Name: name}, hash, step{})
 }
 
-// checkLink returns the user of a link. Wrong links are throttled because each costs a lookup,
-// not because links could be guessed.
+// checkLink returns the user for the code of a password link. Wrong codes are limited because
+// each of them costs a lookup, not because a code could be guessed.
 func (p *Provider) checkLink(r *http.Request, code string) (name string, err error) {
 	address := p.Address(r)
 	if wait := p.addresses.Take(address); wait > 0 {

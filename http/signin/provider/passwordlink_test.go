@@ -25,7 +25,7 @@ func TestPasswordLink(t *testing.T) {
 	p, old := s.register(webRedirect), s.browser()
 	refresh := p.redeem(p.code(old)).field("refresh_token")
 	link, b, second := s.newLink("alice"), s.browser(), s.browser()
-	b.open(link) // as a mail program does
+	b.open(link) // as a mail program opens links before the user does
 	page, secondPage := b.open(link), second.open(link)
 	if !strings.Contains(page.body, "alice") {
 		t.Errorf("the page = %s %s, want it to name alice", page.Status, page.body)

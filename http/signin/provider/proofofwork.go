@@ -21,20 +21,20 @@ import (
 // some seconds for one proof, while the attacker needs a proof for each guess.
 
 const (
-	// freeAccountFailures and freeAddressFailures are the numbers of failures from which on a
-	// proof is required.
+	// freeAccountFailures and freeAddressFailures are the numbers of failed attempts for an
+	// account or from an address after which a proof of work is required.
 	freeAccountFailures = 5
 	freeAddressFailures = 20
-	// failuresHalfLife is the time after which the counts of failures are halved.
+	// failuresHalfLife is the time after which the numbers of failed attempts are halved.
 	failuresHalfLife = 15 * time.Minute
 	// busyQueue is the number of waiting password checks from which on every attempt in an
-	// unknown browser requires a proof of busyBits.
+	// unknown browser needs a proof of work of at least busyBits.
 	busyQueue = 8
 	busyBits  = pow.MinBits + 2
 )
 
-// difficulty returns the number of zero bits that a proof must have, given the failures of the
-// account and of the address; 0 if no proof is required.
+// difficulty returns the number of zero bits that each part of a proof of work must have, or 0
+// if no proof is required. The parameters are the numbers of failed attempts.
 func difficulty(accountFailures, addressFailures int) int {
 	bits := max(pow.Difficulty(accountFailures, freeAccountFailures), pow.Difficulty(addressFailures, freeAddressFailures))
 	if accounts.WaitingChecks() >= busyQueue {
@@ -43,11 +43,11 @@ func difficulty(accountFailures, addressFailures int) int {
 	return bits
 }
 
-// accountKey and addressKey return the keys by which failures are counted.
+// accountKey and addressKey return the keys by which failed attempts are counted.
 func accountKey(name string) string    { return "account " + name }
 func addressKey(address string) string { return "address " + address }
 
-// errProofMissing is the error if an attempt lacks a valid proof of work.
+// errProofMissing is the error for an attempt without a valid proof of work.
 var errProofMissing = &problem{
 	status: http.StatusTooManyRequests, proof: true,
 	text: "Wrong passwords were tried for this name. Your browser now has to do some work before each attempt, which takes a few seconds. Enter the password again.",
@@ -98,9 +98,9 @@ func (p *Provider) checkProof(ctx context.Context, proof, account string, bits i
 	return err
 }
 
-// proof returns the challenge that login.js has to solve before it sends the form; an empty
-// object if no proof is required. Whether one is required depends only on earlier attempts, so
-// that it does not reveal whether the name exists.
+// proof replies with the challenge that login.js has to solve before it sends the sign-in
+// form, or with an empty object if no proof is required. The reply depends only on earlier
+// attempts, so that it does not reveal whether the account exists.
 func (p *Provider) proof(w http.ResponseWriter, r *http.Request, _ visitor) error {
 	account := accountName(r.PostForm.Get("username"))
 	known, err := p.knownBrowser(r, account)
@@ -123,8 +123,8 @@ func (p *Provider) proof(w http.ResponseWriter, r *http.Request, _ visitor) erro
 	return nil
 }
 
-// accountName normalises a typed name. For a name that is too long it returns "", which is the
-// name of no account.
+// accountName returns the normal form of a name that a user typed. It returns "" for a name
+// that is too long; no account has that name.
 func accountName(typed string) string {
 	name := accounts.NormalName(typed)
 	if len(name) > accounts.MaxNameBytes {

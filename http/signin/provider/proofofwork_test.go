@@ -15,7 +15,8 @@ import (
 	"annals/http/signin/pow"
 )
 
-// addressBrowser is a browser behind a trusted proxy, which forwards the given address.
+// addressBrowser is a browser whose requests come from the given address, according to a
+// trusted proxy.
 type addressBrowser struct {
 	*browser
 	address string
@@ -31,7 +32,7 @@ func (s *site) from(address string) *addressBrowser {
 	return &addressBrowser{b, address}
 }
 
-// forwarded adds the X-Forwarded-For header of a proxy.
+// forwarded is an http.RoundTripper that adds the header X-Forwarded-For, as a proxy does.
 type forwarded struct {
 	http.RoundTripper
 	address string
@@ -43,7 +44,8 @@ func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// challenge requests a challenge as login.js does; its text is empty if no proof is needed.
+// challenge requests a challenge like login.js. The text of the challenge is "" if no proof of
+// work is required.
 func (b *browser) challenge(page response, name string) (c pow.Challenge) {
 	b.Helper()
 	token := fieldOf(page, "token")
@@ -63,7 +65,7 @@ func fieldOf(page response, name string) string {
 	return ""
 }
 
-// attempt submits the sign-in form, with a proof if one is required.
+// attempt submits the sign-in form, with a proof of work if one is required.
 func (b *browser) attempt(name, password string) response {
 	b.Helper()
 	page := b.open("/signin/")
@@ -83,7 +85,7 @@ func TestGuessersDoNotLockUserOut(t *testing.T) {
 	for i := range proxied {
 		proxied[i] = s.from(fmt.Sprintf("198.18.%d.%d", i/250, i%250+1))
 	}
-	for i := range freeAccountFailures + 2 { // the free guesses, and two that lack a proof
+	for i := range freeAccountFailures + 2 { // the attempts that need no proof of work, and two more that lack one
 		page := proxied[i].open("/signin/")
 		switch a := proxied[i].submit(page, "/login", "username", "alice", "password", "guess"); {
 		case a.StatusCode == http.StatusForbidden:
@@ -97,7 +99,7 @@ func TestGuessersDoNotLockUserOut(t *testing.T) {
 	if checked != freeAccountFailures || unproven != 2 {
 		t.Errorf("without a proof %d guesses were checked and %d refused, want %d and 2", checked, unproven, freeAccountFailures)
 	}
-	go func() { // continues guessing, without proofs and with wrong proofs
+	go func() { // an attacker who continues guessing, without proofs and with wrong proofs
 		defer close(done)
 		for i := 0; ; i++ {
 			select {
@@ -156,7 +158,7 @@ func TestProofIsSingleUse(t *testing.T) {
 	if harder := b.challenge(page, "alice"); harder.Bits != pow.MinBits+1 {
 		t.Errorf("after one more failure the challenge has %d bits, want %d", harder.Bits, pow.MinBits+1)
 	}
-	// On another node, too.
+	// A second node does not accept the same proof either, but it accepts a new one.
 	second, err := New(s.Issuer, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +210,8 @@ func TestAddressIsThrottled(t *testing.T) {
 		s.Clock.Advance(addressLimits.Quiet + time.Second)
 		b, waits := s.browser(), []string{}
 		for range addressLimits.Free + 9 {
-			// No proofs here: the tests of pow cover their cost.
+			// The counts are reset, so that no proof of work is required. The tests of package
+			// pow cover the cost of proofs.
 			s.provider.failures = pow.NewTally(failuresHalfLife, s.Clock.Now)
 			page := b.attempt(name, "wrong")
 			for page.StatusCode == http.StatusTooManyRequests {

@@ -23,52 +23,53 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// Provider serves the pages and endpoints below the issuer's URL. It starts no goroutine:
+// Provider serves the pages and endpoints below the issuer's URL. It starts no goroutines:
 // expired rows are deleted while it handles requests. Methods may be called concurrently, and
-// several processes may serve the same accounts.
+// several processes may use the same account store.
 type Provider struct {
 	issuer    *signin.Issuer
 	accounts  *accounts.Store
 	resources []resource
-	servers   []string // URLs of the issuers that the resources accept
+	servers   []string // URLs of the issuers whose tokens the resources accept
 	proxies   []netip.Prefix
 	rotation  time.Duration
 
 	requireFactor bool
 	passkeys      *passkey.Keys // nil if browsers do not support passkeys at the issuer's URL
-	noPasskeys    string        // why passkeys is nil
-	host          string        // of the issuer's URL; authenticator apps show it
+	noPasskeys    string        // why passkeys is nil, as shown to users
+	host          string        // host of the issuer's URL, which authenticator apps show
 
 	logger *slog.Logger
 	now    func() time.Time
 
 	routes      map[string]route
-	documents   map[string][]document // well-known documents, by path
+	documents   map[string][]document // metadata documents at well-known paths, by path
 	origin      *http.CrossOriginProtection
-	path        string      // of the issuer's URL, decoded
-	base        string      // of the issuer's URL, escaped
-	cookie      http.Cookie // attributes that all cookies share
+	path        string      // path of the issuer's URL, decoded
+	base        string      // path of the issuer's URL, percent-encoded
+	cookie      http.Cookie // attributes that all cookies have in common
 	clientPages *clients.Pages
 	sweeper     sweeper
 
-	// Keyed by address, except passwords and codes, which are keyed by known browser or user.
+	// Rate limits for each client address, except passwords and codes, which are for each
+	// known browser or user.
 	visits, registrations, addresses, passwords, secrets, devices, userCodes, codes *throttle.Throttle
-	// failures counts wrong passwords, by account and by address.
+	// failures counts failed password attempts by account and by address.
 	failures *pow.Tally
 }
 
 // Options configures a Provider.
 type Options struct {
-	Core, Vault, Tools string         // URLs of the services and of the agents' tools
-	Servers            []string       // URLs of the issuers in the metadata of the resources; the built-in one if empty
+	Core, Vault, Tools string         // URLs of the core, the vault and the agents' tools
+	Servers            []string       // URLs of the issuers that the metadata of the resources names; the built-in issuer if empty
 	Proxies            []netip.Prefix // proxies whose X-Forwarded-For is trusted
-	RequireFactor      bool           // require a second factor of all users
-	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 for never
+	RequireFactor      bool           // whether all users must have a second factor
+	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 means never
 	Logger             *slog.Logger
 }
 
-// New returns the provider of an issuer and its account store. The caller closes the store, and
-// the provider by Close.
+// New returns a provider for an issuer and its account store. The caller closes the provider
+// and the store.
 func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 	p := &Provider{
 		issuer: issuer, accounts: issuer.Accounts(), servers: o.Servers, proxies: o.Proxies, rotation: o.RotateKeys, requireFactor: o.RequireFactor, logger: cmp.Or(o.Logger, slog.Default()), now: issuer.Now,
@@ -113,14 +114,14 @@ func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// Close closes idle connections to clients' pages.
+// Close closes idle connections to the hosts of clients' metadata pages.
 func (p *Provider) Close() { p.clientPages.HTTP.CloseIdleConnections() }
 
 // urlOf returns the URL of a path below the issuer's URL.
 func (p *Provider) urlOf(path string) string { return strings.TrimSuffix(p.issuer.URL(), "/") + path }
 
-// pathTo is urlOf without the host. Pages link to each other without it, so that the browser
-// stays on the host that it used, for which it has the cookies.
+// pathTo is like urlOf, but without scheme and host. Pages link to each other with it. The
+// browser therefore stays on the host that it has used, and for which it has cookies.
 func (p *Provider) pathTo(path string) string { return p.base + path }
 
 func (p *Provider) makeRoutes() map[string]route {
@@ -162,7 +163,8 @@ func (p *Provider) makeRoutes() map[string]route {
 	return routes
 }
 
-// ServeHTTP serves the paths below the issuer's URL. It expects requests with the full path.
+// ServeHTTP handles requests below the issuer's URL. The path of a request must be complete,
+// not relative to that URL.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, below := strings.CutPrefix(r.URL.Path, p.path)
 	route, ok := p.routes[path]
@@ -173,7 +175,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route.serve(w, r)
 }
 
-// report adds the client's address to an event and passes it to the audit.
+// report adds the client's address to an event and passes it to the account store's Observe.
 func (p *Provider) report(r *http.Request, e accounts.Event) {
 	e.Address = p.Address(r)
 	p.accounts.Report(r.Context(), e)

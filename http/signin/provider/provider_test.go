@@ -24,8 +24,8 @@ import (
 	"annals/http/signin/signintest"
 )
 
-// site is a provider behind an HTTP server, with a clock that the test advances. It has the user
-// alice with the password "correct horse".
+// site is a provider behind an HTTP server, with a clock that only the test advances. It has
+// the user alice with the password "correct horse".
 type site struct {
 	testing.TB
 	signintest.BuiltIn
@@ -78,7 +78,8 @@ func (a response) field(name string) string {
 	return text
 }
 
-// callbackParam returns a parameter of the redirect to the client.
+// callbackParam returns a parameter in the URL with which the response redirects the browser
+// to the client.
 func (a response) callbackParam(name string) string {
 	u, err := url.Parse(a.Header.Get("Location"))
 	if err != nil {
@@ -116,13 +117,13 @@ func (s *site) request(method, target, body string, headers ...string) *http.Req
 	return r
 }
 
-// send sends a request without cookies, as clients do.
+// send sends a request without cookies, as OAuth clients do.
 func (s *site) send(method, target, body string, headers ...string) response {
 	s.Helper()
 	return s.do(s.Client(), s.request(method, target, body, headers...))
 }
 
-// post sends a form without cookies, as clients do.
+// post sends a form without cookies, as OAuth clients do.
 func (s *site) post(target string, form map[string]string) response {
 	s.Helper()
 	return s.send("POST", target, encodeForm(form), "Content-Type", "application/x-www-form-urlencoded")
@@ -136,7 +137,8 @@ func encodeForm(form map[string]string) string {
 	return values.Encode()
 }
 
-// with returns a copy of a form with changed fields; empty ones are removed.
+// with returns a copy of a form with changed fields. change contains names and values in turn;
+// an empty value removes the field.
 func with(form map[string]string, change ...string) map[string]string {
 	form = maps.Clone(form)
 	for i := 0; i < len(change); i += 2 {
@@ -147,7 +149,7 @@ func with(form map[string]string, change ...string) map[string]string {
 	return form
 }
 
-// browser keeps cookies and follows redirects within the site.
+// browser is a browser with cookies. It follows redirects within the site.
 type browser struct {
 	*site
 	client *http.Client
@@ -177,7 +179,8 @@ var (
 	fieldTag = regexp.MustCompile(`<input [^>]*name="([^"]*)"(?: value="([^"]*)")?`)
 )
 
-// submit submits the form of a page to path, with the given fields.
+// submit submits the form on a page whose action is path, with the given fields besides the
+// hidden ones.
 func (b *browser) submit(page response, path string, fields ...string) response {
 	b.Helper()
 	for part := range strings.SplitSeq(page.body, "</form>") {
@@ -201,13 +204,13 @@ func (b *browser) submitForm(target string, form map[string]string, headers ...s
 	return b.do(b.client, b.request("POST", target, encodeForm(form), headers...))
 }
 
-// signIn submits the sign-in page.
+// signIn submits the sign-in form with the password "correct horse".
 func (b *browser) signIn(page response, name string) response {
 	b.Helper()
 	return b.submit(page, "/login", "username", name, "password", "correct horse")
 }
 
-// testClient is a client of the provider.
+// testClient is an OAuth client that is registered with the provider.
 type testClient struct {
 	*site
 	id       string
@@ -242,7 +245,8 @@ func (p *testClient) url(change ...string) string {
 	return p.URL + "/signin/authorize?" + encodeForm(p.authorizeParams(change...))
 }
 
-// code signs alice in if necessary, gives consent, and returns the code.
+// code opens the authorization request of the client, signs alice in if necessary, consents,
+// and returns the authorization code.
 func (p *testClient) code(b *browser, change ...string) string {
 	p.Helper()
 	page := b.open(p.url(change...))
@@ -259,7 +263,7 @@ func (p *testClient) code(b *browser, change ...string) string {
 	return code
 }
 
-// redemption returns the form that redeems a code.
+// redemption returns the form with which the client redeems an authorization code.
 func (p *testClient) redemption(code string) map[string]string {
 	return map[string]string{
 		"grant_type": "authorization_code", "client_id": p.id, "redirect_uri": p.redirect,
@@ -284,7 +288,8 @@ func (s *site) wantError(what string, a response, status int, code string) {
 	}
 }
 
-// wantToken checks that a token is alice's and valid for one audience only.
+// wantToken checks that a token is alice's. If tools is true, only the agents' tools must
+// accept it, and otherwise only the core and the vault.
 func (s *site) wantToken(token string, tools bool) {
 	s.Helper()
 	accepting, rejecting := s.Verifier, s.tools

@@ -13,11 +13,12 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// registrationLimits bounds the registrations of an address. There is no limit on all
-// registrations together, which a single attacker could exhaust; see accounts/eviction.go.
+// registrationLimits limits the registrations from each address. The number of all
+// registrations together is not limited, because one attacker could use up that limit; see
+// accounts/eviction.go.
 var registrationLimits = throttle.Limits{Free: 30, First: time.Minute, Longest: time.Minute, Quiet: time.Hour}
 
-// maxRegistration bounds the body of a registration, in bytes.
+// maxRegistration is the maximum size of a registration request in bytes.
 const maxRegistration = 32 << 10
 
 // registered is the response to a registration (RFC 7591 §3.2.1).

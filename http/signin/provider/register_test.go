@@ -39,7 +39,7 @@ func TestRegisterRejectsInvalid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Clock.Advance(2 * time.Minute) // so that it is not throttled
+		s.Clock.Advance(2 * time.Minute) // so that the next registration is not refused by the rate limit
 		return s.postRegistration(string(body))
 	}
 	for _, uri := range []string{"", "javascript:alert(1)", "http://program.example/callback", "https://program.example/callback#here", "https://*.example/callback"} {

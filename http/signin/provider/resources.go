@@ -9,11 +9,12 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// resource is a service for which a token may be requested (RFC 8707).
+// resource is a URL for which clients can request tokens (RFC 8707), with the audience of
+// these tokens.
 type resource struct{ url, audience string }
 
-// audienceFor returns the audience of a token for the requested resources. Without any, it is
-// the audience of the services.
+// audienceFor returns the audience of tokens for the requested resources. If no resource is
+// requested, it is the audience of the core and the vault.
 func (p *Provider) audienceFor(resources []string) (string, error) {
 	audience := ""
 	for _, requested := range resources {
@@ -33,8 +34,8 @@ func (p *Provider) audienceFor(resources []string) (string, error) {
 	return audience, nil
 }
 
-// sameResource compares URLs after normalisation (RFC 3986 §6.2.2 and §6.2.3). It ignores a
-// trailing slash, which some clients add.
+// sameResource reports whether two URLs are equal after normalisation (RFC 3986 §6.2.2 and
+// §6.2.3). It ignores a trailing slash, because some clients add one.
 func sameResource(a, b string) bool {
 	if len(b) > clients.MaxURL {
 		return false

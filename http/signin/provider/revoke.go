@@ -9,8 +9,8 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// revoke ends the grant of a refresh token or access token (RFC 7009). It ignores unknown tokens
-// and tokens of other clients.
+// revoke ends the grant that a refresh token or access token was issued for (RFC 7009). It
+// ignores unknown tokens and tokens of other clients.
 func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
 	f, err := p.readClientForm(w, r)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Provider) revoke(w http.ResponseWriter, r *http.Request) (status int, b
 	return http.StatusOK, nil, err
 }
 
-// grantOf returns the id of a token's grant, or "".
+// grantOf returns the id of the grant that a token was issued for, or "" if there is none.
 func (p *Provider) grantOf(ctx context.Context, token string) (string, error) {
 	if strings.Count(token, ".") != 2 {
 		return accounts.GrantID(token), nil

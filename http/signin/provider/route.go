@@ -11,13 +11,14 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// unavailableRetry is the Retry-After of responses if the account store is unavailable.
+// unavailableRetry is the Retry-After header of a response if the account store cannot be
+// reached.
 const unavailableRetry = 5 * time.Second
 
 // route holds the handlers of a path.
 type route struct {
 	get, post   http.HandlerFunc // nil if the method is not allowed
-	crossOrigin bool             // web pages of every origin may call it
+	crossOrigin bool             // web pages of every origin may send requests
 }
 
 func (e route) serve(w http.ResponseWriter, r *http.Request) {
@@ -42,9 +43,9 @@ func (e route) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowCrossOrigin allows calls from web pages of every origin. That is safe because these
-// endpoints use no cookies. It reports whether the request was a preflight request, to which it
-// has then replied.
+// allowCrossOrigin allows requests from web pages of every origin. That is safe for the
+// endpoints that use it, because they use no cookies. If the request is a preflight request,
+// it replies and returns true.
 func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (done bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
@@ -59,8 +60,8 @@ func allowCrossOrigin(w http.ResponseWriter, r *http.Request, methods string) (d
 	return true
 }
 
-// endpoint returns the handler of an endpoint for clients. It writes errors as RFC 6749 §5.2
-// requires.
+// endpoint returns the HTTP handler of an endpoint for clients. Errors have the format of RFC
+// 6749 §5.2.
 func (p *Provider) endpoint(endpoint func(http.ResponseWriter, *http.Request) (status int, body any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.sweep(r.Context())
@@ -75,7 +76,7 @@ func (p *Provider) endpoint(endpoint func(http.ResponseWriter, *http.Request) (s
 	}
 }
 
-// public returns the handler of a public document.
+// public returns the HTTP handler of a public document, which read returns.
 func (p *Provider) public(read func(context.Context) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := read(r.Context())
@@ -85,7 +86,7 @@ func (p *Provider) public(read func(context.Context) (any, error)) http.HandlerF
 			http.Error(w, "the sign-in service is temporarily unavailable; try again later", http.StatusServiceUnavailable)
 			return
 		}
-		// Short, so that clients soon see a new signing key.
+		// The time is short, so that clients soon use a new signing key.
 		w.Header().Set("Cache-Control", "public, max-age=300")
 		writeJSON(w, http.StatusOK, value)
 	}
@@ -98,7 +99,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	}
 	body, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // all values are of types that can be encoded
+		panic(err) // unreachable, because all of these values can be encoded
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -106,7 +107,8 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Write(body)
 }
 
-// redirect redirects the browser to another page, which it requests with GET.
+// redirect redirects the browser to another page. The browser requests that page with GET,
+// even after a form.
 func redirect(w http.ResponseWriter, to string) {
 	h := w.Header()
 	h.Set("Location", to)
@@ -115,7 +117,7 @@ func redirect(w http.ResponseWriter, to string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// oauthError returns the error to send to a client. It logs internal errors.
+// oauthError returns err as clients see it. It logs internal errors.
 func (p *Provider) oauthError(ctx context.Context, err error) *oauth.Error {
 	var known *oauth.Error
 	if errors.As(err, &known) {

@@ -12,21 +12,22 @@ import (
 	"annals/http/signin/provider/throttle"
 )
 
-// codeLimits bounds guesses at one-time codes by somebody who knows the password. Three of a
-// million codes are valid at a time.
+// codeLimits limits wrong one-time codes: somebody who knows the password could guess them,
+// because three of a million codes are valid at a time.
 var codeLimits = throttle.Limits{Free: 5, First: time.Second, Longest: time.Minute, Quiet: 15 * time.Minute}
 
 // ticketLifetime is the maximum time between two steps of a sign-in.
 const ticketLifetime = 10 * time.Minute
 
-// ticket proves in the second step of a sign-in that the password was right. The browser keeps
-// it as a sealed text. It is valid only in that browser, until the password is changed.
+// ticket proves to the second step of a sign-in that the password was right. The browser keeps
+// it as a sealed text. It is valid only in the same browser, and only until the password
+// changes.
 type ticket struct {
 	User     string `json:"user"`
 	Password []byte `json:"password"` // digest of the password hash
 	Browser  []byte `json:"browser"`  // digest of the cookie
 	Next     step   `json:"next"`
-	// Secret, URL and SignedIn are only set while one-time codes are set up.
+	// Secret, URL and SignedIn are set only in a ticket for setting up one-time codes.
 	Secret   string `json:"secret,omitempty"`
 	URL      string `json:"url,omitempty"`
 	SignedIn bool   `json:"signedIn,omitempty"`
@@ -44,7 +45,8 @@ func (p *Provider) sealTicket(ctx context.Context, t ticket) (string, error) {
 
 var errTicketInvalid = problemf(http.StatusForbidden, "This sign-in took too long, or was started in another browser. Sign in again.")
 
-// openTicket checks a sealed ticket. It returns the ticket and the user's password hash.
+// openTicket unseals a ticket and checks that it is valid. It also returns the user's password
+// hash.
 func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ticket, hash string, err error) {
 	_, valid, err := p.accounts.Unseal(ctx, ticketPurpose, text, &t, p.now())
 	if err != nil {
@@ -62,9 +64,9 @@ func (p *Provider) openTicket(ctx context.Context, v visitor, text string) (t ti
 	return t, hash, nil
 }
 
-// afterPassword continues a sign-in after the right password. If the user has a second factor, it
-// shows the page that asks for it. If the user has none but one is required, it shows the page
-// that sets up one-time codes. Otherwise it starts the session.
+// afterPassword continues a sign-in after the password was right. If the user has a second
+// factor, it shows the page that requests it. If the user has none but must have one, it shows
+// the page that sets up one-time codes. Otherwise it starts a session.
 func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visitor, account accounts.Account, hash string, next step) error {
 	f, err := p.accounts.Factors(r.Context(), account.Name)
 	if err != nil {
@@ -81,20 +83,21 @@ func (p *Provider) afterPassword(w http.ResponseWriter, r *http.Request, v visit
 	return p.startSession(w, r, v, account.Name, hash, next, "password")
 }
 
-// startSession starts the session of a user who has proved all factors, and continues with next.
+// startSession starts a session for a user who has passed all steps of the sign-in, and
+// redirects the browser to next. by is the name of the sign-in method for the log.
 func (p *Provider) startSession(w http.ResponseWriter, r *http.Request, v visitor, user, hash string, next step, by string) error {
 	done, err := p.signIn(w, r, v, accounts.Account{Name: user}, hash, by)
 	if err != nil {
 		return err
 	}
-	if !done { // the password was changed meanwhile
+	if !done { // the password was changed during the sign-in
 		return problemf(http.StatusForbidden, wrongPassword)
 	}
 	p.redirectToStep(w, next)
 	return nil
 }
 
-// codeForm is the content of the page that asks for the second factor.
+// codeForm is the content of the page that requests the second factor.
 type codeForm struct {
 	Ticket  string
 	Next    step
@@ -121,7 +124,7 @@ func (p *Provider) showCodeForm(w http.ResponseWriter, r *http.Request, v visito
 
 var errCodeWrong = &problem{status: http.StatusForbidden, text: "This code is wrong, or was used before. A code is valid for about a minute. Check the clock of the device that shows the codes."}
 
-// submitCode handles the code of the second factor.
+// submitCode handles the form with the second factor: a one-time code or a recovery code.
 func (p *Provider) submitCode(w http.ResponseWriter, r *http.Request, v visitor) error {
 	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
 	if err != nil {
@@ -142,8 +145,8 @@ func (p *Provider) submitCode(w http.ResponseWriter, r *http.Request, v visitor)
 	return p.showCodeForm(w, r, v, t, f, wrong)
 }
 
-// checkCode checks a one-time code or a recovery code. It returns the name of the sign-in method
-// for the log.
+// checkCode checks a one-time code or a recovery code. It returns the name of the sign-in
+// method for the log.
 func (p *Provider) checkCode(r *http.Request, user, code string) (by string, err error) {
 	key := "user " + user
 	if browser, err := p.knownBrowser(r, user); err != nil {
@@ -180,8 +183,8 @@ type codeSetupForm struct {
 	Required bool
 }
 
-// showCodeSetup shows the secret in the ticket for an app to scan. If the ticket has none, it
-// creates a new secret.
+// showCodeSetup shows the secret in the ticket, which the user adds to an authenticator app.
+// If the ticket contains no secret yet, it creates one.
 func (p *Provider) showCodeSetup(w http.ResponseWriter, r *http.Request, v visitor, t ticket, wrong *problem) error {
 	if t.Secret == "" {
 		secret, err := otp.New("Annals at "+p.host, t.User)
@@ -213,7 +216,8 @@ func inGroups(secret string) string {
 	return strings.Join(append(groups, secret), " ")
 }
 
-// setUpCodes checks the first code of a new secret and switches one-time codes on.
+// setUpCodes checks the first code that the app computed from a new secret, and enables
+// one-time codes.
 func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor) error {
 	t, hash, err := p.openTicket(r.Context(), v, r.PostForm.Get("ticket"))
 	if err != nil {
@@ -222,7 +226,7 @@ func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor)
 	if t.Secret == "" || t.SignedIn && v.user != t.User {
 		return errTicketInvalid
 	}
-	if !t.SignedIn { // if a factor was set up meanwhile, the sign-in must ask for it
+	if !t.SignedIn { // if a factor was set up meanwhile, this sign-in must require it
 		if f, err := p.accounts.Factors(r.Context(), t.User); err != nil {
 			return err
 		} else if f.Any() {
@@ -256,7 +260,7 @@ func (p *Provider) setUpCodes(w http.ResponseWriter, r *http.Request, v visitor)
 // recoveryView is the content of the page that shows new recovery codes.
 type recoveryView struct {
 	Codes []string
-	Next  string // path at which the user continues
+	Next  string // path of the page that follows
 }
 
 func (p *Provider) showRecovery(w http.ResponseWriter, v visitor, codes []string, next step) error {

@@ -26,7 +26,8 @@ var (
 	recoveryTag = regexp.MustCompile(`<code>([a-z2-7-]{19})</code>`)
 )
 
-// setUpCodes switches one-time codes on, starting from the page that shows the secret.
+// setUpCodes enables one-time codes on the page that shows the secret. It returns the secret
+// and the recovery codes.
 func (b *browser) setUpCodes(page response) (secret string, recovery []string) {
 	b.Helper()
 	found := secretTag.FindStringSubmatch(page.body)
@@ -47,7 +48,7 @@ func (b *browser) setUpCodes(page response) (secret string, recovery []string) {
 	return secret, recovery
 }
 
-// code returns the current one-time code.
+// code returns the current one-time code for a secret.
 func (s *site) code(secret string) string {
 	s.Helper()
 	code, err := totp.GenerateCode(secret, s.Clock.Now())
@@ -57,7 +58,7 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// givePassword signs in up to the page that asks for the second factor.
+// givePassword signs in as alice up to the page that requests the second factor.
 func (b *browser) givePassword(target string) response {
 	b.Helper()
 	page := b.signIn(b.open(target), "alice")
@@ -67,14 +68,14 @@ func (b *browser) givePassword(target string) response {
 	return page
 }
 
-// withCodes switches on one-time codes for alice.
+// withCodes enables one-time codes for alice. It returns the secret and the recovery codes.
 func (s *site) withCodes() (secret string, recovery []string) {
 	s.Helper()
 	b := s.browser()
 	b.signIn(b.open("/signin/"), "alice")
 	page := b.submit(b.open("/signin/security"), "/security", "password", "correct horse", "do", "codes")
 	secret, recovery = b.setUpCodes(page)
-	s.Clock.Advance(time.Minute) // because the current code was used
+	s.Clock.Advance(time.Minute) // the code of the current time step was used and cannot be used again
 	return secret, recovery
 }
 
@@ -195,7 +196,8 @@ func TestRequiredFactorIsSetUpAtLogin(t *testing.T) {
 	}
 }
 
-// If both factors of a user are removed concurrently and one is required, one of them stays.
+// If a user must have a factor and both of the user's factors are removed concurrently, one of
+// them stays.
 func TestLastRequiredFactorStays(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
@@ -231,7 +233,8 @@ func TestLastRequiredFactorStays(t *testing.T) {
 	}
 }
 
-// If signing out fails, the factors must stay. Otherwise a thief's session could outlive them.
+// If ResetFactors fails to end the user's sessions, it must not remove the factors either.
+// Otherwise a thief could keep a session that the operator believes to have ended.
 func TestResetFactorsIsAtomic(t *testing.T) {
 	s := newSite(t)
 	ctx := t.Context()
@@ -277,8 +280,8 @@ func TestChangingFactorsNeedsPassword(t *testing.T) {
 	}
 }
 
-// withPasskeys enables passkeys as for https://annals.example.org, since they are not supported
-// at 127.0.0.1.
+// withPasskeys enables passkeys for the host annals.example.org, because passkeys are not
+// supported at 127.0.0.1.
 func (s *site) withPasskeys() virtualwebauthn.RelyingParty {
 	s.Helper()
 	keys, err := passkey.New(&url.URL{Scheme: "https", Host: "annals.example.org"})
@@ -289,7 +292,8 @@ func (s *site) withPasskeys() virtualwebauthn.RelyingParty {
 	return virtualwebauthn.RelyingParty{Name: "Annals", ID: "annals.example.org", Origin: "https://annals.example.org"}
 }
 
-// passkeyChallenge requests a challenge as passkey.js does.
+// passkeyChallenge requests a passkey challenge like passkey.js. It returns the sealed
+// ceremony and the options for the browser.
 func (b *browser) passkeyChallenge(page response, path string, fields map[string]string) (ceremony string, options []byte) {
 	b.Helper()
 	a := b.submitForm("/signin"+path, with(fields, "token", fieldOf(page, "token")))

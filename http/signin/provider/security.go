@@ -12,12 +12,12 @@ import (
 // passkeyView is a passkey on the page of factors.
 type passkeyView struct{ ID, Name, Since, Used string }
 
-// securityView is the content of the page on which users manage their factors.
+// securityView is the content of the page on which users manage their second factors.
 type securityView struct {
 	accounts.Factors
 	Required   bool
 	Keys       []passkeyView
-	NoPasskeys string // why passkeys are not available; "" if they are
+	NoPasskeys string // why passkeys are not available; "" if they are available
 }
 
 // security shows the page on which users manage their factors.
@@ -55,8 +55,9 @@ func (p *Provider) showSecurity(w http.ResponseWriter, r *http.Request, v visito
 	return p.showWith(w, v, "security.html", page, wrong)
 }
 
-// changeSecurity changes factors. Each change requires the password, so that nobody can change
-// them in a browser that was left signed in.
+// changeSecurity handles forms that change second factors. Each of them must contain the
+// password. Otherwise anyone could change the factors in a browser in which the user is still
+// signed in.
 func (p *Provider) changeSecurity(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return errSessionEnded
@@ -131,7 +132,8 @@ func (p *Provider) changeFactor(w http.ResponseWriter, r *http.Request, v visito
 	return nil
 }
 
-// lastFactor turns accounts.ErrLastFactor into a problem. It returns other errors unchanged.
+// lastFactor returns the problem to show for accounts.ErrLastFactor. It returns all other
+// errors unchanged.
 func lastFactor(err error) error {
 	if errors.Is(err, accounts.ErrLastFactor) {
 		return &problem{status: http.StatusUnprocessableEntity, text: "Your account needs a second factor, and this is the last one. Set up another one first."}

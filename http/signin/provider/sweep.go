@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// sweepPause is the minimum time between two sweeps.
+// sweepPause is the minimum time between two calls of sweep that do anything.
 const sweepPause = time.Minute
 
-// sweeper limits how often the account store is swept.
+// sweeper limits how often sweep deletes expired rows.
 type sweeper struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// due reports whether a sweep is due. Of concurrent callers only one gets true.
+// due reports whether expired rows should be deleted now. Of several concurrent callers, only
+// one gets true.
 func (s *sweeper) due(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,8 +27,8 @@ func (s *sweeper) due(now time.Time) bool {
 	return true
 }
 
-// sweep deletes expired rows and replaces an old signing key, at most once per sweepPause.
-// Expired rows are never used; deleting them only frees space.
+// sweep deletes expired rows, and replaces the signing key if it is old. It does so at most
+// once per sweepPause. Expired rows are never used; they are only deleted to free space.
 func (p *Provider) sweep(ctx context.Context) {
 	now := p.now()
 	if !p.sweeper.due(now) {

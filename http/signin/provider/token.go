@@ -17,7 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// tokens is the response of the token endpoint (RFC 6749 §5.1).
+// tokens is the successful response of the token endpoint (RFC 6749 §5.1).
 type tokens struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
@@ -27,8 +27,8 @@ type tokens struct {
 	ID      string `json:"id_token,omitempty"`
 }
 
-// token is the token endpoint: it exchanges a code, a refresh token, a device code or an API
-// token for tokens.
+// token handles the token endpoint. It exchanges an authorization code, a refresh token, a
+// device code or an API token for new tokens.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, body any, err error) {
 	f, err := oauth.ReadParams(w, r)
 	if err == nil && f.Get("grant_type") == oauth.GrantClient {
@@ -59,13 +59,13 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) (status int, bo
 	return http.StatusOK, body, err
 }
 
-// readClientForm reads the form of a client that identifies itself by client_id.
+// readClientForm reads the form of a client that sends its client_id but no secret.
 func (p *Provider) readClientForm(w http.ResponseWriter, r *http.Request) (oauth.Params, error) {
 	f, err := oauth.ReadParams(w, r)
 	return f, p.checkClientForm(r, f, err)
 }
 
-// checkClientForm checks a form; err is the error from reading it.
+// checkClientForm checks the form of a client. err is the error from reading the form.
 func (p *Provider) checkClientForm(r *http.Request, f oauth.Params, err error) error {
 	switch {
 	case r.Header.Get("Authorization") != "":
@@ -78,9 +78,9 @@ func (p *Provider) checkClientForm(r *http.Request, f oauth.Params, err error) e
 	return p.checkClient(r.Context(), f.Get("client_id"))
 }
 
-// exchangeCode redeems an authorization code. After an invalid request the code stays valid, so
-// that a thief who has only the code can neither use nor invalidate it. OAuth 2.1 no longer
-// requires redirect_uri here; if it is sent, it must match.
+// exchangeCode redeems an authorization code. If the request is invalid, the code stays valid:
+// a thief who has only the code can then neither redeem nor invalidate it. OAuth 2.1 does not
+// require redirect_uri here, but if it is sent, it must match.
 func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	for _, name := range []string{"code", "code_verifier"} {
 		if f.Get(name) == "" {
@@ -109,7 +109,7 @@ func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.G
 	return g, refresh, err
 }
 
-// verifyChallenge reports whether a challenge is the one of a verifier (RFC 7636 §4.6).
+// verifyChallenge reports whether a PKCE challenge belongs to a verifier (RFC 7636 §4.6).
 func verifyChallenge(challenge, verifier string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {
 		return false
@@ -118,8 +118,9 @@ func verifyChallenge(challenge, verifier string) bool {
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }
 
-// refreshTokens replaces a refresh token. If a client sends one that was replaced before, it ends
-// the grant: the token was stolen, and the server cannot know who is the thief.
+// refreshTokens replaces a refresh token. If a client sends a refresh token that was already
+// replaced, the grant ends: the token was stolen, and the server cannot know which of the two
+// clients is the thief.
 func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.Grant, string, error) {
 	if f.Get("refresh_token") == "" {
 		return accounts.Grant{}, "", oauth.Errorf("invalid_request", "refresh_token is missing")
@@ -150,8 +151,8 @@ func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.
 	return g, next, err
 }
 
-// checkTarget checks that the requested resource, if any, is that of the grant, and that the
-// server still issues tokens for the audience of the grant.
+// checkTarget checks that the requested resource, if there is one, belongs to the audience of
+// the grant, and that the server still issues tokens for that audience.
 func (p *Provider) checkTarget(g accounts.Grant, f oauth.Params) error {
 	if requested := f.List("resource"); len(requested) > 0 {
 		if audience, err := p.audienceFor(requested); err != nil || audience != g.Audience {
@@ -164,7 +165,8 @@ func (p *Provider) checkTarget(g accounts.Grant, f oauth.Params) error {
 	return nil
 }
 
-// endReusedGrant ends a grant whose code or refresh token was used twice.
+// endReusedGrant ends a grant because its authorization code or a refresh token was used
+// twice.
 func (p *Provider) endReusedGrant(ctx context.Context, g accounts.Grant, why string) error {
 	if err := p.accounts.EndGrant(ctx, g.ID); err != nil {
 		return err
@@ -174,7 +176,8 @@ func (p *Provider) endReusedGrant(ctx context.Context, g accounts.Grant, why str
 	return oauth.Errorf("invalid_grant", "%s", why)
 }
 
-// tokenClaims are the claims of an access token besides the registered ones (RFC 9068 §2.2).
+// tokenClaims are the claims of an access token (RFC 9068 §2.2) besides the registered claims
+// of JWT.
 type tokenClaims struct {
 	JTI      string           `json:"jti"`
 	Client   string           `json:"client_id"`
@@ -193,8 +196,8 @@ type idClaims struct {
 }
 
 // signTokens signs the tokens of a grant. The audience of the ID token is the client. If the
-// grant is for the services, it also includes those, which accept the ID token like an access
-// token.
+// grant is for the core and the vault, the ID token also has their audience, and they accept
+// it like an access token.
 func (p *Provider) signTokens(ctx context.Context, g accounts.Grant, refresh string) (tokens, error) {
 	account, err := p.accounts.Get(ctx, g.User)
 	if fault.Is(err, fault.NotFound) || err == nil && account.Disabled {

@@ -14,8 +14,8 @@ import (
 	"annals/http/signin/signintest"
 )
 
-// While the database is unreachable, valid tokens must not be reported as invalid. Afterwards
-// everything works again without a restart.
+// While the database is unreachable, a valid token must not be reported as invalid. When the
+// database is reachable again, everything works without a restart.
 func TestDatabaseUnreachable(t *testing.T) {
 	store, l := accountstest.OpenThroughProxy(t)
 	mux := http.NewServeMux()

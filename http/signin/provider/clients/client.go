@@ -1,6 +1,5 @@
-// Package clients describes the clients of the provider, which are the programs to which users
-// sign in: their metadata, the pages on which they publish it, and the rules for redirect
-// addresses.
+// Package clients describes OAuth clients, the programs to which users sign in: their
+// metadata, the pages on which they may publish it, and the rules for redirect addresses.
 //
 // It may import oauth, accounts for the normal form of names, and events/lookalike.
 package clients
@@ -19,18 +18,20 @@ import (
 // CLIID is the client_id of the annals command line.
 const CLIID = "annals-cli"
 
-// Client is a program to which users sign in. All clients are public: they have no secret.
+// Client is an OAuth client, a program to which users sign in. All clients are public clients:
+// they have no secret.
 type Client struct {
 	ID string `json:"client_id"`
 	Metadata
 
-	// Unchecked means that the page at the URL ID cannot be reached, for example because the
-	// server has no access to the internet. Such a client may only redirect to the user's
-	// device, which any program that registers itself may do too.
+	// Unchecked is true if ID is the URL of a metadata page that cannot be reached, for
+	// example because this machine has no access to the internet. Such a client may redirect
+	// only to the user's device. Any program that registers itself may do that too, so nothing
+	// is lost.
 	Unchecked bool `json:"-"`
 }
 
-// Metadata is the part of a client's metadata (RFC 7591 §2) that is stored.
+// Metadata is the stored part of a client's metadata (RFC 7591 §2).
 type Metadata struct {
 	Name       string   `json:"client_name,omitempty"`
 	Redirects  []string `json:"redirect_uris,omitempty"`
@@ -39,26 +40,26 @@ type Metadata struct {
 	AuthMethod string   `json:"token_endpoint_auth_method,omitempty"`
 }
 
-// CLI is the annals command line, which needs no registration.
+// CLI is the client of the annals command line. It needs no registration.
 var CLI = Client{ID: CLIID, Metadata: Metadata{
 	Name: "Annals on the command line", Redirects: []string{"http://127.0.0.1/callback", "http://[::1]/callback"},
 	Grants: []string{oauth.GrantCode, oauth.GrantRefresh, oauth.GrantDevice},
 }}
 
-// Bounds on metadata.
+// Limits on metadata.
 const (
-	MaxName      = 100 // characters
+	MaxName      = 100 // maximum length in characters
 	MaxRedirects = 20
 )
 
-// Complete checks the metadata and fills in defaults. Its errors have the codes of RFC 7591
-// §3.2.2.
+// Complete checks metadata and sets defaults. Its errors have the codes of RFC 7591 §3.2.2.
 func (m *Metadata) Complete() error {
 	m.Name = accounts.NormalName(lookalike.Clean(strings.ToValidUTF8(accounts.NormalName(m.Name), "")))
 	if utf8.RuneCountInString(m.Name) > MaxName {
 		return oauth.Errorf("invalid_client_metadata", "client_name has more than %d characters", MaxName)
 	}
-	// Clients that ask for a secret are accepted, but become public clients without one.
+	// A client that requests a secret is accepted, but becomes a public client without a
+	// secret.
 	switch m.AuthMethod {
 	case "", "none", "client_secret_basic", "client_secret_post":
 		m.AuthMethod = "none"
@@ -92,12 +93,12 @@ func (m *Metadata) checkRedirects(device bool) error {
 	return nil
 }
 
-// Title returns the name under which users see the client.
+// Title returns the name of the client that users see.
 func (c Client) Title() string {
 	return cmp.Or(c.Name, "A program without a name")
 }
 
-// MayRedirectTo reports whether a redirect address is one of the client's.
+// MayRedirectTo reports whether the client may use a redirect address.
 func (c Client) MayRedirectTo(to string) bool {
 	if c.Unchecked {
 		_, _, local := splitLoopback(to)

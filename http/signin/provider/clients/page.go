@@ -22,26 +22,27 @@ import (
 	"annals/http/signin/provider/oauth"
 )
 
-// Limits of the pages on which clients publish their metadata
+// Limits on the pages on which clients publish their metadata
 // (draft-ietf-oauth-client-id-metadata-document).
 const (
-	MaxPage     = 5 << 10 // bytes
+	MaxPage     = 5 << 10 // maximum size in bytes
 	pageTimeout = 5 * time.Second
-	PageFresh   = 10 * time.Minute // until a page is fetched again
-	PageRetry   = time.Minute      // until an invalid or unreachable page is fetched again
-	maxFetches  = 16               // concurrent fetches
-	maxCached   = 1000             // pages
-	maxID       = 256              // bytes of a page's URL, which tokens contain
+	PageFresh   = 10 * time.Minute // how long a page is cached
+	PageRetry   = time.Minute      // how long the error of an invalid or unreachable page is cached
+	maxFetches  = 16               // maximum number of concurrent fetches
+	maxCached   = 1000             // maximum number of cached pages
+	maxID       = 256              // maximum length of a page's URL in bytes, because tokens contain it
 )
 
-// Pages fetches and caches the pages of clients whose id is the URL of a page.
+// Pages fetches and caches the metadata pages of clients. The id of such a client is the URL
+// of its page.
 type Pages struct {
 	HTTP    *http.Client
 	now     func() time.Time
 	logger  *slog.Logger
 	Allowed func(netip.AddrPort) bool // reports whether HTTP may connect to an address
-	slots   chan struct{}             // semaphore of fetches
-	// MinDelay is the minimum time until Get returns for an unreachable page.
+	slots   chan struct{}             // semaphore for fetches
+	// MinDelay is the minimum time after which Get returns if a page is unreachable.
 	MinDelay time.Duration
 
 	mu    sync.Mutex
@@ -52,13 +53,13 @@ type entry struct {
 	client  Client
 	err     error
 	expires time.Time
-	// notBefore is the earliest time at which the entry may be returned, on the monotonic
+	// notBefore is the earliest time at which Get may return the entry, on the monotonic
 	// clock.
 	notBefore time.Time
 }
 
-// NewPages returns an empty cache. Its HTTP client uses no proxy, because a proxy would resolve
-// host names itself, out of reach of Allowed.
+// NewPages returns an empty cache. Its HTTP client uses no proxy. A proxy would resolve host
+// names itself, so Allowed could not check the addresses.
 func NewPages(now func() time.Time, logger *slog.Logger) *Pages {
 	c := &Pages{now: now, logger: logger, Allowed: isPublic, slots: make(chan struct{}, maxFetches), MinDelay: pageTimeout + pageTimeout/20, cache: map[string]entry{}}
 	dialer := &net.Dialer{Timeout: pageTimeout, Control: c.checkAddress}
@@ -72,8 +73,9 @@ func NewPages(now func() time.Time, logger *slog.Logger) *Pages {
 	return c
 }
 
-// checkAddress checks the address to which a host name was resolved. Otherwise clients could make
-// this server send requests to hosts of its private network.
+// checkAddress returns an error if HTTP may not connect to an address. It runs after host
+// names are resolved. Without it, clients could make this server send requests to hosts in its
+// private network.
 func (c *Pages) checkAddress(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !c.Allowed(to) {
@@ -84,12 +86,12 @@ func (c *Pages) checkAddress(_, address string, _ syscall.RawConn) error {
 
 var errNotPublic = errors.New("the address is not public")
 
-// global6 is the part of IPv6 that is allocated to public networks. It contains no ranges that
-// embed IPv4 addresses, except some of reserved.
+// global6 is the part of IPv6 from which public networks get their addresses. Except for some
+// ranges in reserved, its addresses contain no IPv4 addresses.
 var global6 = netip.MustParsePrefix("2000::/3")
 
-// reserved are non-public ranges that package netip does not recognise (IANA special-purpose
-// registries).
+// reserved are ranges that are not public according to the IANA special-purpose registries,
+// but that package netip does not recognise.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
@@ -97,7 +99,7 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("3fff::/20"),
 }
 
-// isPublic accepts public addresses on port 443.
+// isPublic reports whether an address is public and has port 443.
 func isPublic(to netip.AddrPort) bool {
 	ip := to.Addr().Unmap()
 	if to.Port() != 443 || !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.Is6() && !global6.Contains(ip) {
@@ -106,7 +108,7 @@ func isPublic(to netip.AddrPort) bool {
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// IsPage reports whether a client id is the URL of a page.
+// IsPage reports whether a client id is the URL of a metadata page.
 func IsPage(id string) bool {
 	if !strings.HasPrefix(id, "https://") || len(id) > maxID || strings.ContainsAny(id, "#*\\") {
 		return false
@@ -115,9 +117,9 @@ func IsPage(id string) bool {
 	return err == nil && isHost(u.Hostname()) && u.User == nil && len(u.Path) > 1 && path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/")
 }
 
-// Get returns the client that a page describes. For private addresses, unknown host names and
-// unreachable hosts the result and the delay are the same. Otherwise callers could probe the
-// server's private network.
+// Get returns the client that a metadata page describes. If the page is unreachable, the error
+// and the delay do not reveal whether the address is private, the host name is unknown or the
+// host does not respond. Otherwise callers could explore the server's private network.
 func (c *Pages) Get(ctx context.Context, id string) (Client, error) {
 	page, err := c.lookup(ctx, id)
 	if err != nil {
@@ -146,7 +148,7 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	case <-ctx.Done():
 		return entry{}, ctx.Err()
 	}
-	if page, ok := c.cached(id); ok { // another caller has fetched it meanwhile
+	if page, ok := c.cached(id); ok { // another caller has fetched the page meanwhile
 		return page, nil
 	}
 	page := entry{client: Client{ID: id}, expires: c.now().Add(PageFresh)}
@@ -154,7 +156,7 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	var unreachable *url.Error
 	switch {
 	case ctx.Err() != nil:
-		return entry{}, ctx.Err() // nothing is known about the page
+		return entry{}, ctx.Err() // the caller gave up, which says nothing about the page
 	case errors.As(err, &unreachable):
 		c.logger.WarnContext(ctx, "the page of a client is unreachable; the consent page warns that the client is unverified", "error", err)
 		page = entry{client: Client{ID: id, Unchecked: true}, expires: c.now().Add(PageRetry), notBefore: started.Add(c.MinDelay)}
@@ -166,8 +168,9 @@ func (c *Pages) lookup(ctx context.Context, id string) (entry, error) {
 	return page, nil
 }
 
-// pageError returns the error for callers. It says what is wrong with the content of a page, but
-// not why the page could not be read, which could reveal hosts of the private network.
+// pageError returns the error that callers of Get see. It says what is wrong with the content
+// of a page. If the page could not be read, it does not say why, because that could reveal
+// hosts in the private network.
 func pageError(err error) error {
 	var known *oauth.Error
 	if errors.As(err, &known) {
@@ -190,12 +193,12 @@ func (c *Pages) store(id string, page entry) {
 		if len(c.cache) < maxCached {
 			break
 		}
-		delete(c.cache, other) // any page, since it can be fetched again
+		delete(c.cache, other) // which page is evicted does not matter, because it can be fetched again
 	}
 	c.cache[id] = page
 }
 
-// fetch fetches the page at to.ID and fills in the metadata of to.
+// fetch fetches the metadata page at to.ID, and sets the metadata of to.
 func (c *Pages) fetch(ctx context.Context, to *Client) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.ID, nil)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 // MaxURL is the maximum length of a redirect address or resource, in bytes.
 const MaxURL = 1024
 
-// editors are the private-use schemes of well-known editors, which lack the dot that RFC 8252
-// requires.
+// editors are the URL schemes of well-known editors. They are accepted although they lack the
+// dot that RFC 8252 requires of private-use schemes.
 var editors = []string{"cursor", "vscode", "vscode-insiders", "windsurf"}
 
-// checkRedirect returns why an address cannot be a redirect address, or "" if it can. Allowed are
-// https, http on loopback, and private-use schemes with a dot (RFC 8252 §7.1). Schemes that
-// browsers interpret themselves contain no dot.
+// checkRedirect returns the reason why a text is not allowed as a redirect address, or "" if
+// it is. Allowed are https URLs, http URLs on loopback, and URLs of private-use schemes with a
+// dot (RFC 8252 §7.1). The dot excludes the schemes that browsers handle themselves.
 func checkRedirect(text string) string {
 	switch {
 	case text == "":
@@ -54,8 +54,8 @@ func checkRedirect(text string) string {
 	return "has a scheme that is neither https nor a private-use scheme with a dot"
 }
 
-// isHost accepts the characters of DNS names and IP addresses, which are safe to show and to
-// write into a header.
+// isHost reports whether a name contains only characters of DNS names and IP addresses. Such
+// names are safe to show and to write into a header.
 func isHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789.-_:") == ""
 }
@@ -65,14 +65,15 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// isLoopback accepts the three usual notations. Browsers and libraries disagree on others.
+// isLoopback accepts the three common spellings of loopback. Browsers and libraries treat
+// other spellings differently.
 func isLoopback(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
 
-// sameRedirect reports whether a requested address equals a registered one. On loopback the ports
-// may differ, because programs listen on any free port (RFC 8252 §7.3), and an empty path equals
-// "/".
+// sameRedirect reports whether a requested redirect address equals a registered one. On
+// loopback, the ports may differ, because programs listen on any free port (RFC 8252 §7.3),
+// and an empty path equals "/".
 func sameRedirect(registered, requested string) bool {
 	if checkRedirect(requested) != "" {
 		return false
@@ -85,7 +86,8 @@ func sameRedirect(registered, requested string) bool {
 	return ok1 && ok2 && host1 == host2 && rest1 == rest2
 }
 
-// splitLoopback returns the host of an http address on loopback, and the rest after the port.
+// splitLoopback returns the host of an http URL on loopback, and the rest of the URL after the
+// port. ok is false for all other URLs.
 func splitLoopback(text string) (host, rest string, ok bool) {
 	authority, ok := strings.CutPrefix(text, "http://")
 	if !ok {
@@ -104,14 +106,14 @@ func splitLoopback(text string) (host, rest string, ok bool) {
 	return name, rest, isLoopback(name)
 }
 
-// IsWeb reports whether a redirect address belongs to a web server. Any other belongs to whatever
-// program listens on the user's device.
+// IsWeb reports whether a redirect address belongs to a web server. All other redirect
+// addresses belong to programs on the user's device.
 func IsWeb(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme == "https"
 }
 
-// RedirectHost describes a redirect address to users.
+// RedirectHost returns a description of a redirect address for users.
 func RedirectHost(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -125,7 +127,7 @@ func RedirectHost(text string) string {
 	return "a program on this device (" + u.Scheme + ")"
 }
 
-// FormTarget returns the source expression for form-action in a Content-Security-Policy that
+// FormTarget returns the source expression for form-action in a Content-Security-Policy. It
 // allows a form to redirect to the address.
 func FormTarget(text string) string {
 	u, err := url.Parse(text)
@@ -140,7 +142,7 @@ func FormTarget(text string) string {
 	return u.Scheme + ":" // policies cannot contain IPv6 addresses
 }
 
-// WithParams adds parameters to the query of an address.
+// WithParams returns an address with parameters added to its query.
 func WithParams(text string, more url.Values) string {
 	separator := "?"
 	if strings.Contains(text, "?") {

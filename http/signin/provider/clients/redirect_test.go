@@ -73,8 +73,8 @@ func TestSameRedirect(t *testing.T) {
 	}
 }
 
-// FuzzSameRedirect checks that an accepted address leads to the same host and path as the
-// registered one, also when it is parsed by net/url.
+// FuzzSameRedirect checks that a requested address that sameRedirect accepts leads to the host
+// and path of the registered address, also if net/url parses it.
 func FuzzSameRedirect(f *testing.F) {
 	for i, uri := range goodRedirects {
 		f.Add(uri, goodRedirects[len(goodRedirects)-1-i])

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Error is an error response (RFC 6749 §5.2). Its description is ASCII without quotes, as §5.2
-// demands.
+// Error is an OAuth error response (RFC 6749 §5.2). As §5.2 demands, the description is ASCII
+// without double quotes.
 type Error struct {
 	Code        string `json:"error"`
 	Description string `json:"error_description,omitempty"`
@@ -24,7 +24,8 @@ type Error struct {
 
 func (r *Error) Error() string { return r.Code + ": " + r.Description }
 
-// Errorf returns an error with the HTTP status for its code.
+// Errorf returns an error with a code and a description. Its HTTP status follows from the
+// code.
 func Errorf(code, format string, args ...any) *Error {
 	status := http.StatusBadRequest
 	if code == "invalid_client" {
@@ -33,7 +34,8 @@ func Errorf(code, format string, args ...any) *Error {
 	return &Error{Code: code, Description: fmt.Sprintf(format, args...), Status: status}
 }
 
-// TooMany returns the error for too many requests. RFC 6749 and RFC 7591 define no code for it.
+// TooMany returns the error for too many requests. wait is the time after which the client may
+// try again. RFC 6749 and RFC 7591 define no code for it.
 func TooMany(wait time.Duration) *Error {
 	return &Error{
 		Code: "temporarily_unavailable", Description: fmt.Sprintf("too many requests; try again in %d s", Seconds(wait)),
@@ -41,7 +43,7 @@ func TooMany(wait time.Duration) *Error {
 	}
 }
 
-// WriteHeaders sets the response headers for an error: WWW-Authenticate and Retry-After.
+// WriteHeaders sets the headers that belong to an error: WWW-Authenticate and Retry-After.
 func (r *Error) WriteHeaders(w http.ResponseWriter) {
 	if r.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="annals"`)
@@ -54,7 +56,7 @@ func (r *Error) WriteHeaders(w http.ResponseWriter) {
 	}
 }
 
-// Seconds returns a duration in seconds, rounded up so that clients do not retry too early.
+// Seconds returns a duration in seconds. It rounds up, so that clients do not retry too early.
 func Seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // The grant types (RFC 6749, RFC 8628).

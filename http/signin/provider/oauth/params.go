@@ -5,14 +5,14 @@ import (
 	"net/url"
 )
 
-// MaxForm bounds the body of a request, in bytes.
+// MaxForm is the maximum size of a form in bytes.
 const MaxForm = 64 << 10
 
-// Params are the parameters of a request. A parameter without a value counts as missing (RFC
-// 6749 §3.1).
+// Params are the parameters of an OAuth request. A parameter with an empty value is treated
+// like a missing one (RFC 6749 §3.1).
 type Params struct{ url.Values }
 
-// Check rejects repeated parameters. Only resource may be repeated (RFC 8707).
+// Check returns an error if a parameter is repeated. Only resource may be repeated (RFC 8707).
 func (p Params) Check() error {
 	for name, values := range p.Values {
 		if len(values) > 1 && name != "resource" {
@@ -22,7 +22,7 @@ func (p Params) Check() error {
 	return nil
 }
 
-// List returns the non-empty values of a parameter that may be repeated.
+// List returns the values of a parameter that may be repeated, without empty ones.
 func (p Params) List(name string) []string {
 	var all []string
 	for _, v := range p.Values[name] {
@@ -33,7 +33,7 @@ func (p Params) List(name string) []string {
 	return all
 }
 
-// ReadParams parses the form in a request's body.
+// ReadParams parses the form in the body of a request.
 func ReadParams(w http.ResponseWriter, r *http.Request) (Params, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
 	if err := r.ParseForm(); err != nil || r.PostForm == nil {

@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// Limits describes a rate limit. The first Free attempts need no wait between them. The wait
-// after each further attempt doubles from First to Longest. After Quiet without attempts the
-// count starts again at zero.
+// Limits describes a rate limit for attempts. The first Free attempts may follow each other
+// without a wait. After each further attempt the caller has to wait; this wait doubles from
+// First up to Longest. After no attempt for the time Quiet, the number of attempts is zero
+// again.
 type Limits struct {
 	Free           int
 	First, Longest time.Duration
 	Quiet          time.Duration
 }
 
-// maxKeys bounds the number of keys in a throttle.
+// maxKeys is the maximum number of keys in a Throttle.
 const maxKeys = 10_000
 
-// Throttle counts attempts by key. Each process counts separately, so that N processes allow N
-// times as many attempts.
+// Throttle counts attempts by key, such as a client address. Each process counts separately: N
+// processes allow N times as many attempts.
 type Throttle struct {
 	limits Limits
 	now    func() time.Time
@@ -33,17 +34,18 @@ type Throttle struct {
 type attempts struct {
 	count int
 	last  time.Time // time of the last attempt
-	next  time.Time // time from which on another attempt is allowed
+	next  time.Time // time from which the next attempt is allowed
 }
 
-// New returns a throttle that reads the time from now.
+// New returns a Throttle. now returns the current time.
 func New(l Limits, now func() time.Time) *Throttle {
 	return &Throttle{limits: l, now: now, keys: map[string]attempts{}}
 }
 
-// Take counts an attempt. If the returned wait is positive, the caller must reject the attempt,
-// which is not counted. Take is called before the result of the attempt is known. Otherwise
-// concurrent attempts would all see the same count.
+// Take counts an attempt and returns 0, or returns how long the caller must wait. If wait is
+// positive, the attempt is not counted, and the caller must reject it. Take must be called
+// before it is known whether the attempt succeeds. Otherwise concurrent attempts would all see
+// the same count.
 func (t *Throttle) Take(key string) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +66,7 @@ func (t *Throttle) Take(key string) (wait time.Duration) {
 	return 0
 }
 
-// after returns the wait after the given number of attempts.
+// after returns how long to wait after a number of attempts.
 func (l Limits) after(count int) time.Duration {
 	if count < l.Free {
 		return 0
@@ -78,7 +80,7 @@ func (l Limits) after(count int) time.Duration {
 	return wait
 }
 
-// Refund undoes Take for an attempt that succeeded.
+// Refund undoes one Take, for an attempt that turned out to be right.
 func (t *Throttle) Refund(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,15 +91,15 @@ func (t *Throttle) Refund(key string) {
 	}
 }
 
-// Reset forgets the attempts of a key.
+// Reset sets the number of attempts of a key to zero.
 func (t *Throttle) Reset(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.keys, key)
 }
 
-// evict removes all keys without attempts for Quiet. If there are none, it removes the key whose
-// last attempt is the oldest.
+// evict removes all keys without attempts for the time Quiet. If there are none, it removes
+// the key whose last attempt is oldest.
 func (t *Throttle) evict(now time.Time) {
 	oldest, at := "", now
 	for key, e := range t.keys {
