@@ -50,8 +50,8 @@ func healthCommand() *cobra.Command {
 	return command
 }
 
-// inspect prints the measures that confine a reader process. It returns an error if one
-// is missing.
+// inspect prints the measures with which a reader process confines itself. If a measure
+// is missing, it returns an error.
 func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -74,7 +74,8 @@ func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// check prints the status of the server. It returns an error if the reply is not 200.
+// check prints the status of the server. If the status of the reply is not 200, it
+// returns an error.
 func (c *healthConfig) check(ctx context.Context, out io.Writer) error {
 	host, port, err := net.SplitHostPort(c.listen)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// importCommand imports a directory through the REST interface.
 func importCommand(at *engine.URLs) *cobra.Command {
 	c := new(connection)
 	o := new(folderimport.Options)

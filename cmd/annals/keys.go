@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keysCommand manages the signing keys of the built-in sign-in. Running servers use a new
-// key immediately.
+// keysCommand manages the signing keys of the built-in sign-in. A running server uses a
+// new key immediately.
 func keysCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "keys",

@@ -13,7 +13,8 @@ import (
 )
 
 // TestImportSurvivesLogServerRestart checks that each file is imported exactly once
-// while the log server restarts repeatedly, loses replies and drops subscriptions.
+// although the EventStoreDB server with the log restarts repeatedly, loses replies and
+// drops subscriptions.
 func TestImportSurvivesLogServerRestart(t *testing.T) {
 	log, dir := memory.New(), t.TempDir()
 	cluster := esdbtest.Start(t, log)

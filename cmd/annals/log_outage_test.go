@@ -13,9 +13,9 @@ import (
 	"annals/events/memory"
 )
 
-// While the log is unreachable, a service reports it to probes and writers without long
-// delays. When the log is back, the service continues automatically. ANNALS_TEST_OUTAGE
-// extends the outage.
+// While the log is unreachable, a server must report that, without long delays, on
+// /readyz and in replies to writes. When the log is reachable again, the server must
+// continue without a restart. ANNALS_TEST_OUTAGE makes the outage longer.
 func TestServiceSurvivesLogOutage(t *testing.T) {
 	t.Parallel()
 	outage, err := time.ParseDuration(cmp.Or(os.Getenv("ANNALS_TEST_OUTAGE"), "0s"))

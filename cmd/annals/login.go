@@ -23,7 +23,8 @@ type loginConfig struct {
 	device, noBrowser                  bool
 }
 
-// loginCommand signs a person in to a server. Other commands use the stored sign-in.
+// loginCommand signs a person in to a server and stores the sign-in, which other
+// commands then use.
 func loginCommand(at *engine.URLs) *cobra.Command {
 	c := new(loginConfig)
 	command := &cobra.Command{
@@ -46,7 +47,8 @@ func loginCommand(at *engine.URLs) *cobra.Command {
 	flags.StringVar(&c.clientID, "client-id", clients.CLIID, "OAuth client id of this program; set it if you registered this program with an issuer of your own")
 	flags.StringVar(&c.resource, "resource", "", "resource parameter of token requests, RFC 8707 (default: the URL of the server; with --client-id none)")
 	flags.StringArrayVar(&c.scopes, "scope", nil, "OAuth scope to request in addition to openid and offline_access; repeatable")
-	// The setting issuer is that of serve, which has another meaning.
+	// In the environment and the configuration file, issuer is a setting of serve with
+	// another meaning.
 	settings.FlagOnly(flags, "device", "no-browser", "issuer", "client-id", "resource", "scope")
 	command.MarkFlagsMutuallyExclusive("device", "no-browser")
 	return command
@@ -76,8 +78,8 @@ func (c *loginConfig) run(cmd *cobra.Command, dataDir string) error {
 	return err
 }
 
-// signInStore returns the store of sign-ins and the key of a server in it. If server is
-// "", it is the server on the data folder.
+// signInStore returns the store of sign-ins, and the URL under which the sign-in to a
+// server is stored. If server is "", that is the server that uses the data folder.
 func signInStore(server, dataDir string) (string, login.Store, error) {
 	c := connection{server: server}
 	server, err := c.target(dataDir).CoreURL()

@@ -19,8 +19,8 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// signInSite is a server with the user alice, and a home directory on a machine without
-// its data folder.
+// signInSite is a server with the user alice, and a home directory like that of a user
+// on another machine, who has no access to the data folder.
 type signInSite struct {
 	*testing.T
 	*serverProcess
@@ -48,12 +48,12 @@ func newSignInSite(t *testing.T, args ...string) *signInSite {
 	return s
 }
 
-// from returns the site with a new home directory, for another test.
+// from returns a copy of s with a new home directory, for another test.
 func (s *signInSite) from(t *testing.T) *signInSite {
 	return &signInSite{T: t, serverProcess: s.serverProcess, data: s.data, home: t.TempDir()}
 }
 
-// annals returns a process of the program that is not started yet.
+// annals returns a command that runs the program, not started yet.
 func (s *signInSite) annals(args ...string) *exec.Cmd {
 	s.Helper()
 	program, err := os.Executable()
@@ -73,8 +73,9 @@ func (s *signInSite) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// login runs annals login and returns its output. finish has to complete the sign-in;
-// it gets the lines up to the empty line after the address.
+// login runs annals login and returns its output. When the program has printed the
+// address to open, login calls finish with the output so far; finish has to complete
+// the sign-in.
 func (s *signInSite) login(finish func(says string), args ...string) (string, error) {
 	s.Helper()
 	c := s.annals(append([]string{"login"}, args...)...)
@@ -103,7 +104,8 @@ func (s *signInSite) login(finish func(says string), args ...string) (string, er
 	return says.String(), <-ended
 }
 
-// walk opens the first URL in a text as alice, and returns the last page.
+// walk opens the first URL in says as alice, makes the decision on the consent page,
+// and returns the last page.
 func (s *signInSite) walk(says, decision string) (page string) {
 	s.Helper()
 	w, err := newWalker("alice", "correct horse", decision)
@@ -123,7 +125,7 @@ func (s *signInSite) wantSignedIn() {
 	}
 }
 
-// kept returns the stored sign-in, and a function that stores another one.
+// kept returns the stored sign-in. keep replaces it.
 func (s *signInSite) kept() (l login.Login, keep func(login.Login)) {
 	s.Helper()
 	store := login.Store{Path: filepath.Join(s.home, "annals", "credentials.json")}
@@ -138,7 +140,7 @@ func (s *signInSite) kept() (l login.Login, keep func(login.Login)) {
 	}
 }
 
-// age makes a token expire within a few minutes.
+// age changes the times of a sign-in so that its token expires within a few minutes.
 func age(l *login.Login) {
 	l.Issued, l.Expires = time.Now().Add(-time.Hour), time.Now().Add(5*time.Minute)
 }
@@ -190,7 +192,8 @@ func (s *signInSite) testBrowser() {
 	s.wantSignedIn()
 }
 
-// testDevice is slow, because devices wait before they poll.
+// testDevice signs in on another device. It is slow, because the program waits before
+// each poll.
 func (s *signInSite) testDevice() {
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -209,7 +212,8 @@ func (s *signInSite) testDevice() {
 	both.Wait()
 }
 
-// walkDevice opens the device page with the code that the program shows.
+// walkDevice opens the device page as alice, and enters the code that the program
+// printed in says.
 func (s *signInSite) walkDevice(says, decision string) {
 	s.Helper()
 	words := strings.Fields(says[strings.Index(says, "http://"):])
@@ -218,8 +222,8 @@ func (s *signInSite) walkDevice(says, decision string) {
 	}
 }
 
-// testRenewal lets several processes renew a token at the same time. If two of them
-// sent the same refresh token, the sign-in would be revoked.
+// testRenewal lets several processes renew the same token at the same time. Only one of
+// them may send the refresh token: if two did, the issuer would revoke the sign-in.
 func (s *signInSite) testRenewal() {
 	if out, err := s.login(func(says string) { s.walk(says, "allow") }, "--no-browser"); err != nil {
 		s.Fatalf("login = %v %s", err, out)
@@ -248,8 +252,9 @@ func (s *signInSite) testRenewal() {
 	}
 }
 
-// testOwnIssuer signs in to a second server that trusts the issuer of the first. The
-// second server accepts only the issuer's ID tokens, whose audience is the program.
+// testOwnIssuer signs in to a second server, which trusts the issuer of the first
+// server. The second server accepts only ID tokens of that issuer, whose audience is
+// the client id of this program.
 func (s *signInSite) testOwnIssuer() {
 	issuer := s
 	s = newSignInSite(s.T, "--issuer", "url="+issuer.base+"/signin,alias=corp,audience=annals-cli")

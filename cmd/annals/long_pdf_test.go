@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// longPDF returns a PDF with the given numbers of pages and of lines per page. Each
-// line contains the number of its page.
+// longPDF returns a PDF with the given number of pages, and of lines on each page. Each
+// line contains its page number.
 func longPDF(pages, lines int) []byte {
 	var b bytes.Buffer
 	var offsets []int

@@ -1,6 +1,6 @@
-// Command annals imports documents, searches them, and answers questions from them. This
-// package only defines the flags of each command; other packages carry the commands out.
-// It may import everything.
+// Command annals imports documents, searches them, and answers questions from them.
+// This package defines only the commands and their flags; packages below it carry the
+// commands out. It may import all packages.
 package main
 
 import (
@@ -25,9 +25,9 @@ func main() {
 	}
 }
 
-// run carries out the command line args. If it returns an error, it has printed it to
-// stderr. The first interrupt shuts the command down gracefully, the second one kills the
-// process.
+// run carries out the command line args. It prints an error to stderr before it returns
+// the error. The first interrupt shuts the command down gracefully, the second one
+// kills the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

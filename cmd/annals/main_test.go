@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary act as the program: by its name in scripts, by an
-// environment variable elsewhere, and as the reader processes of a server.
+// TestMain lets the test binary act as the program annals: if a script calls it by that
+// name, if ANNALS_TEST_PROGRAM is set, or if a server starts it as a reader process.
 func TestMain(m *testing.M) {
-	// No server can be reached at this address; servers use a free port.
+	// Servers in tests use a free port. Commands cannot reach a server at port 0.
 	defaultListen = "127.0.0.1:0"
 	if os.Getenv("ANNALS_TEST_PROGRAM") != "" || len(os.Args) > 1 && os.Args[1] == readerName {
 		main()
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"annals": mainInScript, "xdg-open": walkAsProgram, "open": walkAsProgram})
 }
 
-// mainInScript runs the program in a script, for at most one minute.
+// mainInScript runs the program in a script, and ends it after one minute.
 func mainInScript() {
 	time.AfterFunc(time.Minute, func() {
 		fmt.Fprintln(os.Stderr, "annals: still at it after a minute, which ends a script")
@@ -32,8 +32,8 @@ func mainInScript() {
 	main()
 }
 
-// A dry run of an import prints the folder of each file. Without --replace it does not
-// call a server.
+// A dry run of annals import prints each file and its target folder. It calls a server
+// only if --replace is set.
 func Example_import() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

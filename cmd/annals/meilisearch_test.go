@@ -10,9 +10,9 @@ import (
 	"annals/projections/searchindex/meilisearch/meilisearchtest"
 )
 
-// TestServeOnMeilisearch checks that the program works with the search index on a
-// server: verify finds no problem, rebuild works with and without a running server, and
-// indexes of removed generations are deleted.
+// TestServeOnMeilisearch checks a server whose search index is in Meilisearch: annals
+// verify finds no problem, annals rebuild works while the server runs and while it does
+// not, and indexes of deleted generations are deleted.
 func TestServeOnMeilisearch(t *testing.T) {
 	search := meilisearchtest.New(t)
 	t.Setenv("ANNALS_SEARCH", search.URL("test-"))

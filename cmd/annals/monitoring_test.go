@@ -91,7 +91,8 @@ func dashboardQueries(t *testing.T) map[string][]string {
 	return queries
 }
 
-// series has the metrics of a scrape by name, each with the values of its labels.
+// series lists the values of each label of each metric: metric name, label name,
+// values.
 type series map[string]map[string]map[string]bool
 
 func parseSeries(t *testing.T, text []byte) series {
@@ -101,7 +102,7 @@ func parseSeries(t *testing.T, text []byte) series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := series{"up": {}} // added by Prometheus
+	all := series{"up": {}} // Prometheus adds this metric
 	add := func(name, label, value string) {
 		if all[name] == nil {
 			all[name] = map[string]map[string]bool{}
@@ -129,7 +130,8 @@ func parseSeries(t *testing.T, text []byte) series {
 	return all
 }
 
-// check reports metrics and labels in an expression that no scrape has.
+// check fails the test for metrics and labels in the PromQL expression expr that s
+// lacks. where names the expression in errors.
 func (s series) check(t *testing.T, where, expr string) {
 	t.Helper()
 	expr = strings.NewReplacer("$__rate_interval", "5m", "$job", "annals").Replace(expr)
@@ -166,7 +168,7 @@ func (s series) check(t *testing.T, where, expr string) {
 					}
 				}
 			}
-		case *metricsql.AggrFuncExpr: // its parts are already visited
+		case *metricsql.AggrFuncExpr: // the walk has already visited its arguments
 			for _, l := range e.Modifier.Args {
 				label(l)
 			}
@@ -177,9 +179,9 @@ func (s series) check(t *testing.T, where, expr string) {
 	}
 }
 
-// some reports whether any series can match a label filter. A healthy service never has
-// some values, such as a status 5xx, and these cannot be distinguished from misspelled
-// values. Only filters that list alternative words are therefore checked.
+// some reports whether s has a series that matches a label filter. It returns true if
+// that cannot be decided: s lacks some values, such as a status 5xx, because a healthy
+// server never has them.
 func (s series) some(name string, f metricsql.LabelFilter) bool {
 	values := s[name][f.Label]
 	if f.Label == "job" || f.IsNegative || values == nil || f.Label == "status" {
@@ -197,8 +199,8 @@ func (s series) some(name string, f metricsql.LabelFilter) bool {
 	return false
 }
 
-// All metrics in alerts and the dashboard exist, if possible from the start of a
-// service: an alert on a metric that does not exist never fires.
+// All metrics in alerts and in the dashboard must exist, if possible as soon as a
+// server has started. An alert on a metric that does not exist never fires.
 func TestAlertsAndDashboardUseKnownMetrics(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--data", "d")
 	if err != nil {
@@ -250,7 +252,8 @@ func TestAlertsAndDashboardUseKnownMetrics(t *testing.T) {
 	}
 }
 
-// importAndSearch imports a file and an unreadable one, and searches.
+// importAndSearch imports a valid file and a file that cannot be read, and sends a
+// search.
 func (p *serverProcess) importAndSearch(t *testing.T, token string) {
 	t.Helper()
 	var body bytes.Buffer

@@ -24,7 +24,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// controls returns the control store as opened by the given number of nodes.
+// controls opens a shared control store for the given number of nodes, once for each
+// node.
 func controls(t *testing.T, nodes int) []*control.Store {
 	t.Helper()
 	database, err := sqldb.ParsePostgres(postgrestest.URL(t))
@@ -45,8 +46,8 @@ func controls(t *testing.T, nodes int) []*control.Store {
 	return all
 }
 
-// logged is a read side without lag, because it reads the log. It calls asked after
-// each read.
+// logged answers HoldsDocuments from the log instead of a read model, and so without
+// lag. It calls asked after each read of the log.
 type logged struct {
 	log   *events.Log
 	asked func()
@@ -66,8 +67,8 @@ func (l logged) HoldsDocuments(ctx context.Context, folder uuid.UUID, _ events.P
 	return holds, err
 }
 
-// beforeDocuments is a driver that calls before() each time it is about to append to
-// the stream of a document.
+// beforeDocuments is a log driver that calls before each time before it appends to the
+// stream of a document.
 type beforeDocuments struct {
 	events.Driver
 	before func()
@@ -82,8 +83,8 @@ func (d *beforeDocuments) Append(ctx context.Context, stream string, expected in
 
 var ada = events.User{Principal: "user:corp/ada"}
 
-// filingNodes are two nodes on one log: one deletes folders, the other files documents
-// in them.
+// filingNodes are two nodes that share a log. The node deletes deletes folders, the
+// node files files documents in folders.
 type filingNodes struct {
 	*testing.T
 	deletes, files *commands.Handler
@@ -120,7 +121,8 @@ func (n *filingNodes) remove(folder uuid.UUID) error {
 
 var sha = strings.Repeat("a", 64)
 
-// file files a document like an import, which checks the folder afterwards.
+// file files a document in a folder and then checks that the folder still exists, as an
+// import does.
 func (n *filingNodes) file(folder uuid.UUID) error {
 	c := commands.ImportDocument{Folder: folder, Name: "a.md", Content: events.Content{SHA256: sha, TextStream: "text"}, User: ada}
 	c.Cause = events.Cause{Actor: ada.Principal, Causation: folder.String()}
@@ -136,8 +138,9 @@ func (n *filingNodes) file(folder uuid.UUID) error {
 	return err
 }
 
-// A slow node files a document after another node has seen that the folder is empty,
-// and checks the folder before the other node deletes it.
+// One node is slow: it may file a document, but appends the event only after the other
+// node, which deletes the folder, has found the folder empty. The slow node must report
+// that the folder was deleted.
 func TestSlowNodeSeesFolderDeleted(t *testing.T) {
 	t.Parallel()
 	n := newFilingNodes(t)
@@ -153,7 +156,7 @@ func TestSlowNodeSeesFolderDeleted(t *testing.T) {
 		if looks++; looks == 2 { // the check after filing
 			close(seenEmpty)
 			<-appended
-			time.Sleep(50 * time.Millisecond) // in case the check does not wait for the gate
+			time.Sleep(50 * time.Millisecond) // without the gate, the slow node would now check the folder before it is deleted
 		}
 	}
 	result := make(chan error)
@@ -180,7 +183,7 @@ func TestMoveIntoFolderDeletedByOtherNode(t *testing.T) {
 				_, err := n.files.ChangeDocument(t.Context(), ada, "", commands.ChangeDocument{ID: document, Version: 1, Folder: &to})
 				result <- err
 			}()
-			time.Sleep(50 * time.Millisecond) // in case the deletion does not wait for the gate
+			time.Sleep(50 * time.Millisecond) // without the gate, the folder would now be deleted before the document is moved
 		}
 	}
 	if err := n.remove(to); err != nil {

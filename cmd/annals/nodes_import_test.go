@@ -20,12 +20,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Three nodes share the imports of all uploads. After one node is killed, the others
-// take over its files, import each file exactly once, and return the same replies.
+// Three nodes share the work on all uploads. After one node was killed, the other two
+// must take over its files, import each file exactly once, and return equal replies.
 func TestImportSurvivesKilledNode(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3)
-	const files = 120 // files of each client
+	const files = 120 // uploaded by each client
 	var mu sync.Mutex
 	var jobs []string
 	clients, ctx := errgroup.WithContext(t.Context())
@@ -51,7 +51,7 @@ func TestImportSurvivesKilledNode(t *testing.T) {
 		t.Errorf("progress stream ends with %s", last)
 	}
 	killed := time.Now()
-	_ = s.all[2].end(os.Kill) // fails because it was killed
+	_ = s.all[2].end(os.Kill) // an error is expected, because the process was killed
 	s.wantImported(0, jobs)
 	t.Logf("all jobs were done %s after one of three nodes was killed", time.Since(killed).Round(100*time.Millisecond))
 	s.wantImported(1, jobs)
@@ -63,8 +63,8 @@ func TestImportSurvivesKilledNode(t *testing.T) {
 
 const followedFiles = 10
 
-// follow uploads files to a node, reads the progress stream to its end, and returns the
-// last event.
+// follow uploads files to node i, reads the progress stream in the reply to its end,
+// and returns the last event of the stream.
 func (s *nodes) follow(ctx context.Context, i int) (last string, err error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -113,8 +113,8 @@ func (s *nodes) wantEqualAnswers(one, other int) {
 	}
 }
 
-// wantEachFileOnce checks that the log has imports of the given number of files, each
-// exactly once.
+// wantEachFileOnce checks that the log has the events of exactly the given number of
+// imported files, and each file only one time.
 func (s *nodes) wantEachFileOnce(files int) {
 	s.Helper()
 	log := events.NewLog(s.log)
@@ -149,8 +149,9 @@ func (s *nodes) wantEachFileOnce(files int) {
 	}
 }
 
-// If nodes are restarted one after another behind a proxy that checks their readiness,
-// no request of a client fails. These nodes share a search index too.
+// While nodes that share a search index are restarted one after another, no request
+// fails that a client sends through a proxy. The proxy sends requests only to nodes
+// that are ready.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := startNodes(t, 3, "--search", meilisearchtest.New(t).URL("nodes"))
@@ -194,8 +195,8 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 	}
 }
 
-// useProxy makes a change through the proxy, and checks that it can be read, possibly
-// at another node.
+// useProxy creates a folder through the proxy. It checks that a following read,
+// possibly at another node, returns the folder.
 func (s *nodes) useProxy(ctx context.Context, proxy *proxy, client, n int) error {
 	name := fmt.Sprintf("folder %d of client %d", n, client)
 	status, reply, err := proxy.request(ctx, s.issuer.token, http.MethodPost, "/vault/folders", fmt.Sprintf(`{"name": %q}`, name))

@@ -12,7 +12,7 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// proxy sends requests to the ready nodes in turns. It never repeats a request.
+// proxy sends requests to the ready nodes in turn. It does not retry failed requests.
 type proxy struct {
 	nodes  *nodes
 	client *http.Client
@@ -61,7 +61,7 @@ func (p *proxy) look(ctx context.Context, i int) {
 	p.ready[i] = err == nil && status == http.StatusOK
 }
 
-// await waits until the proxy sends requests to a node.
+// await waits until the proxy sends requests to node i.
 func (p *proxy) await(i int) {
 	p.nodes.Helper()
 	p.nodes.await("the proxy sends requests to a node", func() (bool, string) {
@@ -78,7 +78,7 @@ func (p *proxy) served() []int {
 	return p.requests
 }
 
-// request sends a request to the next node.
+// request sends a request to the next ready node.
 func (p *proxy) request(ctx context.Context, token, method, path, body string) (status int, reply []byte, err error) {
 	return p.do(ctx, p.turn(), token, method, path, body)
 }

@@ -14,8 +14,8 @@ import (
 	"annals/events/s3/s3test"
 )
 
-// keepers are two nodes that share originals. The first one sweeps. The second one gets
-// an upload of an original that exists already, which nothing refers to yet.
+// keepers are two nodes that share originals. An original exists that no event refers
+// to. Node 0 sweeps originals, while node 1 receives an upload of the same bytes.
 type keepers struct {
 	*testing.T
 	gates  [2]originals.Gate
@@ -23,8 +23,8 @@ type keepers struct {
 	again  originals.Staged
 }
 
-// newKeepers stores an upload through the first node, and stages it again at the second
-// node.
+// newKeepers stores an original through node 0, and stages an upload of the same bytes
+// at node 1.
 func newKeepers(t *testing.T, url string) *keepers {
 	t.Helper()
 	k := &keepers{T: t}
@@ -51,8 +51,9 @@ func (k *keepers) commit() {
 	}
 }
 
-// commitBeside lets the second node commit its upload, and returns after the commit, or
-// while it waits for the gate. wait waits for the end of the commit.
+// commitBeside lets node 1 commit its upload. It returns when the upload is committed,
+// or after 200 ms, while node 1 waits for the commit gate. wait waits until the upload
+// is committed.
 func (k *keepers) commitBeside() (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -66,7 +67,8 @@ func (k *keepers) commitBeside() (wait func()) {
 	return func() { <-done }
 }
 
-// sweep deletes all originals, because nothing refers to them.
+// sweep lets node 0 sweep originals in s. It must delete the only original, to which no
+// event refers.
 func (k *keepers) sweep(s originals.Store) {
 	k.Helper()
 	n, err := originals.Sweep(k.Context(), s, k.gates[0], time.Now().Add(time.Hour),
@@ -83,8 +85,7 @@ func (k *keepers) wantKept() {
 	}
 }
 
-// judged is a store that calls the function first when a sweep is about to check the
-// date of an original.
+// judged is a store that calls first before a sweep checks the age of an original.
 type judged struct {
 	originals.Store
 	first func()
@@ -110,7 +111,7 @@ func TestBucketSweepKeepsOtherNodesCommits(t *testing.T) {
 	k := newKeepers(t, server.URL)
 	var wait func()
 	server.Intercept(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method == http.MethodDelete { // the sweep has checked its date
+		if r.Method == http.MethodDelete { // the sweep has already checked the age of the original
 			wait = k.commitBeside()
 		}
 		next.ServeHTTP(w, r)
@@ -120,8 +121,8 @@ func TestBucketSweepKeepsOtherNodesCommits(t *testing.T) {
 	k.wantKept()
 }
 
-// If writing an object takes so long that a sweep checks the old object and deletes the
-// new one, the object is written again.
+// If node 1 writes its upload so slowly that a sweep checks the age of the old original
+// but deletes the new one, node 1 must write the original again.
 func TestSlowUploadSurvivesSweep(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)

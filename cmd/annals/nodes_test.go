@@ -26,14 +26,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nodes are running servers that share a log at EventStoreDB, which runs in the process
-// of the test, read models in PostgreSQL, and a folder of originals. Each has its own
+// nodes are running servers. They share a log at a fake EventStoreDB in the test
+// process, read models in PostgreSQL, and a folder of originals. Each node has its own
 // search index.
 type nodes struct {
 	testing.TB
 	dir    string
 	log    *memory.Driver
-	args   []string // of all
+	args   []string // additional arguments of every node
 	issuer *testIssuer
 	all    []*serverProcess
 }
@@ -70,7 +70,7 @@ func (s *nodes) start(i int, listen string) (err error) {
 	return err
 }
 
-// restart starts an ended node again, at the same address.
+// restart starts node i again, at its previous address.
 func (s *nodes) restart(i int) {
 	s.Helper()
 	if err := s.start(i, strings.TrimPrefix(s.all[i].base, "http://")); err != nil {
@@ -79,7 +79,7 @@ func (s *nodes) restart(i int) {
 	s.awaitReady(i)
 }
 
-// endAll stops all running nodes at the same time.
+// endAll stops all running nodes concurrently.
 func (s *nodes) endAll() {
 	var ending sync.WaitGroup
 	for i, node := range s.all {
@@ -98,7 +98,7 @@ func (s *nodes) endAll() {
 	ending.Wait()
 }
 
-// awaitReady waits until a node is ready.
+// awaitReady waits until node i is ready.
 func (s *nodes) awaitReady(i int) {
 	s.Helper()
 	s.await(fmt.Sprintf("node %d is ready", i), func() (bool, string) {
@@ -107,7 +107,8 @@ func (s *nodes) awaitReady(i int) {
 	})
 }
 
-// await waits until so returns true, for at most one minute.
+// await polls so until it returns true, for at most one minute. what names the
+// condition in errors.
 func (s *nodes) await(what string, so func() (bool, string)) {
 	s.Helper()
 	for begun := time.Now(); ; {
@@ -126,8 +127,7 @@ func (s *nodes) await(what string, so func() (bool, string)) {
 	}
 }
 
-// get sends a GET to a node, and returns the body of the reply, which must have status
-// 200.
+// get sends a GET to node i and returns the reply body. The status must be 200.
 func (s *nodes) get(i int, path string) string {
 	s.Helper()
 	return s.ask(i, http.MethodGet, path, "")
@@ -149,7 +149,7 @@ func (s *nodes) core(base string) *client.Core {
 	}}
 }
 
-// upload uploads files to one node and returns the jobs.
+// upload uploads new files to node i and returns the ids of the jobs.
 func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequest int) (jobs []string, err error) {
 	dir := filepath.Join(s.dir, "files", folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -176,7 +176,7 @@ func (s *nodes) upload(ctx context.Context, i int, folder string, files, perRequ
 	return jobs, nil
 }
 
-// jobOf returns the status of a job from a node.
+// jobOf returns the status of a job as node i reports it.
 func (s *nodes) jobOf(i int, id string) (job client.Job) {
 	s.Helper()
 	if err := json.Unmarshal([]byte(s.get(i, "/core/jobs/"+id)), &job); err != nil {
@@ -185,7 +185,8 @@ func (s *nodes) jobOf(i int, id string) (job client.Job) {
 	return job
 }
 
-// wantImported waits until a node reports that jobs are done, with all files imported.
+// wantImported waits until node i reports the jobs as done, and checks that all their
+// files were imported.
 func (s *nodes) wantImported(i int, jobs []string) {
 	s.Helper()
 	for _, id := range jobs {

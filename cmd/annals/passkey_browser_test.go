@@ -12,8 +12,9 @@ import (
 	"annals/http/signin/provider"
 )
 
-// A passkey leads to the page of a document as well, both instead of the password and
-// as the second factor.
+// If a user opens a link to a page of a document, the browser also shows that page
+// after a sign-in with a passkey, both instead of the password and as the second
+// factor.
 func TestPasskeySignInOpensPage(t *testing.T) {
 	const link, page, password = "/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.pdf", "#page=29", "a lighthouse keeper"
 	browser := startChromium(t)
@@ -28,7 +29,7 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 	mux := http.NewServeMux()
 	live := httptest.NewServer(mux)
 	t.Cleanup(live.Close)
-	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // because browsers allow passkeys only for host names
+	base := strings.Replace(live.URL, "127.0.0.1", "localhost", 1) // browsers do not allow passkeys for IP addresses
 	issuer, err := signin.NewIssuer(store, signin.IssuerOptions{URL: base + "/signin"})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 	}
 	t.Cleanup(provider.Close)
 	mux.Handle("/signin/", provider)
-	mux.HandleFunc("/documents/", func(w http.ResponseWriter, r *http.Request) { // like the service
+	mux.HandleFunc("/documents/", func(w http.ResponseWriter, r *http.Request) { // redirects to the sign-in like the real server
 		user, found, err := provider.Reader(r)
 		if err != nil || !found {
 			http.Redirect(w, r, "/signin/document?to="+r.URL.Path, http.StatusSeeOther)

@@ -13,10 +13,10 @@ import (
 // readerName is the hidden command that runs a reader process.
 const readerName = "reader"
 
-// readerCommand runs a reader process: it reads files for a server, which kills it if a
-// file takes too long. It exits when its standard input ends. It ignores signals, because
-// service managers send them to all processes of a service, and a draining server still
-// needs its readers.
+// readerCommand runs a reader process, which reads files for a server and exits when
+// its standard input ends. If a file takes too long, the server kills the process. The
+// process ignores signals: service managers send a stop signal to all processes of a
+// service, and a server that is draining still needs its reader processes.
 func readerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                readerName,

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestReaderIgnoresSignals checks that a PDF is imported completely, before the
-// shutdown or after the next start, if the server and its reader processes get a stop
-// signal while the PDF is read, as from Ctrl-C or a service manager.
+// TestReaderIgnoresSignals sends a stop signal to a server and its reader processes
+// while a PDF is read, as Ctrl-C or a service manager does. The PDF must be imported
+// completely, before the server stops or after its next start.
 func TestReaderIgnoresSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a PDF of 1,500 pages")

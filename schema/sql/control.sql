@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS generations (
 	generation INT NOT NULL
 ) WITHOUT ROWID;
 
--- Leases.
+-- Leases, by name.
 CREATE TABLE IF NOT EXISTS leases (
 	name    TEXT NOT NULL PRIMARY KEY,
 	holder  TEXT NOT NULL,
@@ -13,8 +13,8 @@ CREATE TABLE IF NOT EXISTS leases (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS leases_expires ON leases (expires);
 
--- All other generations: being filled, ready for the cut-over, kept for a rollback, or
--- to be deleted (gone).
+-- All generations that are not active: filling, ready for the cut-over, kept for a
+-- rollback, or to be deleted (gone).
 CREATE TABLE IF NOT EXISTS spares (
 	projection TEXT NOT NULL,
 	generation INT NOT NULL,
@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS spares (
 	PRIMARY KEY (projection, generation)
 ) WITHOUT ROWID;
 
--- Settings that servers publish for commands that run on the same data. Each start
--- replaces them.
+-- Settings that a server publishes for commands that use the same stores. A server
+-- replaces them when it starts.
 CREATE TABLE IF NOT EXISTS notes (
 	name  TEXT NOT NULL PRIMARY KEY,
 	text  TEXT NOT NULL,

@@ -4,7 +4,7 @@ CREATE TABLE jobs (
 	files      INTEGER NOT NULL,
 	successful INTEGER NOT NULL DEFAULT 0,
 	failed     INTEGER NOT NULL DEFAULT 0,
-	-- position of its last event if all files are finished, else 0
+	-- Position of the last event of the job if all its files are finished, else 0.
 	finished   INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
@@ -14,17 +14,17 @@ CREATE TABLE files (
 	name      TEXT NOT NULL,
 	folder    TEXT NOT NULL,
 	tags      TEXT NOT NULL,
-	sha256    TEXT NOT NULL, -- '' if the file was refused
+	sha256    TEXT NOT NULL, -- '' if the file was rejected
 	state     TEXT NOT NULL, -- waiting, working, imported, failed
 	step      TEXT NOT NULL DEFAULT '',
 	message   TEXT NOT NULL DEFAULT '',
 	document  TEXT NOT NULL DEFAULT '',
 	title     TEXT NOT NULL DEFAULT '',
 	error     TEXT NOT NULL DEFAULT '',
-	kind      TEXT NOT NULL DEFAULT '', -- kind of the error, '' if the file is the cause
+	kind      TEXT NOT NULL DEFAULT '', -- kind of the error; '' if the content of the file is the cause
 	warnings  TEXT NOT NULL DEFAULT '[]',
 	duplicate INTEGER NOT NULL DEFAULT 0,
-	outcome   TEXT NOT NULL DEFAULT '', -- created, updated or unchanged; '' if not known
-	changed   INTEGER NOT NULL, -- position of its last event
+	outcome   TEXT NOT NULL DEFAULT '', -- created, updated or unchanged; '' if it is unknown
+	changed   INTEGER NOT NULL, -- position of the last event of the file
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;

@@ -2,13 +2,14 @@ CREATE TABLE folders (
 	id      TEXT PRIMARY KEY,
 	parent  TEXT NOT NULL,
 	name    TEXT NOT NULL,
-	summary TEXT NOT NULL UNIQUE, -- id by which its summary is read
+	summary TEXT NOT NULL UNIQUE, -- id by which clients read the summary of the folder
 	deleted INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
 
--- Has a rowid, so that rows are stored in order of arrival. Ids are random, and in their
--- order almost every insert would write another page.
+-- This table keeps its rowid, so that rows are stored in order of arrival. Stored in
+-- the order of their ids, which are random, almost every new row would go to another
+-- page.
 CREATE TABLE documents (
 	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
@@ -19,13 +20,13 @@ CREATE TABLE documents (
 );
 CREATE INDEX documents_folder ON documents (folder, title, id);
 
--- Unfinished files, by target folder: an existing folder, by its id, and the path from
--- there.
+-- Unfinished files and their target folders. The target folder is at the path rest
+-- below the existing folder under.
 CREATE TABLE busy (
 	job   TEXT NOT NULL,
 	file  INTEGER NOT NULL,
-	under TEXT NOT NULL, -- '' for the top level
-	rest  TEXT NOT NULL, -- '' for the folder itself
-	owner TEXT NOT NULL DEFAULT '', -- '' until the job is requested
+	under TEXT NOT NULL, -- id of an existing folder; '' for the top level
+	rest  TEXT NOT NULL, -- path from there; '' if under is the target folder
+	owner TEXT NOT NULL DEFAULT '', -- '' until ImportRequested
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;

@@ -1,16 +1,17 @@
--- The usage of each user: totals of contents, documents and unfinished files.
+-- The usage of each user: the totals of the tables contents, documents and work.
 CREATE TABLE users (
 	principal      TEXT PRIMARY KEY,
-	bytes          INTEGER NOT NULL DEFAULT 0, -- of originals and their text, in all versions of documents
+	bytes          INTEGER NOT NULL DEFAULT 0, -- size of originals and their texts, in all versions of documents
 	documents      INTEGER NOT NULL DEFAULT 0,
 	work_files     INTEGER NOT NULL DEFAULT 0,
 	work_bytes     INTEGER NOT NULL DEFAULT 0,
-	work_documents INTEGER NOT NULL DEFAULT 0, -- new documents among them
-	work_folders   INTEGER NOT NULL DEFAULT 0  -- that may have to be created for them
+	work_documents INTEGER NOT NULL DEFAULT 0, -- unfinished files that become new documents
+	work_folders   INTEGER NOT NULL DEFAULT 0  -- folders that may have to be created for unfinished files
 ) WITHOUT ROWID;
 
--- The usage of each space, including unfinished files. The key is the id of its folder,
--- or '/' and its name if the folder does not exist yet.
+-- The usage of each space, including unfinished files. A space is a folder with limits
+-- (see folders.space). The key is the id of that folder, or '/' and its name if the
+-- folder does not exist yet.
 CREATE TABLE spaces (
 	space     TEXT PRIMARY KEY,
 	bytes     INTEGER NOT NULL,
@@ -20,19 +21,19 @@ CREATE TABLE spaces (
 CREATE TABLE folders (
 	id        TEXT PRIMARY KEY,
 	parent    TEXT NOT NULL, -- '' at the top level
-	-- The folder whose limits apply: the top-level folder, or in the inbox the
-	-- user's own folder; '' for the inbox itself.
+	-- The folder whose limits apply: the top-level folder, or below the inbox the
+	-- user's folder in the inbox. It is '' for the inbox itself.
 	space     TEXT NOT NULL,
 	maker     TEXT NOT NULL,
-	bytes     INTEGER NOT NULL DEFAULT 0, -- of the documents directly in it, in all versions
-	documents INTEGER NOT NULL DEFAULT 0, -- directly in it
-	deleted   INTEGER NOT NULL DEFAULT 0  -- 1 if it or a parent folder was deleted
+	bytes     INTEGER NOT NULL DEFAULT 0, -- size of the documents directly in the folder, in all versions
+	documents INTEGER NOT NULL DEFAULT 0, -- number of documents directly in the folder
+	deleted   INTEGER NOT NULL DEFAULT 0  -- 1 if the folder or a folder above it was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent);
 CREATE INDEX folders_space ON folders (space);
 CREATE INDEX folders_maker ON folders (maker);
 
--- Entries of permission lists, and who added them.
+-- Entries of permission lists. maker is the user who added the entry.
 CREATE TABLE shares (
 	folder    TEXT NOT NULL,
 	principal TEXT NOT NULL,
@@ -44,36 +45,37 @@ CREATE INDEX shares_maker ON shares (maker);
 CREATE TABLE documents (
 	id     TEXT NOT NULL PRIMARY KEY,
 	folder TEXT NOT NULL,
-	owner  TEXT NOT NULL,   -- who imported it
-	bytes  INTEGER NOT NULL -- in all versions
+	owner  TEXT NOT NULL,   -- the user who imported the document
+	bytes  INTEGER NOT NULL -- size in all versions
 );
 CREATE INDEX documents_folder ON documents (folder);
 
--- The content of documents, one row for each upload: the original and its text.
+-- The contents of documents: one row for each uploaded original, with its text.
 CREATE TABLE contents (
 	document TEXT NOT NULL,
 	version  INTEGER NOT NULL,
-	owner    TEXT NOT NULL, -- who uploaded it
+	owner    TEXT NOT NULL, -- the user who uploaded the content
 	size     INTEGER NOT NULL,
 	PRIMARY KEY (document, version)
 ) WITHOUT ROWID;
 
--- Unfinished files.
+-- Accepted files that are not imported and have not failed yet.
 CREATE TABLE work (
 	job     TEXT NOT NULL,
 	file    INTEGER NOT NULL,
-	owner   TEXT NOT NULL DEFAULT '', -- '' until the job is requested
+	owner   TEXT NOT NULL DEFAULT '', -- the user who imports the file; '' until ImportRequested
 	size    INTEGER NOT NULL,
-	makes   INTEGER NOT NULL, -- 1 if it becomes a new document
-	under   TEXT NOT NULL,    -- existing folder on the target path; '' for none
-	path    TEXT NOT NULL,    -- of the target folder
+	makes   INTEGER NOT NULL, -- 1 if the file becomes a new document
+	under   TEXT NOT NULL,    -- the lowest folder on the target path that exists; '' for none
+	path    TEXT NOT NULL,    -- path of the target folder
 	space   TEXT NOT NULL,    -- name of the folder whose limits apply
-	folders INTEGER NOT NULL, -- that may have to be created for it
+	folders INTEGER NOT NULL, -- number of folders that may have to be created for the file
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
 CREATE INDEX work_under ON work (under);
 
--- Folders that unfinished files may have to create, one row for all files of a folder.
+-- Folders that may have to be created for unfinished files. All files with the same
+-- target folder share one row.
 CREATE TABLE making (
 	owner   TEXT NOT NULL,
 	under   TEXT NOT NULL,
@@ -83,11 +85,12 @@ CREATE TABLE making (
 	PRIMARY KEY (owner, under, path, folders)
 ) WITHOUT ROWID;
 
--- Bytes that are stored until the next sweep of originals, by the hour since when.
+-- Bytes that count until the next sweep deletes the originals, by the hour in which the
+-- file failed or the document was deleted.
 CREATE TABLE unswept (
 	owner   TEXT NOT NULL,
 	hour    TEXT NOT NULL,
 	failed  INTEGER NOT NULL, -- bytes of failed files
-	deleted INTEGER NOT NULL, -- bytes of deleted documents, with their text
+	deleted INTEGER NOT NULL, -- bytes of deleted documents, including their texts
 	PRIMARY KEY (owner, hour)
 ) WITHOUT ROWID;

@@ -5,25 +5,25 @@ CREATE TABLE folders (
 	sort_name  TEXT NOT NULL, -- lower case, for listings
 	created_at TEXT NOT NULL,
 	updated_at TEXT NOT NULL,
-	version    INTEGER NOT NULL,          -- number of events that changed it
-	revision   INTEGER NOT NULL,          -- of the last of them, in the folder stream
-	deleted    INTEGER NOT NULL DEFAULT 0 -- 1 if it or a parent folder was deleted
+	version    INTEGER NOT NULL,          -- number of events that changed the folder
+	revision   INTEGER NOT NULL,          -- revision of the last such event in the stream of folders
+	deleted    INTEGER NOT NULL DEFAULT 0 -- 1 if the folder or a folder above it was deleted
 ) WITHOUT ROWID;
 CREATE INDEX folders_parent ON folders (parent, name);
 
--- The position of the last move of each folder that was ever moved.
+-- For each folder that was ever moved, the position of its last move.
 CREATE TABLE moved (
 	folder   TEXT PRIMARY KEY,
 	position INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX moved_position ON moved (position);
 
--- Deleted folders whose documents are not removed yet.
+-- Deleted folders of which documents are still in the table documents.
 CREATE TABLE emptied (
 	folder TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
--- Position of the last move or tagging of a single document.
+-- One row: the position of the last event that moved or tagged a single document.
 CREATE TABLE labels (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
 	position INTEGER NOT NULL
@@ -34,25 +34,26 @@ CREATE TABLE permissions (
 	principal TEXT NOT NULL,
 	folder    TEXT NOT NULL,
 	access    INTEGER NOT NULL, -- 1 read, 2 write, 3 own
-	owner     INTEGER NOT NULL, -- 1 for the user who created a top-level folder or moved one there: sharing does not replace it
+	owner     INTEGER NOT NULL, -- 1 for the user who created a top-level folder, or moved a folder to the top level. Changes of the permission list do not remove such a row.
 	PRIMARY KEY (principal, folder, owner)
 ) WITHOUT ROWID;
 CREATE INDEX permissions_folder ON permissions (folder);
 
--- Invitations that are not accepted. They grant nothing. They have their own table, so
--- that no query of permissions can include them by mistake.
+-- Invitations that are not accepted yet. They grant nothing. They are not in the table
+-- permissions, so that no query of that table can count them as grants by mistake.
 CREATE TABLE invitations (
 	principal  TEXT NOT NULL,
 	folder     TEXT NOT NULL,
 	access     INTEGER NOT NULL, -- as in permissions
 	inviter    TEXT NOT NULL,
-	through    TEXT NOT NULL, -- the group by which the inviter owns the folder, '' if they own it directly
+	through    TEXT NOT NULL, -- the group through which the inviter owns the folder, '' if the inviter is an owner
 	invited_at TEXT NOT NULL,
 	PRIMARY KEY (principal, folder)
 ) WITHOUT ROWID;
 CREATE INDEX invitations_folder ON invitations (folder);
 
--- Inviters whose invitations a user does not see, after declining one.
+-- Blocked inviters of each principal. A principal blocks an inviter by declining an
+-- invitation, and does not see later invitations of that inviter.
 CREATE TABLE blocked (
 	principal TEXT NOT NULL,
 	inviter   TEXT NOT NULL,
@@ -60,8 +61,9 @@ CREATE TABLE blocked (
 	PRIMARY KEY (principal, inviter)
 ) WITHOUT ROWID;
 
--- Has a rowid, so that rows are stored in order of arrival. Ids are random, and in their
--- order almost every insert would write another page.
+-- This table keeps its rowid, so that rows are stored in order of arrival. Stored in
+-- the order of their ids, which are random, almost every new row would go to another
+-- page.
 CREATE TABLE documents (
 	id          TEXT NOT NULL PRIMARY KEY,
 	folder      TEXT NOT NULL,
@@ -80,14 +82,14 @@ CREATE TABLE documents (
 	created_at  TEXT NOT NULL,
 	updated_at  TEXT NOT NULL,
 	tags        TEXT NOT NULL,    -- JSON array
-	change      TEXT NOT NULL,    -- kind of the last change: imported, renamed, moved, tagged, revised, reread; or several
+	change      TEXT NOT NULL,    -- kinds of the last change: imported, renamed, moved, tagged, revised, reread
 	changed_by  TEXT NOT NULL,
 	text_stream TEXT NOT NULL
 );
 CREATE INDEX documents_folder ON documents (folder, sort_name, id);
 
--- Earlier versions of documents. A version is added when the next one replaces it; the
--- current one is only in documents.
+-- Earlier versions of documents. The current version of a document is only in the table
+-- documents. When a new version replaces it, it is copied to this table.
 CREATE TABLE versions (
 	document    TEXT NOT NULL,
 	version     INTEGER NOT NULL,
@@ -115,8 +117,8 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 CREATE INDEX tags_document ON tags (document);
 
--- The terms of document names, without the extension. The key begins with the folder, so
--- that a search only reads folders that its user may read.
+-- The terms of document names without extensions. The key begins with the folder, so
+-- that a search reads only the names in folders that its user may read.
 CREATE TABLE name_terms (
 	folder   TEXT NOT NULL,
 	term     TEXT NOT NULL,

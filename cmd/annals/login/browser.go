@@ -21,8 +21,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// byBrowser opens the issuer in a browser, and listens on a local port for the redirect
-// with the authorization code.
+// byBrowser opens the sign-in page of the issuer in a browser. It listens on a local
+// port for the redirect with the authorization code, and exchanges the code for a
+// token.
 func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) (token *oauth2.Token, err error) {
 	if at.Authorization == "" {
 		return nil, errors.New("the issuer does not support sign-in with a browser on this machine: try --device")
@@ -56,21 +57,23 @@ func (f *Flow) byBrowser(ctx context.Context, at issuer, config *oauth2.Config) 
 
 const callbackPath = "/callback"
 
-// callback serves the redirect URL. Any program on this machine can send requests to it,
-// so it accepts only one request, which must have the right state.
+// callback serves the redirect URL. Any program on this machine can send requests
+// there. Therefore callback accepts only one request, which must have the right state
+// parameter.
 type callback struct {
 	state   string
 	issuer  issuer
-	results chan result // with a buffer of one
+	results chan result // buffer of one result
 }
 
-// result is the response of the issuer, in the parameters of the redirect.
+// result is what the issuer sent in the parameters of the redirect.
 type result struct {
 	code string
 	err  error
 }
 
-// serve starts a server on l. stop shuts it down after the current page is written.
+// serve starts an HTTP server on l. stop shuts the server down after it has sent the
+// current page.
 func (c *callback) serve(l net.Listener) (stop func()) {
 	server := &http.Server{
 		Handler: c, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10,
@@ -79,10 +82,11 @@ func (c *callback) serve(l net.Listener) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		_ = server.Serve(l) // until it is shut down
+		_ = server.Serve(l) // returns an error when the server is shut down
 	}()
 	return func() {
-		// Browsers open connections on which they never send a request.
+		// Limit the wait, because browsers open connections on which they never send a
+		// request.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
@@ -120,8 +124,8 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	showPage(w, http.StatusOK, "Thank you")
 }
 
-// read reads the parameters of a redirect. It rejects a redirect from another issuer (RFC
-// 9207).
+// read reads the parameters of a redirect. If the redirect names another issuer (RFC
+// 9207), it returns an error.
 func (c *callback) read(get func(string) string) result {
 	switch iss := get("iss"); {
 	case iss != c.issuer.Name && (iss != "" || c.issuer.NamesItself):
@@ -150,7 +154,7 @@ func showPage(w http.ResponseWriter, status int, title string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Connection", "close")
 	w.WriteHeader(status)
-	_ = page.Execute(w, title) // fails only if the window was closed
+	_ = page.Execute(w, title) // fails only if the browser closed the connection
 }
 
 // opener returns the command line that opens a URL in the user's browser.
@@ -164,8 +168,8 @@ func opener(url string) []string {
 	return []string{"xdg-open", url}
 }
 
-// CanOpen reports whether the user probably has a browser on this machine: not over
-// SSH, and not without a display.
+// CanOpen reports whether this program can probably open a browser for the user. It
+// cannot in an SSH session or without a display.
 func CanOpen() bool {
 	if os.Getenv("SSH_CONNECTION") != "" || os.Getenv("SSH_TTY") != "" {
 		return false

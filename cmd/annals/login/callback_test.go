@@ -13,8 +13,8 @@ func TestCallbackAcceptsOneRedirect(t *testing.T) {
 	const asked = "https://issuer.example"
 	for name, c := range map[string]struct {
 		query string // query parameters in addition to state
-		names bool   // the metadata of the issuer promise the parameter iss
-		says  string // part of the error; "" if there is a code
+		names bool   // true if the metadata promises that redirects have the parameter iss
+		says  string // part of the expected error; "" if the redirect is accepted
 	}{
 		"code":                    {"code=abc&iss=https://issuer.example", true, ""},
 		"no issuer named":         {"code=abc", false, ""},

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// byDevice prints a code and an address to confirm it at with any browser, and polls
-// until the code is confirmed.
+// byDevice prints a code, and the address of a page where the person enters the code in
+// any browser. It polls the issuer until the person has confirmed the code.
 func (f *Flow) byDevice(ctx context.Context, at issuer, config *oauth2.Config) (*oauth2.Token, error) {
 	if at.Device == "" {
 		return nil, errors.New("the issuer does not support sign-in on another device: use --no-browser to sign in with a browser on this machine")
@@ -33,8 +33,9 @@ func (f *Flow) byDevice(ctx context.Context, at issuer, config *oauth2.Config) (
 	return f.poll(ctx, config, code)
 }
 
-// poll polls until the code is confirmed, denied or expired. It continues if the issuer
-// does not respond to a poll, as RFC 8628 §3.5 requires.
+// poll polls until the person has confirmed or denied the code, or the code has
+// expired. If the issuer does not respond to a poll, poll continues, as RFC 8628 §3.5
+// requires.
 func (f *Flow) poll(ctx context.Context, config *oauth2.Config, code *oauth2.DeviceAuthResponse) (*oauth2.Token, error) {
 	for {
 		token, err := config.DeviceAccessToken(ctx, code, f.resource()...)

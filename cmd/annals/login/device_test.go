@@ -11,8 +11,8 @@ import (
 	"annals/cmd/annals/login"
 )
 
-// deviceIssuer starts an issuer that supports only sign-in on another device. Each poll
-// gets the next of replies, and later polls get the last one.
+// deviceIssuer starts an issuer that supports only sign-in on another device. It
+// answers each poll with the next of replies, and repeats the last of them.
 func deviceIssuer(t *testing.T, lifetime int, replies ...http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	var polls atomic.Int64
@@ -49,7 +49,7 @@ func TestSignInByDevicePolls(t *testing.T) {
 	for name, c := range map[string]struct {
 		lifetime int
 		replies  []http.HandlerFunc
-		says     string // part of the error
+		says     string // part of the expected error
 	}{
 		"replies lost":          {60, []http.HandlerFunc{hangsUp, says(503, "busy"), says(200, `{"access_token": "token", "token_type": "bearer"}`)}, ""},
 		"expired at the issuer": {60, []http.HandlerFunc{says(400, `{"error": "expired_token"}`)}, "the code expired"},

@@ -1,9 +1,9 @@
 // Package login signs people in to a server and stores their tokens on this machine. It
-// is the OAuth client of the commands. It may import events/fault and no other package of
-// this module.
+// is the OAuth client of the commands. It may import events/fault and no other package
+// of this module.
 //
-// People sign in with a browser on this machine (authorization code with PKCE, RFC 8252),
-// or with a browser on another device (device authorization grant, RFC 8628).
+// A person signs in with a browser on this machine (authorization code with PKCE, RFC
+// 8252), or with a browser on another device (device authorization grant, RFC 8628).
 package login
 
 import (
@@ -18,16 +18,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Flow holds the settings of one sign-in.
+// Flow has the settings for signing in one time.
 type Flow struct {
-	Server   string   // URL of the core, in the form of ServerURL
-	Issuer   string   // URL; default: the issuer that the server names
-	ClientID string   // of this program at the issuer
-	Resource string   // to request tokens for (RFC 8707); "" means none
-	Scopes   []string // in addition to openid and offline_access
+	Server   string   // URL of the service at /core, as returned by ServerURL
+	Issuer   string   // URL of the issuer; default: the one in the metadata of the server
+	ClientID string   // id of this program at the issuer
+	Resource string   // resource for which tokens are requested (RFC 8707); "" for none
+	Scopes   []string // requested in addition to openid and offline_access
 
 	Device bool                   // sign in with a browser on another device
-	Open   func(url string) error // opens a browser on this machine; nil means that the person opens it
+	Open   func(url string) error // opens a URL in a browser on this machine; if nil, the person has to open the printed URL
 
 	HTTP  *http.Client
 	Print func(lines ...string) // prints instructions; lines may contain text from the issuer
@@ -36,7 +36,7 @@ type Flow struct {
 // signInTimeout is the maximum time for a person to sign in.
 const signInTimeout = 15 * time.Minute
 
-// SignIn lets a person sign in within 15 minutes, and returns the sign-in.
+// SignIn lets a person sign in within signInTimeout, and returns the tokens.
 func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.HTTP)
 	name := f.Issuer
@@ -70,7 +70,8 @@ func (f *Flow) SignIn(ctx context.Context) (Login, error) {
 	return l, l.take(token)
 }
 
-// resource returns the resource parameter of requests, if there is one.
+// resource returns the resource parameter of requests, or nothing if no resource is
+// set.
 func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 	if f.Resource != "" {
 		o = append(o, oauth2.SetAuthURLParam("resource", f.Resource))
@@ -79,7 +80,7 @@ func (f *Flow) resource() (o []oauth2.AuthCodeOption) {
 }
 
 // NewHTTPClient returns a client for requests to issuers. It does not follow redirects,
-// because they could send secrets to another server.
+// because a redirect could send secrets to another server.
 func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport: transport, Timeout: 30 * time.Second,
@@ -87,8 +88,9 @@ func NewHTTPClient(transport http.RoundTripper) *http.Client {
 	}
 }
 
-// plain converts an error of the token endpoint to a readable one. Its kind is
-// Unavailable if the issuer cannot respond now, and Unauthenticated if it refuses.
+// plain converts an error of the token endpoint to a readable one. The kind of the
+// error is Unavailable if the issuer cannot respond now, and Unauthenticated if it
+// rejects the request.
 func plain(err error) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
@@ -105,8 +107,8 @@ func plain(err error) error {
 	return fault.Errorf(fault.Unauthenticated, "the issuer refuses: %s", describe(r.ErrorCode, r.ErrorDescription))
 }
 
-// describe quotes the error code and description of an issuer, because they may contain
-// control characters.
+// describe returns the error code and description of an issuer in quotes, because they
+// may contain control characters.
 func describe(code, description string) string {
 	if description == "" {
 		return fmt.Sprintf("%q", code)

@@ -34,8 +34,8 @@ func (i issuer) endpoint() oauth2.Endpoint {
 	}
 }
 
-// issuerOf reads from the metadata of a server which issuer's tokens it accepts (RFC
-// 9728).
+// issuerOf reads the metadata of a server (RFC 9728) and returns the issuer whose
+// tokens the server accepts.
 func issuerOf(ctx context.Context, client *http.Client, server string) (string, error) {
 	at, err := wellKnown(server, "oauth-protected-resource")
 	if err != nil {
@@ -54,7 +54,7 @@ func issuerOf(ctx context.Context, client *http.Client, server string) (string, 
 	}
 	switch own, err := ServerURL(resource.URL); {
 	case err == nil && own == server:
-	case strings.Count(server, "/") == len("//"): // without a path a server describes one of its services
+	case strings.Count(server, "/") == len("//"): // the server has separate metadata for each of its services
 		return "", fmt.Errorf("%s is not the URL of the core: try %[1]s/core", server)
 	default:
 		return "", fmt.Errorf("the server at %s has the public URL %q: pass that as --server, or pass the issuer as --issuer", server, resource.URL)
@@ -92,8 +92,8 @@ func findIssuer(ctx context.Context, client *http.Client, name string) (i issuer
 	return i, i.check(name)
 }
 
-// check returns an error if the metadata is that of another issuer (RFC 8414 §3.3), or if
-// an endpoint is not safe for secrets and browsers.
+// check returns an error if the metadata has another name than the requested issuer
+// (RFC 8414 §3.3), or if the URL of an endpoint is not safe for secrets or browsers.
 func (i issuer) check(name string) error {
 	if i.Name != name {
 		return fmt.Errorf("the metadata of the issuer %s is that of another issuer, %q", name, i.Name)
@@ -113,8 +113,8 @@ func (i issuer) check(name string) error {
 	return nil
 }
 
-// scopes returns those of the wanted scopes that the issuer supports. If the issuer lists
-// no scopes, it returns all of them.
+// scopes returns the wanted scopes that the issuer supports. If the metadata lists no
+// scopes, it returns all wanted ones.
 func (i issuer) scopes(wanted ...string) []string {
 	if len(i.Scopes) == 0 {
 		return wanted
@@ -122,8 +122,8 @@ func (i issuer) scopes(wanted ...string) []string {
 	return slices.DeleteFunc(wanted, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
-// checkURL returns an error unless text is an http or https URL. If namedBy, the scheme of
-// the URL that refers to it, is https, only https is allowed.
+// checkURL returns an error unless text is an http or https URL. namedBy is the scheme
+// of the URL at which text was found. If namedBy is https, text must be an https URL.
 func checkURL(text, namedBy string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -135,7 +135,8 @@ func checkURL(text, namedBy string) error {
 	return nil
 }
 
-// ServerURL returns the URL of a server in the form under which sign-ins are stored.
+// ServerURL returns the URL of a server in the form that the store of sign-ins uses as
+// its key.
 func ServerURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -146,7 +147,8 @@ func ServerURL(text string) (string, error) {
 	return plain.String(), nil
 }
 
-// wellKnown inserts a well-known name between host and path (RFC 8414 §3.1).
+// wellKnown returns the URL text with /.well-known/NAME inserted between host and path
+// (RFC 8414 §3.1).
 func wellKnown(text, name string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// documents starts a server that serves texts by path. It replaces HERE in them with
-// its URL.
+// documents starts a server that serves the given texts by path. In the texts it
+// replaces HERE with the URL of the server.
 func documents(t *testing.T, byPath map[string]string) *httptest.Server {
 	t.Helper()
 	var s *httptest.Server

@@ -15,19 +15,19 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login is the stored sign-in of a person to a server.
+// Login is a stored sign-in of a person to a server.
 type Login struct {
 	Issuer        string    `json:"issuer"`
 	ClientID      string    `json:"client_id"`
 	TokenURL      string    `json:"token_url"`
 	RevocationURL string    `json:"revocation_url,omitempty"`
-	User          string    `json:"user,omitempty"` // the person's name at the issuer, for display
+	User          string    `json:"user,omitempty"` // name of the person at the issuer, for display
 	AccessToken   string    `json:"access_token"`
 	IDToken       string    `json:"id_token,omitempty"`
 	ByIDToken     bool      `json:"by_id_token,omitempty"` // the server accepts only the ID token
 	RefreshToken  string    `json:"refresh_token,omitempty"`
 	Issued        time.Time `json:"issued"`
-	Expires       time.Time `json:"expires,omitzero"` // of the token that is sent; zero if it is unknown
+	Expires       time.Time `json:"expires,omitzero"` // expiry of the token that Bearer returns; zero if it is unknown
 }
 
 // Bearer returns the token to send with requests.
@@ -38,7 +38,8 @@ func (l Login) Bearer() string {
 	return l.AccessToken
 }
 
-// Lifetime returns a sentence about the lifetime of the token.
+// Lifetime returns a sentence that says how long the token is valid and whether it can
+// be renewed.
 func (l Login) Lifetime() string {
 	text := "the token is valid"
 	if !l.Expires.IsZero() {
@@ -50,8 +51,8 @@ func (l Login) Lifetime() string {
 	return text
 }
 
-// UseIDToken makes Bearer return the ID token, for issuers whose access tokens are not
-// for this server. It reports whether there is an ID token.
+// UseIDToken makes Bearer return the ID token instead of the access token. Some issuers
+// cannot issue access tokens for this server. It returns false if there is no ID token.
 func (l *Login) UseIDToken() bool {
 	expires, ok := claims(l.IDToken)["exp"].(float64)
 	if ok {
@@ -60,7 +61,7 @@ func (l *Login) UseIDToken() bool {
 	return ok
 }
 
-// take replaces the tokens with those of a reply.
+// take replaces the tokens of l with those in t, a reply of the token endpoint.
 func (l *Login) take(t *oauth2.Token) error {
 	if t.Type() != "Bearer" {
 		return fmt.Errorf("the issuer returned a token of the unsupported type %q", t.TokenType)
@@ -75,15 +76,15 @@ func (l *Login) take(t *oauth2.Token) error {
 	return nil
 }
 
-// isUsable reports whether there is a token that is not the refused one and will not
-// expire within ten minutes, or within a quarter of its lifetime if that is shorter. The
-// margin allows for slow uploads.
+// isUsable reports whether Bearer returns a token that is not the refused one and does
+// not expire soon. Soon means within ten minutes, so that a slow upload can finish, or
+// within a quarter of the token's lifetime if that is shorter.
 func (l Login) isUsable(refused string) bool {
 	ahead := min(10*time.Minute, l.Expires.Sub(l.Issued)/4)
 	return l.Bearer() != "" && l.Bearer() != refused && (l.Expires.IsZero() || time.Until(l.Expires) > ahead)
 }
 
-// refresh returns l with new tokens. The issuer may revoke the old ones.
+// refresh returns a copy of l with new tokens. The issuer may revoke the tokens of l.
 func (l Login) refresh(ctx context.Context, client *http.Client) (Login, error) {
 	if l.RefreshToken == "" {
 		return l, errExpired

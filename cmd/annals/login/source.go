@@ -11,8 +11,8 @@ import (
 )
 
 // Source returns tokens of a stored sign-in, and refreshes them before they expire. If
-// several processes use the sign-in, one refreshes it, and the others read the result
-// from the store. Methods may be called from several goroutines.
+// several processes use the same sign-in, only one refreshes the tokens, and the others
+// read the new tokens from the store. Methods may be called from several goroutines.
 type Source struct {
 	Store  Store
 	Server string
@@ -22,13 +22,14 @@ type Source struct {
 	last Login
 }
 
-// errExpired is returned if a sign-in has expired and cannot be refreshed.
+// errExpired is returned if a sign-in has expired and has no refresh token, or an
+// invalid one.
 var errExpired = fault.Errorf(fault.Unauthenticated, "it has expired")
 
-// Token returns a token that does not expire soon. If refused is not "", it is a token
-// that the server has rejected, and Token returns another one. The error is
-// Unauthenticated if the person has to sign in again, and Unavailable if the issuer
-// cannot respond now.
+// Token returns a token that does not expire soon. If the server has rejected a token,
+// refused is that token, and Token returns another one; otherwise refused is "". The
+// error is Unauthenticated if the person has to sign in again, and Unavailable if the
+// issuer cannot respond now.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,8 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return l.Bearer(), nil
 }
 
-// renew refreshes the sign-in in all, unless another process has already done so.
+// renew refreshes the tokens of the sign-in in all, unless another process has already
+// done so.
 func (s *Source) renew(ctx context.Context, all map[string]Login, refused string) (Login, error) {
 	l, found := all[s.Server]
 	switch {
@@ -64,7 +66,7 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	next, err := refresh(ctx, l, s.HTTP)
 	if err != nil {
 		if l.Bearer() != refused && time.Now().Before(l.Expires) {
-			return l, errUnchanged // the token is still valid, and a later call tries again
+			return l, errUnchanged // the current token is still valid; a later call refreshes it
 		}
 		return l, err
 	}
@@ -72,8 +74,9 @@ func (s *Source) renew(ctx context.Context, all map[string]Login, refused string
 	return next, nil
 }
 
-// refresh refreshes a sign-in, even if ctx ends meanwhile. Otherwise the reply could be
-// lost, and the store would keep a used refresh token, which issuers treat as stolen.
+// refresh refreshes the tokens of a sign-in even if ctx ends meanwhile. If it stopped,
+// the reply could be lost. The store would then keep a refresh token that was already
+// used, and an issuer that receives it again assumes that it was stolen.
 func refresh(ctx context.Context, l Login, client *http.Client) (Login, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

@@ -32,7 +32,7 @@ func TestSourceRefreshesTokensInTime(t *testing.T) {
 		refused string
 		issuer  http.HandlerFunc
 		want    string
-		says    string // part of the error
+		says    string // part of the expected error
 		kind    fault.Kind
 	}{
 		"valid for long":                           {with(hour, now.Add(time.Hour), "refresh"), "", nil, "token", "", 0},

@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Store keeps sign-ins in a file that only its user can read, one for each server.
+// Store keeps one sign-in for each server, in a file that only its user can read.
 // Several processes may use it at the same time; a file lock serializes changes.
 type Store struct{ Path string }
 
@@ -27,12 +27,12 @@ func UserStore() (Store, error) {
 	return Store{filepath.Join(config, "annals", "credentials.json")}, nil
 }
 
-// file is the JSON of the file.
+// file is the content of the file in JSON.
 type file struct {
-	Servers map[string]Login `json:"servers"` // by URL of the core
+	Servers map[string]Login `json:"servers"` // by URL of the service at /core
 }
 
-// All returns all sign-ins by server.
+// All returns all sign-ins, keyed by the URL of their server.
 func (s Store) All() (map[string]Login, error) {
 	f, err := os.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,16 +52,16 @@ func (s Store) All() (map[string]Login, error) {
 	return all.Servers, nil
 }
 
-// Get returns the sign-in to a server.
 func (s Store) Get(server string) (l Login, found bool, err error) {
 	all, err := s.All()
 	l, found = all[server]
 	return l, found, err
 }
 
-// checkPrivate returns an error if others may read the file or could have written it.
+// checkPrivate returns an error if another user can read the file, or could have
+// written it.
 func (s Store) checkPrivate(f *os.File) error {
-	if runtime.GOOS == "windows" { // has no file modes; the directory belongs to the user
+	if runtime.GOOS == "windows" { // Windows has no file modes; only the user can access the directory
 		return nil
 	}
 	info, err := f.Stat()
@@ -83,7 +83,8 @@ func (s Store) checkPrivate(f *os.File) error {
 	return nil
 }
 
-// Put stores the sign-in to a server, and returns the one that it replaces, if any.
+// Put stores the sign-in to a server. before is the sign-in that it replaces; found is
+// false if there was none.
 func (s Store) Put(ctx context.Context, server string, l Login) (before Login, found bool, err error) {
 	err = s.change(ctx, func(all map[string]Login) error {
 		before, found = all[server]
@@ -93,7 +94,8 @@ func (s Store) Put(ctx context.Context, server string, l Login) (before Login, f
 	return before, found, err
 }
 
-// Remove removes the sign-in to a server and returns it, if there was one.
+// Remove removes the sign-in to a server and returns it. found is false if there was
+// none.
 func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, err error) {
 	err = s.change(ctx, func(all map[string]Login) error {
 		if l, found = all[server]; !found {
@@ -105,10 +107,12 @@ func (s Store) Remove(ctx context.Context, server string) (l Login, found bool, 
 	return l, found, err
 }
 
-// errUnchanged makes change return without writing. It is not an error for the caller.
+// errUnchanged is returned by the function passed to change if it changed nothing. Then
+// change returns nil without writing the file.
 var errUnchanged = errors.New("nothing is changed")
 
-// change locks the store, calls f with all sign-ins, and writes them if f returns nil.
+// change locks the store, calls f with all sign-ins, and writes them to the file if f
+// returns nil.
 func (s Store) change(ctx context.Context, f func(all map[string]Login) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
 		return fmt.Errorf("create the directory for sign-ins: %w", err)

@@ -51,7 +51,7 @@ func TestStoreKeepsSignInsByServer(t *testing.T) {
 		t.Errorf("All = %v, %v", kept, err)
 	}
 	left, err := filepath.Glob(s.Path + ".*")
-	if len(left) != 1 || err != nil { // the lock
+	if len(left) != 1 || err != nil { // only the lock file is left
 		t.Errorf("beside the file are %v, %v", left, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestPutCancelledWhileLocked(t *testing.T) {
 	if _, _, err := s.Put(t.Context(), "http://a/core", login.Login{}); err != nil {
 		t.Fatal(err)
 	}
-	lock := flock.New(s.Path + ".lock") // as another process holds it
+	lock := flock.New(s.Path + ".lock") // as if another process held the lock
 	if err := lock.Lock(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	"annals/queries/accesslog"
 )
 
-// Backup backs up a service, or verifies a backup. A server may be running.
+// Backup makes or verifies a backup of a service. A server may be running.
 type Backup struct {
 	engine.URLs
 	To      backup.Location
-	Prune   bool   // remove originals of deleted documents from the backup
+	Prune   bool   // remove the originals of deleted documents from an existing backup
 	Version string // of the program
 
 	Out, Messages io.Writer
@@ -48,7 +48,7 @@ func checkApart(location backup.Location, data string) error {
 	return nil
 }
 
-// Run makes or extends the backup.
+// Run makes a new backup, or adds new data to an existing one.
 func (b *Backup) Run(ctx context.Context) (err error) {
 	started := time.Now()
 	b.progress = terminal.Steps{Out: b.Messages}
@@ -95,7 +95,7 @@ func (b *Backup) copyAccounts(ctx context.Context, path string) (err error) {
 	return accounts.CopyTo(ctx, path)
 }
 
-// print prints what the backup contains, and the originals that are missing from it.
+// print prints what the backup contains, and which originals it lacks.
 func (b *Backup) print(r backup.Result, took time.Duration) error {
 	pruned := ""
 	if b.Prune {

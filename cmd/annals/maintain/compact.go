@@ -16,14 +16,14 @@ import (
 type Compaction struct {
 	engine.URLs
 	DryRun bool
-	Grace  time.Duration // minimum time since a job ended; only for EventStoreDB
+	Grace  time.Duration // minimum time since the job of a text ended; only for a log at EventStoreDB
 
 	Out, Messages io.Writer
 	progress      terminal.Steps
 }
 
-// Run removes the texts and prints them, with the digest of all other events before and
-// after the removal.
+// Run removes the texts and lists them. It prints the digest of all other events before
+// and after the removal, which must be equal.
 func (c *Compaction) Run(ctx context.Context) (err error) {
 	c.progress = terminal.Steps{Out: c.Messages}
 	defer c.progress.End()
@@ -77,7 +77,7 @@ func (c *Compaction) Run(ctx context.Context) (err error) {
 	return c.prove(ctx, job, plan, proof, embedded)
 }
 
-// prove reads the remaining events and prints their digest.
+// prove reads the events that are left, and prints their digest.
 func (c *Compaction) prove(ctx context.Context, job *compact.Compaction, plan *compact.Plan, proof compact.Result, embedded bool) error {
 	after, err := job.Prove(ctx, plan, proof)
 	c.progress.End()
@@ -98,7 +98,7 @@ func (c *Compaction) prove(ctx context.Context, job *compact.Compaction, plan *c
 
 const maxListed = 20
 
-// print prints the texts to remove, up to maxListed.
+// print lists up to maxListed texts that are removed.
 func (c *Compaction) print(p *compact.Plan) {
 	what, sum := "removes", p.Sum()
 	if c.DryRun {
@@ -128,8 +128,8 @@ func countOf(thing string, n int) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// shrinker is an embedded log. Shrink releases the space of removed events, and returns
-// the size of the file in bytes before and after.
+// shrinker is implemented by the embedded log. Shrink returns the space of removed
+// events to the disk. before and after are the sizes of the log file in bytes.
 type shrinker interface {
 	Shrink(context.Context) (before, after int64, err error)
 }

@@ -14,19 +14,19 @@ import (
 	"annals/events/copylog"
 )
 
-// Copy copies a log into another and compares the two.
+// Copy copies the events of a log to another log, and compares both logs.
 type Copy struct {
-	Data     string // data folder with the source if From is empty
-	From, To string // URLs
-	Follow   bool   // continue with new events until the context ends
+	Data     string // data folder; contains the source log if From is empty
+	From, To string // URLs of the source and the target log
+	Follow   bool   // continue with new events until the context of Run ends
 	JSON     bool   // print the result as JSON
 
 	Out, Messages io.Writer
 	progress      terminal.Steps
 }
 
-// Run copies the log and prints the digests of both. It succeeds only if both logs were
-// read to the end and are equal.
+// Run copies the log and prints the digests of both logs. It returns an error unless it
+// has read both logs to the end and they are equal.
 func (c *Copy) Run(ctx context.Context) (err error) {
 	c.progress = terminal.Steps{Out: c.Messages}
 	defer c.progress.End()

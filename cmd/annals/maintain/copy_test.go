@@ -10,7 +10,8 @@ import (
 	"annals/events/memory"
 )
 
-// Otherwise the copy would copy its own events endlessly.
+// If the prefix of the target begins with that of the source, the target's streams
+// belong to the source too, and the copy would never end.
 func TestCopyRejectsPrefixWithinSource(t *testing.T) {
 	url := esdbtest.Start(t, memory.New()).URL()
 	c := maintain.Copy{From: url, To: url + "&prefix=new-", Out: io.Discard, Messages: io.Discard}

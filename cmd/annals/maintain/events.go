@@ -16,9 +16,9 @@ import (
 // Events prints the events of the log in order, one per line.
 type Events struct {
 	engine.URLs
-	Stream string          // print only events of this stream; "" means all
-	From   events.Position // of the first event to print
-	Follow bool            // continue with new events until the context ends
+	Stream string          // print only the events of this stream; "" for all streams
+	From   events.Position // position of the first event to print
+	Follow bool            // continue with new events until the context of Run ends
 	JSON   bool            // print each event as a JSON object, as it is stored
 
 	Out io.Writer
@@ -64,7 +64,7 @@ func (p *Events) print(ctx context.Context, log *events.Log) error {
 		}
 		if err := log.Wait(ctx, after); err != nil {
 			if errors.Is(err, context.Canceled) {
-				return nil // an interrupt is the normal end of following
+				return nil // with Follow, an interrupt is the normal end
 			}
 			return err
 		}

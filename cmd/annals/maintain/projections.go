@@ -16,13 +16,13 @@ import (
 	"annals/projections"
 )
 
-// Overview prints the checkpoints of the read models and their parked events.
+// Overview prints the checkpoint and the parked events of each read model.
 type Overview struct {
 	engine.Beside
 	Names  []string
-	Watch  bool   // print the checkpoints every second until the context ends
+	Watch  bool   // print the checkpoints every second until the context of Run ends
 	Retry  bool   // rebuild the read models that have parked events
-	Stream string // only parked events of this stream; "" means all
+	Stream string // select only parked events of this stream; "" for all streams
 	JSON   bool   // print one JSON object per line
 
 	Out, Messages io.Writer
@@ -50,8 +50,8 @@ func (o *Overview) Run(ctx context.Context) (err error) {
 // rateInterval is the time over which rates are measured.
 const rateInterval = time.Second
 
-// show prints the checkpoints and the parked events. If Watch is set, it prints only the
-// checkpoints, again and again until ctx ends.
+// show prints the checkpoints and the parked events. If Watch is set, it prints only
+// the checkpoints, every second until ctx ends.
 func (o *Overview) show(ctx context.Context) error {
 	before, err := o.sample(ctx)
 	for err == nil {
@@ -65,7 +65,7 @@ func (o *Overview) show(ctx context.Context) error {
 		if now, err = o.sample(ctx); err != nil {
 			var timeout *engine.TimeoutError
 			unreachable := fault.Is(err, fault.Unavailable) || errors.As(err, &timeout)
-			if o.Watch && unreachable && ctx.Err() == nil { // keep trying
+			if o.Watch && unreachable && ctx.Err() == nil { // try again until the database is reachable
 				_, err = fmt.Fprintf(o.Messages, "annals: %v\n", err)
 				continue
 			}
@@ -78,7 +78,7 @@ func (o *Overview) show(ctx context.Context) error {
 		before = now
 	}
 	if o.Watch && ctx.Err() != nil {
-		return nil // an interrupt is the normal end of watching
+		return nil // with Watch, an interrupt is the normal end
 	}
 	return err
 }
@@ -103,7 +103,8 @@ func (o *Overview) sample(ctx context.Context) (sample, error) {
 	return s, err
 }
 
-// rates returns the events per second that each generation of each read model applied.
+// rates returns the events per second that were applied between two samples, by read
+// model and generation.
 func rates(before, now sample) map[string]map[int]float64 {
 	all := make(map[string]map[int]float64)
 	for i, is := range now.states {

@@ -15,20 +15,22 @@ import (
 	"annals/projections/readmodel"
 )
 
-// Rebuild builds new generations of read models from the log while the active ones serve.
+// Rebuild builds new generations of read models from the log. Meanwhile the active
+// generations continue to serve queries.
 type Rebuild struct {
 	engine.Beside
 	Names   []string
-	Discard bool // delete the active and the previous generation first
-	Back    bool // do not rebuild: roll back to the previous generation
+	Discard bool // delete the active and the previous generation before the rebuild
+	Back    bool // roll back to the previous generation instead of rebuilding
 
-	restart bool // do not continue the generation of an interrupted rebuild
+	restart bool // fill a new generation even if an interrupted rebuild could be continued
 
 	Out      io.Writer // one line per read model
 	Messages io.Writer // progress
 }
 
-// CheckNames returns an error if a name is not that of a read model or is repeated.
+// CheckNames returns an error if a name is not the name of a read model or occurs
+// twice.
 func CheckNames(names []string) error {
 	for i, name := range names {
 		if !slices.Contains(readmodel.Names(), name) {
@@ -59,8 +61,8 @@ func (r *Rebuild) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// discardAndRebuild deletes the generations before it rebuilds. No server can start
-// meanwhile.
+// discardAndRebuild deletes all generations of each read model and rebuilds it. It
+// holds the locks of the read models, so that no server can start meanwhile.
 func (r *Rebuild) discardAndRebuild(ctx context.Context) (err error) {
 	unlock, err := r.lockAll(ctx)
 	if errors.Is(err, engine.ErrLocked) {
@@ -82,8 +84,8 @@ func (r *Rebuild) discardAndRebuild(ctx context.Context) (err error) {
 	return nil
 }
 
-// one rebuilds a read model, or finds its previous generation if Back is set, and calls
-// activate with the generation.
+// one fills a new generation of a read model, or finds the previous generation if Back
+// is set. Then it calls activate with the number of that generation.
 func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Context, string, int) error) error {
 	started := time.Now()
 	generation, err := 0, error(nil)
@@ -96,7 +98,7 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 		}
 		begun := false
 		generation, err = build(ctx, name, func(done, head events.Position) {
-			if !begun { // begin here, so that the rate does not count events that an earlier call applied
+			if !begun { // start with the first progress report, so that the rate leaves out events that an interrupted rebuild has applied
 				begun = true
 				p.Begin("rebuilding "+name, int64(done), int64(head))
 				return
@@ -118,16 +120,18 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 	return err
 }
 
-// errNotYet is returned if the running server does not activate a generation within
+// errNotYet is returned if the running server has not activated a generation within
 // activateTimeout.
 var errNotYet = errors.New("the server activates it later")
 
-// activateTimeout is the maximum wait for a running server to activate a generation. The
-// server may have another version, or a large lag.
+// activateTimeout is the maximum time to wait until a running server activates a
+// generation. A server of another version may never do it, and a server with a large
+// lag takes long.
 const activateTimeout = time.Minute
 
-// activate returns after a generation became active. If no server is running, it
-// activates the generation itself; otherwise it waits for the server to do so.
+// activate returns when a generation is active. If a server is running, activate waits
+// until the server has activated the generation; otherwise it activates the generation
+// itself.
 func (r *Rebuild) activate(ctx context.Context, name string, generation int) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -152,7 +156,7 @@ func (r *Rebuild) activate(ctx context.Context, name string, generation int) err
 	}
 }
 
-// lockAll locks the read models against servers. If one is running, the error is
+// lockAll locks the read models against servers. If a server is running, the error is
 // ErrLocked.
 func (r *Rebuild) lockAll(ctx context.Context) (unlock func() error, err error) {
 	if unlock, err = r.Models.Lock(); err != nil {
@@ -168,8 +172,8 @@ func (r *Rebuild) lockAll(ctx context.Context) (unlock func() error, err error) 
 	return unlock, nil
 }
 
-// switchAlone activates the newest generation. If a server is running, the error is
-// ErrLocked.
+// switchAlone activates the newest generation. It works only if no server is running;
+// otherwise the error is ErrLocked.
 func (r *Rebuild) switchAlone(ctx context.Context, name string) (err error) {
 	unlock, err := r.lockAll(ctx)
 	if err != nil {

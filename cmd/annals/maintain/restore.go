@@ -29,8 +29,8 @@ type Restore struct {
 	Out, Messages io.Writer
 }
 
-// Run restores the folder. After an interruption the folder cannot be used until another
-// Run has completed.
+// Run restores the data folder. If Run is interrupted, the data folder cannot be used
+// until a later Run has completed.
 func (r *Restore) Run(ctx context.Context) (err error) {
 	started, data := time.Now(), r.Data
 	bar := terminal.Steps{Out: r.Messages}
@@ -38,7 +38,7 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 	if data == "" {
 		return errors.New("--data must not be empty: pass a folder")
 	}
-	if _, err := backup.LoadManifest(ctx, r.From); err != nil { // before the data folder is marked
+	if _, err := backup.LoadManifest(ctx, r.From); err != nil { // check that there is a backup before changing the data folder
 		return fmt.Errorf("restore %s: %w", r.From, err)
 	}
 	unlock, err := engine.LockData(data)
@@ -74,9 +74,10 @@ func (r *Restore) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare marks an empty data folder as being restored. In a folder that an interrupted
-// restore has marked, it removes the log and the accounts. Originals stay, because their
-// names are the digests of their content.
+// prepare marks an empty data folder as incompletely restored. If the folder already
+// has that mark, prepare removes the log and the accounts, which an interrupted restore
+// has left. It keeps the originals, because their names prove their contents: each name
+// is the digest of the content.
 func prepare(data string) error {
 	entries, err := os.ReadDir(data)
 	if err != nil {
@@ -84,7 +85,7 @@ func prepare(data string) error {
 	}
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == engine.RestoringFile }) {
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-			return e.Name() == engine.LockFile || e.Name() == "lost+found" // not data
+			return e.Name() == engine.LockFile || e.Name() == "lost+found" // does not make a folder non-empty
 		})
 		if len(entries) > 0 {
 			return fault.Errorf(fault.Conflict, "the data folder %s is not empty: pass another one as --data", data)
@@ -102,7 +103,8 @@ func prepare(data string) error {
 	return err
 }
 
-// complete removes the mark after everything else is on disk.
+// complete syncs the data folder to disk and then removes the mark of an incomplete
+// restore.
 func complete(data string) error {
 	if err := syncFolder(data); err != nil {
 		return err

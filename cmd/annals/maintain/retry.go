@@ -8,8 +8,8 @@ import (
 )
 
 // retryAll rebuilds the read models that have parked events, and prints the events that
-// are still parked then. It returns an error if there are any, or if a read model cannot
-// be opened; it rebuilds the other read models anyway.
+// are still parked afterwards. If a read model cannot be rebuilt, it continues with the
+// others. It returns an error if that happened or if events are still parked.
 func (o *Overview) retryAll(ctx context.Context) error {
 	parked := false
 	var failed error
@@ -41,7 +41,7 @@ func (o *Overview) retryAll(ctx context.Context) error {
 	return errors.Join(failed, err)
 }
 
-// messages returns the writer for lines that are not JSON.
+// messages returns where to print lines that are not JSON.
 func (o *Overview) messages() io.Writer {
 	if o.JSON {
 		return o.Messages
@@ -49,7 +49,8 @@ func (o *Overview) messages() io.Writer {
 	return o.Out
 }
 
-// retryOne rebuilds a read model unless this version cannot read its parked events.
+// retryOne rebuilds a read model that has parked events. It does nothing if this
+// version of the program still cannot read those events.
 func (o *Overview) retryOne(ctx context.Context, name string) error {
 	can, err := o.Options.CanRetry(ctx, name, o.Stream)
 	if err != nil {

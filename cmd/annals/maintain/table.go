@@ -18,11 +18,11 @@ import (
 
 // projectionLine is a read model as --json prints it.
 type projectionLine struct {
-	Kind       string          `json:"kind"` // projection
+	Kind       string          `json:"kind"` // always "projection"
 	Name       string          `json:"name"`
 	Version    int             `json:"version"`         // of the active generation
-	Makes      int             `json:"program_version"` // of a generation that this program would build
-	Generation int             `json:"generation"`      // the active one; 0 if there is none yet
+	Makes      int             `json:"program_version"` // version of the generations that this program builds
+	Generation int             `json:"generation"`      // number of the active generation; 0 if there is none yet
 	Position   events.Position `json:"position"`
 	Head       events.Position `json:"head"`
 	LagEvents  events.Position `json:"lag_events"`
@@ -30,10 +30,10 @@ type projectionLine struct {
 	Rate       float64         `json:"events_per_second"`
 	Parked     int             `json:"parked"`
 	Others     []otherLine     `json:"spares,omitempty"`
-	Leader     string          `json:"leader,omitempty"`        // the node that applies events, if nodes share the read model
-	Silent     bool            `json:"leader_silent,omitempty"` // the session of the leader is silent
-	Problem    string          `json:"problem,omitempty"`       // why the active generation cannot be read
-	Stopped    string          `json:"stopped,omitempty"`       // why the next event cannot be applied
+	Leader     string          `json:"leader,omitempty"`        // node that applies the events, if several nodes share the read model
+	Silent     bool            `json:"leader_silent,omitempty"` // true if the leader does not respond and may be replaced
+	Problem    string          `json:"problem,omitempty"`       // reason if the active generation cannot be read
+	Stopped    string          `json:"stopped,omitempty"`       // reason if the next event cannot be applied
 }
 
 type otherLine struct {
@@ -46,7 +46,7 @@ type otherLine struct {
 
 // parkedLine is a parked event as --json prints it.
 type parkedLine struct {
-	Kind       string          `json:"kind"` // parked
+	Kind       string          `json:"kind"` // always "parked"
 	Projection string          `json:"projection"`
 	Position   events.Position `json:"position"`
 	Stream     string          `json:"stream"`
@@ -91,8 +91,8 @@ func (o *Overview) printStates(before, now sample) error {
 	return err
 }
 
-// row returns the table row of a read model. It has a column for the leader if nodes
-// share the read models.
+// row returns the table row of a read model. shared adds a column for the leader, for
+// read models that several nodes share.
 func (l projectionLine) row(shared bool) string {
 	leader := ""
 	if shared {
@@ -115,7 +115,7 @@ func (l projectionLine) row(shared bool) string {
 		l.Name, version, l.Generation, l.Position, l.Head, l.LagEvents, lag, l.Rate, l.Parked, leader, cmp.Or(strings.Join(l.others(), "; "), "-"))
 }
 
-// others describes the generations other than the active one.
+// others describes the generations that are not active.
 func (l projectionLine) others() (all []string) {
 	for _, s := range l.Others {
 		text := fmt.Sprintf("%d %s", s.Generation, s.State)
@@ -130,8 +130,8 @@ func (l projectionLine) others() (all []string) {
 	return all
 }
 
-// parkedShown is the maximum number of parked events that are listed per read model.
-// With JSON all are listed, and this is the number read per query.
+// parkedShown is the maximum number of parked events in the table for each read model.
+// JSON output lists all parked events, and queries this number at a time.
 const parkedShown = 100
 
 // showParked prints the parked events of read models and returns their number.

@@ -18,8 +18,8 @@ import (
 	"annals/projections/verify"
 )
 
-// Verification checks the log and the originals. It also builds new read models from the
-// log, and compares the active ones and the search index with them.
+// Verification checks the log and the originals. It also builds new read models from
+// the log, and compares them with the active read models and the search index.
 type Verification struct {
 	engine.URLs
 	Quick bool // check only the size of originals, not their content
@@ -27,8 +27,8 @@ type Verification struct {
 	Out, Messages io.Writer
 }
 
-// Run prints one line for each check, with the first problems that it found. It returns
-// an error if there are problems.
+// Run prints one line for each check, and the first problems that the check found. If
+// there are problems, it returns an error.
 func (v *Verification) Run(ctx context.Context) (err error) {
 	driver, err := engine.OpenLog(ctx, engine.LogFlag, v.Log, v.Data, engine.MustExist)
 	if err != nil {
@@ -47,7 +47,7 @@ func (v *Verification) Run(ctx context.Context) (err error) {
 	}
 	dir := v.Data
 	if _, err := os.Stat(filepath.Join(dir, engine.ControlFile)); errors.Is(err, fs.ErrNotExist) {
-		dir = scratch // do not create a missing control store: verify changes nothing
+		dir = scratch // opening creates a missing control store, but verify must not change the data folder
 	}
 	options, closeControl, err := models.OpenControl(ctx, dir, generation.Options{Log: log})
 	if err != nil {

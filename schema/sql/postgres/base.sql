@@ -1,4 +1,4 @@
--- Followers listen for the checkpoint of the tables: "<schema> <position>".
+-- Notifies followers of a new checkpoint with the text "<schema> <position>".
 CREATE FUNCTION tell_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('annals_moved', TG_TABLE_SCHEMA || ' ' || NEW.position);
@@ -6,8 +6,9 @@ BEGIN
 END $$;
 CREATE TRIGGER moved AFTER UPDATE ON checkpoint FOR EACH ROW EXECUTE FUNCTION tell_moved();
 
--- The functions of SQLite that statements use: the elements of a JSON array, and one
--- element of it. PostgreSQL inlines both, so that the planner can optimise them.
+-- Two functions of SQLite that the statements of read models use: the elements of a
+-- JSON array, and one element of a JSON array. PostgreSQL inlines both, so that the
+-- planner can optimise the statements.
 CREATE FUNCTION json_each(list TEXT) RETURNS TABLE (key BIGINT, value TEXT) LANGUAGE sql IMMUTABLE AS
 	$$ SELECT e.place - 1, e.element FROM jsonb_array_elements_text(list::jsonb) WITH ORDINALITY AS e (element, place) $$;
 CREATE FUNCTION json_element(list TEXT, place INTEGER) RETURNS TEXT LANGUAGE sql IMMUTABLE AS

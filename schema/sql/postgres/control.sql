@@ -1,11 +1,12 @@
--- Generations that no node may read, because their leader had to stop.
+-- Generations that no node may read, because their leader stopped at an event that it
+-- could not apply.
 CREATE TABLE IF NOT EXISTS stops (
 	projection TEXT NOT NULL,
 	generation INTEGER NOT NULL,
 	PRIMARY KEY (projection, generation)
 );
 
--- The position of each generation and its search index, written by the leader.
+-- The checkpoint of each generation and of its search index, as written by the leader.
 CREATE TABLE IF NOT EXISTS reached (
 	projection TEXT NOT NULL,
 	generation INTEGER NOT NULL,
@@ -13,6 +14,6 @@ CREATE TABLE IF NOT EXISTS reached (
 	PRIMARY KEY (projection, generation)
 );
 
--- The elements of a JSON array, as in SQLite.
+-- The function json_each of SQLite, which returns the elements of a JSON array.
 CREATE OR REPLACE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE AS
 	$$ SELECT jsonb_array_elements_text(list::jsonb) $$;
