@@ -24,9 +24,9 @@ func SpaceName(path string) string {
 // FolderCreated creates a folder. The user who creates a top-level folder owns it.
 type FolderCreated struct {
 	Folder uuid.UUID `json:"folder"`
-	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
+	Parent uuid.UUID `json:"parent,omitzero"` // absent at the top level
 	Name   string    `json:"name"`            // unique among its siblings
-	Owner  Principal `json:"owner,omitempty"` // at the top level, and of a user's own folder in the inbox
+	Owner  Principal `json:"owner,omitempty"` // set for folders at the top level and for a user's own folder in the inbox
 }
 
 // FolderRenamed gives a folder a new name.
@@ -35,12 +35,12 @@ type FolderRenamed struct {
 	Name   string    `json:"name"`
 }
 
-// FolderMoved puts a folder, with all below it, under another parent. A user
-// who moves it to the top level becomes an additional owner.
+// FolderMoved moves a folder and everything below it to another parent. A user who moves
+// a folder to the top level becomes an additional owner.
 type FolderMoved struct {
 	Folder uuid.UUID `json:"folder"`
-	Parent uuid.UUID `json:"parent,omitzero"` // none at the top level
-	Owner  Principal `json:"owner,omitempty"` // at the top level
+	Parent uuid.UUID `json:"parent,omitzero"` // absent at the top level
+	Owner  Principal `json:"owner,omitempty"` // set for moves to the top level
 }
 
 // Permission is what one principal may do.
@@ -51,21 +51,21 @@ type Permission struct {
 
 // FolderShared replaces a folder's whole permission list; permissions of the folders
 // above it apply in addition. Invitations grant nothing until they are accepted. They
-// are separate from Permissions so that a program that does not know the field
-// grants nothing.
+// are separate from Permissions so that programs that do not know the field Invitations
+// grant nothing for them.
 type FolderShared struct {
 	Folder      uuid.UUID    `json:"folder"`
-	Permissions []Permission `json:"permissions"` // at most 1,000, with Invitations
+	Permissions []Permission `json:"permissions"` // at most 1,000 together with Invitations
 	Invitations []Invitation `json:"invitations,omitempty"`
 }
 
-// Invitation is what one user may do once they accept.
+// Invitation offers a user access to a folder. It has no effect until the user accepts.
 type Invitation struct {
 	Principal Principal `json:"principal"` // user:…
 	Access    string    `json:"access"`    // read, write or own
 	By        Principal `json:"by"`        // who invites
-	// Through is the group through which the inviter owns the folder, empty if
-	// they own it themselves. The invitation is valid while that ownership lasts.
+	// Through is the group through which the inviter owns the folder, or empty if the
+	// inviter is an owner personally. The invitation is valid while that ownership lasts.
 	Through Principal `json:"through,omitempty"`
 }
 
@@ -77,24 +77,24 @@ type FolderInvitationAccepted struct {
 	By        Principal `json:"by"` // who invited
 }
 
-// FolderInvitationDeclined says that a user declined an invitation, and is not shown
-// further ones by the same inviter. The invitation stays in the folder's list, so the
-// owners do not see that it was declined.
+// FolderInvitationDeclined says that a user declined an invitation. Further invitations
+// by the same inviter are hidden from the user. The invitation stays in the folder's
+// list, so the owners do not see that it was declined.
 type FolderInvitationDeclined struct {
 	Folder    uuid.UUID `json:"folder"`
 	Principal Principal `json:"principal"`
 	By        Principal `json:"by"` // who invited
 }
 
-// FolderLeft removes a user's own entry from a folder's permission list, at their
+// FolderLeft removes a user's entry from a folder's permission list, at that user's
 // request.
 type FolderLeft struct {
 	Folder    uuid.UUID `json:"folder"`
 	Principal Principal `json:"principal"`
 }
 
-// InviterUnblocked says that a user who declined an invitation is shown invitations by
-// that inviter again.
+// InviterUnblocked says that invitations by an inviter, which were hidden after the user
+// declined one, are shown to the user again.
 type InviterUnblocked struct {
 	Principal Principal `json:"principal"`
 	By        Principal `json:"by"` // who invites

@@ -3,40 +3,41 @@ package events
 import "github.com/google/uuid"
 
 // FileAccepted says that an uploaded file is stored and waits to be read. It takes
-// effect once ImportRequested follows in the same stream.
+// effect after ImportRequested has followed in the same stream.
 type FileAccepted struct {
 	File      int      `json:"file"` // index in the upload, from 0
 	Name      string   `json:"name"`
-	Folder    string   `json:"folder"` // path of the target folder at that time
+	Folder    string   `json:"folder"` // path that the target folder had at that time
 	Tags      []string `json:"tags,omitempty"`
 	SHA256    string   `json:"sha256,omitempty"` // empty if the file was refused
 	Size      int64    `json:"size"`
 	MediaType string   `json:"media_type,omitempty"`
-	// Refused says why the file will not be read, as a sentence: an
-	// unsupported type, an empty file.
+	// Refused is the reason why the file will not be read, as a sentence, for example an
+	// unsupported type or an empty file.
 	Refused string `json:"refused,omitempty"`
-	// Under is the deepest folder on the path that existed at that time, and Rest
-	// the path below it, of folders to be created. With them the file is filed
-	// correctly even if the folder is renamed or moved in the meantime. Both are
-	// empty if no folder of the path existed, and in events of earlier releases;
-	// then only the path is used.
+	// Under is the deepest folder on the path that existed at that time, and Rest the
+	// rest of the path: the folders to create. They place the file correctly even if the
+	// folder Under is renamed or moved in the meantime. Both are empty if no folder on
+	// the path existed, and in events of earlier releases; then the file is placed by its
+	// path.
 	Under uuid.UUID `json:"under,omitzero"`
 	Rest  string    `json:"rest,omitempty"`
-	// Document is the document that gets the file as new content, and Version the
-	// version that it replaces; both are empty if the file becomes a new document.
-	// Name, Folder and Under are then those of the document. With Replace, Version
-	// may be set to the version that the document must have.
+	// Document is the document that gets the file as new content, and Version is the
+	// version that this content replaces. Name, Folder and Under are then those of the
+	// document. Both are empty if the file becomes a new document. With Replace, only
+	// Version may be set: the version that the document to replace must have.
 	Document uuid.UUID `json:"document,omitzero"`
 	Version  int       `json:"version,omitempty"`
-	// Replace means that the file becomes new content of the document with its
-	// name in the folder, or a new document if no such document exists.
+	// Replace means that the file becomes new content of the document in the folder with
+	// the same name, or a new document if no such document exists.
 	Replace bool `json:"replace,omitempty"`
 	// Existing means that, when the file was accepted, the document to replace
 	// existed: the file then reserves no quota for a new document.
 	Existing bool `json:"existing,omitempty"`
 }
 
-// ImportRequested creates an import job, after all its files were accepted.
+// ImportRequested creates an import job. It follows the FileAccepted events of all its
+// files.
 type ImportRequested struct {
 	Files int       `json:"files"`
 	User  Principal `json:"user"`
@@ -49,13 +50,13 @@ type ImportRequested struct {
 // FileStarted says that a worker began to process a file.
 type FileStarted struct {
 	File int `json:"file"`
-	// Alone is set if the file is read apart from all others, and says why: how
-	// its reader process ended the last time, or that its processing was
-	// interrupted repeatedly.
+	// Alone is set if no other file is read at the same time, and says why: how the
+	// file's last reader process ended, or that its processing was interrupted
+	// repeatedly.
 	Alone string `json:"alone,omitempty"`
 }
 
-// FileStepped reports the progress of a file; at most one a second.
+// FileStepped reports the progress of a file, at most one time a second.
 type FileStepped struct {
 	File    int    `json:"file"`
 	Step    string `json:"step"` // reading, splitting, summarising, filing, indexing

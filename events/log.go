@@ -25,10 +25,10 @@ func NewLog(d Driver) *Log { return &Log{driver: d, now: time.Now} }
 // Close closes the driver.
 func (l *Log) Close() error { return l.driver.Close() }
 
-// Append adds events to one stream, all or none, durable when it returns, and
-// returns the position of the last. Its errors are those of Driver.Append:
-// fault.Conflict if the stream is not at the expected revision, unless the same
-// events (by id) were appended there before.
+// Append adds either all or none of the events to one stream, and returns the revision
+// and position of the last event. The events are durable when it returns. Its errors are
+// those of Driver.Append: fault.Conflict if the stream is not at the expected revision,
+// unless events with the same ids were already appended at that revision.
 func (l *Log) Append(ctx context.Context, stream string, expected int64, cause Cause, events ...New) (Appended, error) {
 	records := make([]Record, len(events))
 	now := l.now().UTC().Truncate(time.Microsecond)
@@ -57,8 +57,8 @@ func (l *Log) Append(ctx context.Context, stream string, expected int64, cause C
 	return l.driver.Append(ctx, stream, expected, records)
 }
 
-// ErrUnreadable is wrapped by errors about events that cannot be decoded, as opposed
-// to errors of the log itself.
+// ErrUnreadable is wrapped by errors about events that cannot be decoded. Errors of the
+// log itself do not wrap it.
 var ErrUnreadable = errors.New("an event cannot be read")
 
 // ReadStream calls fn with every event of a stream from a revision on, in
@@ -89,11 +89,10 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from int64, fn func
 	}
 }
 
-// Read returns up to limit events after a position, in order: those of the
-// given types, or all if types is empty. Events of an unknown type are always
-// included, with Err set, because a reader cannot know whether it may ignore them.
-// The read covers everything up to through, which equals after if there is nothing
-// new.
+// Read returns up to limit events after a position, in order: those of the given types,
+// or all if types is empty. Events of an unknown type are always included, with Err set,
+// because they may matter to the reader. The read covers everything up to through, which
+// equals after if there is nothing new.
 func (l *Log) Read(ctx context.Context, after Position, limit int, types ...string) (batch []Event, through Position, err error) {
 	records, through, err := l.driver.ReadAll(ctx, after, limit, allExcept(types))
 	if err != nil {
@@ -138,16 +137,17 @@ func (l *Log) At(ctx context.Context, stream string, revision int64) (r Record, 
 	return records[0], true, nil
 }
 
-// identity is the UUID name space of ids that are computed, not random.
+// identity is the UUID name space of computed ids.
 var identity = uuid.MustParse("6f2a3c0e-2f0e-5b0b-9d0a-8c1d5a7e4b11")
 
-// EventID returns the id of an event that an import appends, a hash of the arguments. If
-// the same job repeats an append after a crash, the log recognises the ids. An append of
-// another job at the same revision has other ids, and is a conflict.
+// EventID returns the id of an event that an import appends: a hash of the arguments. If
+// the same job repeats an append after a crash, the log recognises the ids and adds
+// nothing. An append by another job at the same revision has different ids, so it is a
+// conflict.
 func EventID(stream string, revision int64, job uuid.UUID, file int, data Data) uuid.UUID {
 	b, err := json.Marshal(data)
 	if err != nil {
-		panic(fmt.Sprintf("events: %s cannot be encoded: %v", data.eventType(), err)) // plain structs always can
+		panic(fmt.Sprintf("events: %s cannot be encoded: %v", data.eventType(), err)) // cannot happen: plain structs can always be encoded
 	}
 	h := fmt.Appendf(nil, "event\x00%s\x00%d\x00%s\x00%d\x00%s\x00", stream, revision, job, file, data.eventType())
 	return uuid.NewSHA1(identity, append(h, b...))
@@ -159,9 +159,9 @@ func DocumentID(folder uuid.UUID, sha256 string, n int) uuid.UUID {
 	return uuid.NewSHA1(folder, fmt.Appendf(nil, "document\x00%s\x00%d", sha256, n))
 }
 
-// NamedDocumentID returns the id of the nth document, from 0, created in a folder by
-// a file that replaces the document of the same name. Concurrent creators append to
-// the same stream, so only one succeeds.
+// NamedDocumentID returns the id of the nth document, from 0, created in a folder by a
+// file that replaces the document of the same name. Concurrent imports of such files
+// append to the same stream, so only one of them creates the document.
 func NamedDocumentID(folder uuid.UUID, name string, n int) uuid.UUID {
 	return uuid.NewSHA1(folder, fmt.Appendf(nil, "named\x00%s\x00%d", name, n))
 }

@@ -49,7 +49,7 @@ func TestLogWritesValidPayloads(t *testing.T) {
 
 func TestLogWritesTimeAndCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(1234567 * time.Nanosecond) // on the bubble's clock
+		time.Sleep(1234567 * time.Nanosecond) // on the fake clock of synctest
 		log := events.NewLog(memory.New())
 		defer log.Close()
 		cause := events.Cause{Actor: "user:alice", Via: "vault", Correlation: "r-1", Causation: "c-1"}
@@ -247,7 +247,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
-	b.Run("encoding/json", func(b *testing.B) { // metadata and data, by reflection
+	b.Run("encoding/json", func(b *testing.B) { // decodes metadata and data by reflection
 		for b.Loop() {
 			var m events.Metadata
 			var d events.DocumentRenamed

@@ -19,7 +19,7 @@ func readMetadata(b []byte) (Metadata, error) {
 }
 
 // plainMetadata decodes metadata whose fields are in the order of the struct and hold
-// plain ASCII. If ok is false, s has another form or is invalid.
+// plain ASCII. If s has another form or is invalid, ok is false.
 func plainMetadata(s string) (m Metadata, ok bool) {
 	s, ok = strings.CutPrefix(s, `{"time":"`)
 	if !ok {

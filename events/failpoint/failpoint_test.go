@@ -35,7 +35,7 @@ func TestAllIsComplete(t *testing.T) {
 	}
 }
 
-// The test runs its own binary, with Variable set, as the process to kill.
+// The tests start their own binary with Variable set, as the process to kill.
 func TestMain(m *testing.M) {
 	if os.Getenv(Variable) == "" {
 		os.Exit(m.Run())

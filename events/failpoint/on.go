@@ -32,8 +32,8 @@ func parse(text string) (p Point, times int64) {
 	return Point(name), times
 }
 
-// Here marks a point. If Variable selects it, the process is killed, and Here does not
-// return.
+// Here marks a failpoint. If Variable selects p, and p is reached for the selected time,
+// Here kills the process and does not return.
 func Here(p Point) {
 	if p != chosen || reached.Add(1) != times {
 		return

@@ -1,5 +1,5 @@
-// Package fault gives every error the kind that decides how it is reported: to an
-// HTTP client as a status, to an agent as a tool error, to an operator as an exit
+// Package fault gives every error a kind. The kind determines how the error is reported:
+// to an HTTP client as a status, to an agent as a tool error, to an operator as an exit
 // code. Any package may import it; it imports no other package of this module.
 package fault
 
@@ -54,15 +54,15 @@ func (e *Error) Error() string { return e.text }
 // Unwrap returns the errors that were wrapped with %w, or the hidden cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// Errorf formats an error of the given kind. The verb %w wraps, as in
-// fmt.Errorf; the new kind hides the kind of what it wraps.
+// Errorf formats an error of the given kind. The verb %w wraps an error, as in
+// fmt.Errorf; the new kind takes precedence over the kind of the wrapped error.
 func Errorf(kind Kind, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, text: err.Error(), err: err}
 }
 
 // Hide returns an error of the given kind whose message is text. The cause is wrapped,
-// but only Detail shows it, to operators.
+// but only Detail, which is for operators, includes its text.
 func Hide(kind Kind, text string, cause error) error {
 	return &Error{Kind: kind, text: text, err: cause, hides: true}
 }
@@ -74,7 +74,8 @@ func Later(limit string, after time.Duration, format string, args ...any) error 
 	return &Error{Kind: Exhausted, text: err.Error(), err: err, limit: limit, after: after}
 }
 
-// Limit returns the name of the limit that is used up, if err is of kind Exhausted.
+// Limit returns the name of the limit that is used up, or "" if err does not come from
+// Later.
 func Limit(err error) string {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -93,8 +94,8 @@ func RetryAfter(err error) time.Duration {
 	return max(time.Second, (e.after + time.Second - 1).Truncate(time.Second))
 }
 
-// Detail returns the message of err followed by the causes that Hide kept out
-// of it. It is for logs, never for clients.
+// Detail returns the message of err followed by the causes that Hide left out of the
+// message. Use it for logs, never for clients.
 func Detail(err error) string {
 	text := err.Error()
 	for e := (*Error)(nil); errors.As(err, &e); err = e.err {
@@ -105,8 +106,8 @@ func Detail(err error) string {
 	return text
 }
 
-// KindOf returns the kind of the outermost error in err's tree that has one.
-// Errors of an ended context are Canceled; all others are Internal.
+// KindOf returns the kind of the outermost error with a kind in err's tree. If there is
+// none, it returns Canceled for errors of an ended context, and Internal for all others.
 func KindOf(err error) Kind {
 	var e *Error
 	switch {
@@ -118,5 +119,5 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// Is reports whether err has the given kind. A nil error has none.
+// Is reports whether err has the given kind. A nil error has no kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }

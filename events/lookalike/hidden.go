@@ -63,8 +63,8 @@ func Hidden(name string) (first Character, found bool) {
 	return Character{}, false
 }
 
-// Clean returns a text without hidden and control characters, for texts that users do not
-// type, such as the title of a document.
+// Clean returns a text without its hidden and control characters. Use it for texts that
+// users do not type, such as the title in a file.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return ignorable(r) || unicode.IsControl(r) }) {
 		return text
@@ -79,7 +79,8 @@ func Clean(text string) string {
 	return string(kept)
 }
 
-// hidden reports whether a character is hidden in its context.
+// hidden reports whether r, between the characters before and after, is hidden. An
+// invisible character is not hidden if its neighbours need it.
 func hidden(before []rune, r rune, after []rune) bool {
 	if !ignorable(r) {
 		return false
@@ -106,9 +107,9 @@ func hidden(before []rune, r rune, after []rune) bool {
 	return true
 }
 
-// ignorable reports whether a character is invisible by itself: those with Unicode's
-// property Default_Ignorable_Code_Point, invisible format controls, and blank characters
-// that are not spaces.
+// ignorable reports whether a character is invisible by itself. Such are characters with
+// the Unicode property Default_Ignorable_Code_Point, invisible format controls, and
+// blank characters that are not spaces.
 func ignorable(r rune) bool {
 	switch {
 	case r < 0xAD:
@@ -121,14 +122,16 @@ func ignorable(r rune) bool {
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// virama reports whether a character joins consonants in Indic scripts. A joiner after it
-// selects the form.
+// virama reports whether a character is a virama, which joins consonants in Indic
+// scripts. A joiner directly after a virama is needed, because it selects the form of
+// the consonants.
 func virama(r rune) bool {
 	const ccc = 9
 	return r != utf8.RuneError && norm.NFC.PropertiesString(string(r)).CCC() == ccc
 }
 
-// emoji reports whether a text ends with a symbol, possibly with a style.
+// emoji reports whether a text ends with a symbol, which may be followed by a variation
+// selector.
 func emoji(text []rune) bool {
 	if n := len(text); n > 1 && text[n-1] == emojiStyle {
 		text = text[:n-1]

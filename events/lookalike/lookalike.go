@@ -1,6 +1,6 @@
-// Package lookalike finds names that users could confuse, because of hidden characters or
-// letters that look alike, following Unicode Technical Standard #39. It imports no other
-// package of this module.
+// Package lookalike finds names that users could confuse because of hidden characters or
+// characters that look alike. It follows Unicode Technical Standard #39. It imports no
+// other package of this module.
 package lookalike
 
 import (
@@ -106,12 +106,12 @@ func Key(name string) string {
 	return otherKey + Skeleton(name)
 }
 
-// Rival describes names in the index: those with this key and, unless Spaced is empty,
-// with this result of Spaced.
+// Rival describes names in the index: all names with this Key and, unless the field
+// Spaced is empty, for which the function Spaced returns this result.
 type Rival struct{ Key, Spaced string }
 
-// Rivals describes the names in the index that are Alike to a name. They may include the
-// name itself.
+// Rivals describes all names in the index that are Alike to a name. The description may
+// also match the name itself.
 func Rivals(name string) []Rival {
 	skeleton := Skeleton(name)
 	if ascii(name) {

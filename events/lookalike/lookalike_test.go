@@ -32,17 +32,17 @@ func TestHidden(t *testing.T) {
 		"Übersicht – Größe.pdf":    "",
 		"Отчёт":                    "",
 		"契約書（最終）":                  "",
-		"می\u200cخواهم":            "", // required in Persian
+		"می\u200cخواهم":            "", // allowed, because Persian requires it
 		"क्\u200dष":                "",
 		"ශ්\u200dරී":               "",
 		"👩\u200d👩\u200d👧 Familie":  "",
 		"🏳\ufe0f\u200d🌈":           "",
 		"❤\ufe0f\u200d🔥 ✔\ufe0f":   "",
 		"1\ufe0f\u20e3 Erstes":     "",
-		"\u8fbb\U000e0100":         "", // a form of a Japanese name
+		"\u8fbb\U000e0100":         "", // allowed, because it selects the form of a character in a Japanese name
 		"\u182d\u180b":             "",
-		"a\u00a0b\u3000c":          "", // other spaces are visible
-		"\u0600\u0661":             "", // visible
+		"a\u00a0b\u3000c":          "", // allowed, because these spaces are visible
+		"\u0600\u0661":             "", // allowed, because it is visible
 		strings.Repeat("a", 10000): "",
 	} {
 		got, found := Hidden(name)

@@ -10,7 +10,8 @@ var slashNames = map[rune]string{
 }
 
 // Slash returns the first character of a name that looks like a path separator. Letters
-// that do, such as the Japanese no, only count between Latin letters or digits.
+// that look like one, such as the Japanese no, only count between Latin letters or
+// digits.
 func Slash(name string) (first Character, found bool) {
 	if ascii(name) {
 		return Character{}, false

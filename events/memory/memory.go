@@ -21,7 +21,7 @@ const step = 3
 // Driver is an events.Driver in memory. Create one with New.
 type Driver struct {
 	mu      sync.RWMutex
-	log     []events.Record  // by position; removed records have no stream
+	log     []events.Record  // ordered by position; Stream is empty in removed records
 	streams map[string][]int // indexes in log, by revision
 	moved   chan struct{}    // closed and replaced when the head moves
 	closed  chan struct{}
@@ -62,8 +62,8 @@ func (d *Driver) Append(ctx context.Context, stream string, expected int64, reco
 	return events.Appended{Revision: last, Position: d.head()}, nil
 }
 
-// repeated returns the result of an append whose records are already in the stream at
-// these revisions. Otherwise the append is a conflict.
+// repeated returns the result of an append whose records are already in the stream,
+// directly after the expected revision. If they are not, the error is fault.Conflict.
 func (d *Driver) repeated(stream string, expected int64, records []events.Record) (events.Appended, error) {
 	stored := d.streams[stream]
 	last := expected + int64(len(records))
@@ -108,7 +108,8 @@ func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, 
 	return d.readAll(after, limit, func(r *events.Record) bool { return slices.Contains(skip, r.Type) })
 }
 
-// readAll is ReadAll without the records for which skip returns true.
+// readAll is ReadAll with a function skip, which returns true for the records to leave
+// out. The lock must be held.
 func (d *Driver) readAll(after events.Position, limit int, skip func(*events.Record) bool) ([]events.Record, events.Position, error) {
 	var batch []events.Record
 	size := 0
@@ -149,8 +150,7 @@ func (d *Driver) Remove(ctx context.Context, streams []string, check func(events
 	return nil
 }
 
-// without is a reader of a log that leaves out some streams. The lock of the log must be
-// held.
+// without reads the log of d without some streams. The lock of d must be held.
 type without struct {
 	d       *Driver
 	streams []string
@@ -215,7 +215,8 @@ func (d *Driver) usable(ctx context.Context) error {
 	}
 }
 
-// clone copies the bytes of a record, which the caller may change.
+// clone copies the data and metadata of a record, because the caller may change the
+// original bytes.
 func clone(r events.Record) events.Record {
 	r.Data, r.Metadata = bytes.Clone(r.Data), bytes.Clone(r.Metadata)
 	return r

@@ -1,5 +1,5 @@
-// Package nearest finds the known name that is most similar to an unknown, probably
-// mistyped one, for error messages.
+// Package nearest finds the known name that is most similar to an unknown name, which is
+// probably mistyped. Error messages suggest the known name.
 package nearest
 
 import (
@@ -19,8 +19,8 @@ const (
 
 var plain = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// Of returns the known name that is most similar to name; ok is false if none is similar.
-// Case, hyphens and underscores are ignored.
+// Of returns the known name that is most similar to name; ok is false if no known name
+// is similar. Case, hyphens and underscores are ignored.
 func Of(name string, known []string) (best string, ok bool) {
 	name = plain.Replace(strings.ToLower(Shortened(name)))
 	lowest := 0
@@ -62,7 +62,8 @@ func Shortened(name string) string {
 	return name
 }
 
-// allowed returns the maximum edit distance of similar names; a transposition counts two.
+// allowed returns the maximum edit distance between similar names of the given length. A
+// transposition counts as two edits.
 func allowed(long int) int {
 	if long < 5 {
 		return 1

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// busy keeps an original from being committed and deleted concurrently. The zero value is
-// ready to use.
+// busy prevents that an original is committed and deleted at the same time. The zero
+// value is ready to use.
 type busy struct {
 	mu         sync.Mutex
 	committing map[string]int
 	deleting   map[string]chan struct{} // closed after the deletion
 }
 
-// commit waits until an original is not being deleted, and prevents its deletion
-// until done is called.
+// commit waits while an original is being deleted, and then prevents its deletion until
+// done is called.
 func (b *busy) commit(ctx context.Context, name string) (done func(), err error) {
 	for {
 		b.mu.Lock()
@@ -44,8 +44,8 @@ func (b *busy) committed(name string) {
 	}
 }
 
-// delete reports whether an original may be deleted, until done is called. It may not
-// while another call commits or deletes it.
+// delete returns ok = true if no other call is committing or deleting an original. The
+// caller may then delete the original, and must call done afterwards.
 func (b *busy) delete(name string) (done func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 // Dir is a Store in a folder. Originals are in ab/cd/<sha256>, where abcd are the first
 // digits of the name; staged uploads are in staging/.
 type Dir struct {
-	Gate Gate // shared by the processes that commit; nil if this is the only one
+	Gate Gate // shared by all processes that commit to the store; nil if this is the only process
 
 	root string
-	// mu is read-locked while a file gets its date and is renamed, and locked while
-	// the date of a file is checked and the file is removed.
+	// mu is read-locked while a commit sets the date of a file and renames the file, and
+	// locked while a deletion checks the date of a file and removes the file.
 	mu sync.RWMutex
 }
 
@@ -49,7 +49,7 @@ func OpenDir(root string) (*Dir, error) {
 	return d, sweepStaged(d.staging(), time.Now().Add(-maxStaged))
 }
 
-// ViewDir returns a store in an existing folder, for reading only.
+// ViewDir returns the store in an existing folder, for reading only.
 func ViewDir(root string) *Dir { return &Dir{root: root} }
 
 func (d *Dir) staging() string             { return filepath.Join(d.root, stagingDir) }
@@ -100,8 +100,8 @@ func (d *Dir) Path(_ context.Context, sha256 string) (string, func(), error) {
 	return path, func() {}, nil
 }
 
-// Delete removes the file of an original. It does not exclude commits of other
-// processes; Sweep does.
+// Delete removes the file of an original. It does not exclude commits by other
+// processes. Sweep, which calls it, does.
 func (d *Dir) Delete(_ context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err
@@ -135,7 +135,7 @@ func (d *Dir) List(ctx context.Context, each func(sha256 string, size int64, mod
 			return diskError(err)
 		}
 		for _, second := range seconds {
-			if !second.IsDir() { // desktops leave files such as .DS_Store
+			if !second.IsDir() { // skip files such as .DS_Store, which desktops create
 				continue
 			}
 			if err := listFolder(ctx, filepath.Join(first, second.Name()), each); err != nil {
@@ -182,8 +182,8 @@ func (d *Dir) missing(sha256 string, err error) error {
 	return diskError(err)
 }
 
-// diskError returns an error of the file system with its kind. A full disk is reported to
-// clients, without its path. Other errors are internal.
+// diskError adds the kind to an error of the file system. The error for a full disk is
+// reported to clients, without a path. Other errors are internal.
 func diskError(err error) error {
 	switch {
 	case err == nil:

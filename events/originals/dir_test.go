@@ -28,7 +28,7 @@ func openDir(t testing.TB, root string) *originals.Dir {
 }
 
 func TestDir(t *testing.T) {
-	const resolution = 20 * time.Millisecond // of file system times
+	const resolution = 20 * time.Millisecond // resolution of times in file systems
 	originalstest.Run(t, resolution, func(t *testing.T) func() originals.Store {
 		root := filepath.Join(t.TempDir(), "originals")
 		return func() originals.Store { return openDir(t, root) }

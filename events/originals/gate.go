@@ -8,18 +8,19 @@ import (
 // Gate keeps a process from deleting originals while other processes commit to the same
 // store.
 type Gate interface {
-	// Pass waits while another process deletes. No process deletes until the
-	// returned time.
+	// Pass waits while another process deletes originals. After Pass, no process deletes
+	// originals until the returned time.
 	Pass(ctx context.Context) (until time.Time, err error)
 
-	// Shut waits until all passes have expired, and calls do, which may delete. check
-	// returns an error if commits are no longer excluded.
+	// Shut waits until the times that Pass has returned are over, and then calls do,
+	// which may delete originals. Commits are excluded while do runs. check returns an
+	// error if they are no longer excluded.
 	Shut(ctx context.Context, do func(ctx context.Context, check func() error) error) error
 }
 
-// passing calls do, which commits an original, after it has passed the gate. If sure is
-// false, do took so long that another process may have deleted the original. The deletion
-// has ended, so the caller must check whether the original exists.
+// passing calls gate.Pass and then do, which commits an original. If sure is false, do
+// took so long that another process may have deleted the original. That deletion has
+// ended, so the caller must check whether the original exists.
 func passing(ctx context.Context, gate Gate, do func() error) (sure bool, err error) {
 	if gate == nil {
 		return true, do()

@@ -28,18 +28,18 @@ type Store interface {
 	// Open opens an original for reading.
 	Open(ctx context.Context, sha256 string) (Original, error)
 
-	// Path returns the path of a local file with an original. The file must not be
-	// changed, and exists until release is called.
+	// Path returns the path of a local file that contains an original. The file must not
+	// be changed, and exists until release is called.
 	Path(ctx context.Context, sha256 string) (path string, release func(), err error)
 
-	// Delete removes an original if it was last committed before a time, and
-	// reports whether it did. It does nothing if the original does not exist, or is
-	// being committed.
+	// Delete removes an original if it was last committed before a time, and reports
+	// whether it removed the original. It does nothing if the original does not exist, or
+	// is being committed.
 	Delete(ctx context.Context, sha256 string, before time.Time) (deleted bool, err error)
 
-	// List calls each with every original, in order of name, and returns the first
-	// error of each. modified is the time of the last commit. Concurrent changes may
-	// be missed.
+	// List calls each for every original, in order of name, until each returns an error,
+	// and returns that error. modified is the time of the last commit. List may miss
+	// originals that are added or deleted meanwhile.
 	List(ctx context.Context, each func(sha256 string, size int64, modified time.Time) error) error
 }
 
@@ -63,14 +63,15 @@ type Staged interface {
 	Discard() error
 }
 
-// grouped is a Staged whose store commits several uploads together at lower cost.
+// grouped is an upload in a store that can commit several uploads together at lower
+// cost.
 type grouped interface {
 	Staged
 	commitGroup(ctx context.Context, group []Staged) error
 }
 
 // CommitAll commits uploads together if the store supports it, otherwise concurrently.
-// After an error some of them may be committed.
+// After an error some of the uploads may be committed.
 func CommitAll(ctx context.Context, staged []Staged) error {
 	if len(staged) == 0 {
 		return nil

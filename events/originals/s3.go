@@ -17,14 +17,14 @@ import (
 // only at the end of an upload, and not every server can rename or copy large objects.
 // Therefore uploads are staged in a local folder.
 //
-// Servers cannot remove an object on the condition that it is old. Delete may therefore
+// S3 has no request that removes an object only if it is old. Delete may therefore
 // remove an original that another process commits at the same time. Sweep excludes such
 // commits by the Gate, except if a removal times out and the server executes it later.
 type S3 struct {
-	Gate Gate // shared by the processes that commit; nil if this is the only one
+	Gate Gate // shared by all processes that commit to the store; nil if this is the only process
 
 	bucket  *s3.Bucket
-	staging string // local folder; empty means that for temporary files
+	staging string // local folder; empty means the folder for temporary files
 	busy    busy
 }
 
@@ -90,10 +90,11 @@ func (s *S3) Path(ctx context.Context, name string) (path string, release func()
 		err := fault.Errorf(fault.Internal, "the original %s is corrupt: its bytes have the SHA-256 %s", name, u.sha256)
 		return "", nil, errors.Join(err, u.remove())
 	}
-	return u.path, func() { _ = u.remove() }, nil // after an error the sweep removes it
+	return u.path, func() { _ = u.remove() }, nil // if remove fails, the sweep removes the file
 }
 
-// Delete removes an original. See S3 for concurrent commits of other processes.
+// Delete removes an original. See the comment on S3 about concurrent commits by other
+// processes.
 func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (deleted bool, err error) {
 	if err := checkName(sha256); err != nil {
 		return false, err
@@ -107,7 +108,7 @@ func (s *S3) Delete(ctx context.Context, sha256 string, before time.Time) (delet
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	// Servers truncate times to seconds.
+	// Add a second, because servers truncate times to seconds.
 	if err != nil || !info.Modified.Add(time.Second).Before(before) {
 		return false, err
 	}
@@ -142,7 +143,7 @@ type stagedObject struct {
 }
 
 // Commit uploads the file even if the object exists. This repairs a corrupt object, and
-// sets its date to the time of the last commit.
+// sets the object's date to the time of this commit.
 func (s *stagedObject) Commit(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func openS3(t testing.TB, url, staging string) *originals.S3 {
 
 func TestS3(t *testing.T) {
 	t.Parallel()
-	const resolution = time.Second // of times on some servers
+	const resolution = time.Second // resolution of times on some servers
 	originalstest.Run(t, resolution, func(t *testing.T) func() originals.Store {
 		url, staging := s3test.URL(t), filepath.Join(t.TempDir(), "staging")
 		return func() originals.Store { return openS3(t, url, staging) }
@@ -144,7 +144,8 @@ func TestCommitCanBeRetriedAfterOutage(t *testing.T) {
 	}
 }
 
-// The requests of a concurrent commit and deletion reach the server one after the other.
+// A commit during a deletion of the same original waits and then succeeds. A deletion
+// during a commit does nothing.
 func TestCommitDuringDeleteSucceeds(t *testing.T) {
 	t.Parallel()
 	server := s3test.New(t)

@@ -20,15 +20,15 @@ type stagedFile struct {
 }
 
 // Commit renames the file to its final path even if the original exists. This repairs a
-// corrupt file, and sets its date to the time of the last commit.
+// corrupt original, and sets the date of the original to the time of this commit.
 func (s *stagedFile) Commit(ctx context.Context) error {
 	return s.commitGroup(ctx, []Staged{s})
 }
 
 // commitGroup commits files of this store. It syncs all files, renames them, and syncs
-// their folders. A few files are synced one by one; for many it syncs the whole file
-// system, which costs the same for any number of files, but also waits for writes of other
-// programs.
+// their folders. It syncs a few files one by one. For many files it syncs the whole file
+// system: the cost does not depend on the number of files, but this sync also waits for
+// writes of other programs.
 func (s *stagedFile) commitGroup(ctx context.Context, group []Staged) error {
 	files := make([]*stagedFile, 0, len(group))
 	for _, g := range group {
@@ -93,7 +93,8 @@ func (s *stagedFile) check() error {
 	return nil
 }
 
-// put commits the file while other processes may delete.
+// put renames the file to its final path, and checks that no other process has deleted
+// the original meanwhile.
 func (s *stagedFile) put(ctx context.Context, changed map[string]bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +110,8 @@ func (s *stagedFile) put(ctx context.Context, changed map[string]bool) error {
 	return nil
 }
 
-// rename sets the date of the file, renames it to its final path, and adds the folders
-// that changed to changed.
+// rename sets the date of the file and renames the file to its final path. It adds to
+// the set changed the folders that must be synced.
 func (s *stagedFile) rename(changed map[string]bool) error {
 	s.dir.mu.RLock()
 	defer s.dir.mu.RUnlock()
@@ -124,7 +125,8 @@ func (s *stagedFile) rename(changed map[string]bool) error {
 	folder := s.dir.folder(s.sha256)
 	switch err := os.Mkdir(folder, 0o700); {
 	case err == nil, errors.Is(err, fs.ErrExist):
-		// The process that created it may not have synced the parent yet.
+		// Another process may have created the folder and not synced the parent folder
+		// yet.
 		changed[filepath.Dir(folder)] = true
 	default:
 		return diskError(err)

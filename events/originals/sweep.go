@@ -7,13 +7,13 @@ import (
 
 const (
 	sweepBatch  = 100                    // originals to delete each time the gate is shut
-	maxGateShut = 500 * time.Millisecond // how long the gate stays shut at a time
+	maxGateShut = 500 * time.Millisecond // maximum time for which the gate stays shut without a pause
 )
 
-// Sweep deletes the originals that were last committed before a time and to which nothing
-// refers: those of deleted documents, and uploads whose request failed before a job
-// accepted them. It returns the number of deleted originals. gate excludes commits of
-// other processes; it is nil if there are none.
+// Sweep deletes the originals that were last committed before a time and that nothing
+// refers to: originals of deleted documents, and uploads whose request failed before a
+// job accepted them. It returns the number of deleted originals. gate excludes commits
+// by other processes; it is nil if no other process commits.
 func Sweep(ctx context.Context, s Store, gate Gate, before time.Time, referred func(ctx context.Context, sha256 string) (bool, error)) (deleted int, err error) {
 	w := sweep{store: s, gate: gate, before: before}
 	err = s.List(ctx, func(sha256 string, _ int64, modified time.Time) error {

@@ -61,7 +61,7 @@ func TestSweepKeepsOriginalUploadedAgain(t *testing.T) {
 	first := upload()
 	before := time.Now()
 	n, err := originals.Sweep(t.Context(), store, nil, before, func(context.Context, string) (bool, error) {
-		upload() // after List, before Delete
+		upload() // between Sweep's calls of List and Delete
 		return false, nil
 	})
 	if n != 0 || err != nil {

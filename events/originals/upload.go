@@ -17,7 +17,8 @@ import (
 	"annals/events/fault"
 )
 
-// maxStaged is the age at which a staged file is removed. A crash may have left it.
+// maxStaged is the age at which a staged file is removed, which a crash may have left
+// behind.
 const maxStaged = 24 * time.Hour
 
 // upload is a received file in a staging folder. The file is not kept open, because a

@@ -10,7 +10,7 @@ import (
 )
 
 // Verify returns an error unless the store has the original with this SHA-256 and size.
-// With hashing it also reads the bytes and checks their SHA-256.
+// If hashing is true, it also reads the bytes and checks their SHA-256.
 func Verify(ctx context.Context, s Store, name string, size int64, hashing bool) error {
 	original, err := s.Open(ctx, name)
 	if err != nil {

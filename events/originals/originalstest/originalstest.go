@@ -22,9 +22,9 @@ import (
 	"annals/events/originals"
 )
 
-// Run tests a store. start creates an empty store and returns a function that opens it;
-// each call opens it again, like another process. resolution is the resolution of the
-// times that the store keeps.
+// Run tests a store. start creates an empty store and returns the function open. Each
+// call of open opens the store again, as another process would. resolution is the
+// resolution of the times that the store keeps.
 func Run(t *testing.T, resolution time.Duration, start func(t *testing.T) (open func() originals.Store)) {
 	for _, test := range []struct {
 		name string
@@ -260,7 +260,7 @@ func deleted(t *testing.T, open func() originals.Store) {
 
 func listed(t *testing.T, open func() originals.Store) {
 	s := open()
-	before := time.Now().Add(-time.Minute) // the clock of the store may differ
+	before := time.Now().Add(-time.Minute) // a minute ago, because the clock of the store may differ
 	var want []string
 	for i := range 50 {
 		want = append(want, put(t, s, bytes.Repeat([]byte{'x'}, i)))
