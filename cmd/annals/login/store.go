@@ -52,6 +52,7 @@ func (s Store) All() (map[string]Login, error) {
 	return all.Servers, nil
 }
 
+// Get returns the sign-in to a server. found is false if there is none.
 func (s Store) Get(server string) (l Login, found bool, err error) {
 	all, err := s.All()
 	l, found = all[server]
