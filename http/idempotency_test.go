@@ -43,7 +43,7 @@ func TestIngestWithSameKey(t *testing.T) {
 	resp, body := s.upload("", two, key...)
 	job := jobOf(s, resp, body)
 	s.finish(job)
-	// These commands have cached nothing, as in another process: they find the key in the log.
+	// A new Handler stands for another process: it can find the key only in the log.
 	s.server.Commands = &commands.Handler{Log: s.log}
 	head := s.head()
 	_, before := s.stored()

@@ -72,8 +72,8 @@ func (s *service) everything(name, folder, document string) string {
 	return all.String()
 }
 
-// Before an invitation is accepted, its user sees it only in the list of invitations. All
-// other replies to that user are unchanged.
+// Until a user accepts an invitation, only the list of invitations shows it. All other replies
+// to that user are the same as without the invitation.
 func TestInvitationShowsNothingBeforeAccepted(t *testing.T) {
 	s := startStack(t)
 	s.makeFolder("", "Top")

@@ -20,8 +20,8 @@ func (h *Handler) access(c call, a accesslog.Access) {
 	h.Accessed(a)
 }
 
-// record records in the access log that a tool call read a document or was denied it,
-// depending on err.
+// record records a tool call in the access log: as denied if err says that the user may not
+// read the document, and otherwise as an access of the given kind.
 func (h *Handler) record(c call, tool string, kind accesslog.Kind, id uuid.UUID, err error) {
 	a := accesslog.Access{Kind: kind, Thing: events.DocumentStream(id), Detail: "by the tool " + h.Prefix + tool}
 	switch {

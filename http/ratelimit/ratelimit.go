@@ -45,8 +45,8 @@ type account struct {
 const (
 	// minute is the period in which the full read time is refilled.
 	minute = time.Minute
-	// maxUsers is the number of accounts above which those are removed that have their full
-	// read time left.
+	// If there are more than maxUsers accounts, the accounts of users who have their full read
+	// time left are removed.
 	maxUsers = 10_000
 	// maxWaiting is the maximum number of reads of a user that wait for a slot. maxWait is the
 	// maximum time that a read waits.

@@ -55,9 +55,8 @@ func (p *Provider) showSecurity(w http.ResponseWriter, r *http.Request, v visito
 	return p.showWith(w, v, "security.html", page, wrong)
 }
 
-// changeSecurity handles forms that change second factors. Each of them must contain the
-// password. Otherwise anyone could change the factors in a browser in which the user is still
-// signed in.
+// changeSecurity handles the forms that change second factors. Each form must contain the
+// password. Otherwise anyone who finds a signed-in browser could change the factors.
 func (p *Provider) changeSecurity(w http.ResponseWriter, r *http.Request, v visitor) error {
 	if !v.signedIn() {
 		return errSessionEnded
