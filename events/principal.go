@@ -3,10 +3,11 @@ package events
 import "strings"
 
 // Principal names a user or a group: "user:<name>" or "group:<name>". Names from an
-// issuer other than the built-in one include its alias: "user:<alias>/<subject>".
+// issuer other than the built-in issuer begin with the issuer's alias:
+// "user:<alias>/<subject>".
 type Principal string
 
-// IsUser reports whether p names a person.
+// IsUser reports whether p names a user.
 func (p Principal) IsUser() bool {
 	return strings.HasPrefix(string(p), "user:") && len(p) > len("user:")
 }
@@ -26,15 +27,15 @@ func (p Principal) Name() string {
 type User struct {
 	Principal Principal   // user:…
 	Groups    []Principal // group:…
-	Admin     bool        // may do everything
-	// Token is the id of the request's API token, "" if it has none. ReadOnly means
-	// that the token allows no changes, whatever its user may do.
+	Admin     bool        // the user may do everything
+	// Token is the id of the request's API token, or "" if the request has none. ReadOnly
+	// means that the token allows no changes, even if the user may make them.
 	Token    string
 	ReadOnly bool
 }
 
-// Via returns the part of the program that a user's request came through, with the
-// id of their API token if there is one, for the audit trail.
+// Via returns the value of Metadata.Via for a request of the user: part, the interface
+// that received the request, followed by the id of the user's API token if there is one.
 func (u User) Via(part string) string {
 	if u.Token == "" {
 		return part
@@ -44,7 +45,7 @@ func (u User) Via(part string) string {
 
 const byToken = " by token "
 
-// TokenIn returns the token id in a result of Via, "" if it has none.
+// TokenIn returns the token id in a result of Via, or "" if there is none.
 func TokenIn(via string) string {
 	_, token, _ := strings.Cut(via, byToken)
 	return token

@@ -21,15 +21,15 @@ import (
 //
 //	go test ./events -run TestReleasedLogNeverChanges -append $PWD/new.jsonl
 //
-// new.jsonl has lines as printed by annals events --json. Only the stream, type, data, and
-// the schema and cause in the metadata are used. The events are appended through a Log, and
-// their lines are sealed by a digest: no line ever changes.
+// new.jsonl has lines as printed by annals events --json. Only the stream, type, data,
+// and the schema and cause in the metadata are used. The events are appended through a
+// Log. A digest in released.sums ensures that no line is ever changed.
 var appendLines = flag.String("append", "", "add the events of this file to the released log")
 
 const (
 	releasedLog = "eventstest/released.jsonl"
-	// releasedSums has a line for each extension of the log: the number of lines that the
-	// log has since then, and their SHA-256.
+	// releasedSums is a file with one line for each extension of the released log: the
+	// number of lines of the log after the extension, and the SHA-256 of these lines.
 	releasedSums = "eventstest/released.sums"
 )
 
@@ -66,7 +66,8 @@ func sealOf(lines [][]byte) string {
 	return fmt.Sprintf("%d %x\n", len(lines), sha256.Sum256(bytes.Join(lines, nil)))
 }
 
-// restored returns a new log file that contains the released log, and its last position.
+// restored returns a log in a new file that contains the released log, and the position
+// of the last event.
 func restored(t *testing.T) (*events.Log, events.Position) {
 	t.Helper()
 	driver := openDriver(t, filepath.Join(t.TempDir(), "log.db"))
@@ -147,7 +148,7 @@ func TestReleasedLogIsReadable(t *testing.T) {
 			continue
 		}
 		if !slices.Contains(current(), events.Kind{Type: r.Type, Schema: e.Metadata.Schema}) {
-			continue // an older version is upgraded; it is never written again
+			continue // an older version is only read and upgraded, never written again
 		}
 		if got, err := json.Marshal(e.Data); err != nil || !bytes.Equal(got, r.Data) {
 			t.Errorf("event %d of %s is encoded as\n%s, %v, want\n%s", r.Revision, r.Stream, got, err, r.Data)
@@ -155,8 +156,8 @@ func TestReleasedLogIsReadable(t *testing.T) {
 	}
 }
 
-// TestReleasedLogHasEveryKind checks that every kind is in the log, with every field
-// of its payloads in testdata.
+// TestReleasedLogHasEveryKind checks that the released log contains every kind, and for
+// each kind every field that its payloads in testdata have.
 func TestReleasedLogHasEveryKind(t *testing.T) {
 	found := make(map[string]bool)
 	for _, r := range eventstest.Released(t) {

@@ -21,7 +21,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// golden returns the main payload of a kind in testdata, which never changes.
+// golden returns the main payload of a kind in testdata. These files never change.
 func golden(t testing.TB, k events.Kind) []byte {
 	t.Helper()
 	return readGolden(t, k.String()+".json")
@@ -51,7 +51,7 @@ func readGolden(t testing.TB, name string) []byte {
 	return b
 }
 
-// record returns a record of a kind with that data.
+// record returns a record of kind k with the payload data.
 func record(k events.Kind, data []byte) events.Record {
 	metadata, err := json.Marshal(events.Metadata{Actor: "user:alice", Schema: k.Schema})
 	if err != nil {
@@ -131,8 +131,8 @@ func TestEventsAreComplete(t *testing.T) {
 	}
 }
 
-// TestEveryEventIsRegistered searches the source of this package for event types. A
-// Log cannot append or read a type that is not registered.
+// TestEveryEventIsRegistered searches the source of this package for event types. A Log
+// can neither append nor read events of an unregistered type.
 func TestEveryEventIsRegistered(t *testing.T) {
 	registered := make(map[string]bool)
 	for _, k := range events.Kinds() {
@@ -163,7 +163,7 @@ func TestEveryEventIsRegistered(t *testing.T) {
 	}
 }
 
-// current returns the current version of each type.
+// current returns the kind of the current schema version of each event type.
 func current() []events.Kind {
 	var last []events.Kind
 	for _, k := range events.Kinds() {
@@ -202,7 +202,7 @@ func checkGolden(t *testing.T, k events.Kind, want []byte) {
 		t.Errorf("golden %s was decoded as %s", k, got)
 	}
 	if !slices.Contains(current(), k) {
-		return // an older version is upgraded; it is never written again
+		return // an older version is only read and upgraded, never written again
 	}
 	got, err := json.MarshalIndent(e.Data, "", "  ")
 	if err != nil {
@@ -223,7 +223,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		}
 		s := schemas[k.String()]
 		if s == nil {
-			continue // TestEventsAreComplete reports it
+			continue // TestEventsAreComplete reports this
 		}
 		fields, required := jsonFields(reflect.TypeOf(e.Data))
 		if got := slices.Sorted(maps.Keys(s.Properties)); !slices.Equal(got, fields) {

@@ -13,13 +13,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Verify reads the log up to a position and calls problem for each of these: positions
-// that do not increase, revisions of a stream with gaps or duplicates, ids that occur
-// twice within a million events, events that cannot be read, and payloads that violate
-// their JSON Schema. Gaps in a text that no document names are not a problem:
-// compaction may remove such texts, and some engines do so step by step. After each
-// batch Verify calls at, unless nil, with its position. It returns the number of
-// events. Memory does not grow with the log.
+// Verify reads the log up to position to, and calls problem for each problem that it
+// finds: positions that do not increase, revisions of a stream with gaps or duplicates,
+// ids that occur twice within a million events, events that cannot be read, and payloads
+// that violate their JSON Schema. Gaps in a text that no document names are not a
+// problem: compaction may remove such texts, and some engines do so step by step. After
+// each batch Verify calls at, unless nil, with the position reached. It returns the
+// number of events. Memory use does not grow with the log.
 func (l *Log) Verify(ctx context.Context, to Position, at func(Position), problem func(string)) (count int, err error) {
 	schemas, err := payloadSchemas()
 	if err != nil {
@@ -63,13 +63,15 @@ type verification struct {
 	driver Driver
 	last   Position
 	next   map[string]int64 // next revision of each recently seen stream
-	// Recently seen ids. When young is full it replaces old.
+	// Recently seen event ids. When young is full, it becomes old, and young starts
+	// empty.
 	young, old map[uuid.UUID]bool
-	// Gaps in texts that no document has named yet, by stream.
+	// Problems to report if an event of a document names the text later: gaps, by text
+	// stream.
 	gaps map[string]string
 }
 
-// Bounds of the state in memory.
+// Limits of the state in memory.
 const (
 	nextStreams = 1 << 14
 	youngIDs    = 1 << 20
@@ -129,7 +131,7 @@ func (v *verification) order(ctx context.Context, r Record, problem func(string)
 	return nil
 }
 
-// contentOf is ContentOf of a record.
+// contentOf is ContentOf for a record that is not decoded yet.
 func contentOf(r Record) (Content, bool) {
 	switch r.Type {
 	case "DocumentImported", "DocumentRevised", "DocumentReread":
@@ -142,8 +144,8 @@ func place(r Record) string {
 	return fmt.Sprintf("event %d of %s (%s) at position %d", r.Revision, r.Stream, r.Type, r.Position)
 }
 
-// checkPayloads returns the problem with each record, "" if it has none. It uses all
-// cores.
+// checkPayloads returns the problem with each record, or "" if the record has none. It
+// uses all cores.
 func checkPayloads(schemas map[string]*jsonschema.Schema, records []Record) []string {
 	problems := make([]string, len(records))
 	var workers sync.WaitGroup

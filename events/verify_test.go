@@ -154,8 +154,8 @@ func TestVerifyRereadsEvictedStreams(t *testing.T) {
 	}
 }
 
-// sparse is a driver whose reads cover one position, and therefore often return no
-// event.
+// sparse is a driver whose reads cover only one position. So reads often return no
+// event, because positions have gaps.
 type sparse struct{ events.Driver }
 
 func (s sparse) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {

@@ -28,8 +28,8 @@ func words(list string) map[string]bool {
 	return m
 }
 
-// SentenceEnd returns the offset after the sentence that begins at start and the white
-// space after it, but at most stop.
+// SentenceEnd returns the end of the sentence that begins at start, including the white
+// space after the sentence, as an offset in text. The result is at most stop.
 func SentenceEnd(text string, start, stop int) int {
 	for i := start; i < stop; {
 		r, n := utf8.DecodeRuneInString(text[i:stop])
@@ -88,8 +88,9 @@ func afterClosing(text string, i, stop int) int {
 	return i
 }
 
-// isAbbreviation reports whether the last word of a text, before a full stop, is an
-// abbreviation or the initial of a name. beforeDigit says whether a number follows.
+// isAbbreviation reports whether the last word of a text is an abbreviation or the
+// initial of a name. The text ends before a full stop; beforeDigit says whether a number
+// follows that full stop.
 func isAbbreviation(text string, beforeDigit bool) bool {
 	word := text[strings.LastIndexAny(text, " \t\n([\"'“")+1:]
 	if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.IsUpper(r) && len(text) > 2 {

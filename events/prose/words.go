@@ -20,8 +20,8 @@ const (
 	Particle // other function words
 )
 
-// functionWords are the English function words, by class. The frequent ones are the stop
-// words of search; changing them changes the ranking.
+// functionWords are the English function words, by class. The frequent function words
+// are the stop words of search. A change of the stop words changes the ranking.
 var functionWords = map[Class]struct{ frequent, others string }{
 	Determiner:    {"a an the this that these those any no its his her their your such all", "each every some our my another both"},
 	Preposition:   {"of in on at by for from with to into between during about as than", "onto over under among against through above below after before since until upon within without near toward towards across around behind beside along per via like out off up down"},

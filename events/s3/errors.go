@@ -17,7 +17,7 @@ import (
 // maxTries is how often a call is tried if its errors are transient.
 const maxTries = 5
 
-// firstPause is the approximate pause before the first retry. Tests set it lower.
+// firstPause is the approximate pause before the first retry. Tests set a shorter pause.
 var firstPause = 100 * time.Millisecond
 
 // retry calls do until it succeeds or fails permanently, with exponential, randomised
@@ -49,8 +49,8 @@ func isTransient(err error) bool {
 	return true
 }
 
-// classify returns an error of the client with its kind. The cause is hidden from clients
-// if only an operator can fix it.
+// classify adds the kind to an error of the client library. The cause is hidden from
+// clients if only an operator can fix it.
 func (b *Bucket) classify(err error) error {
 	var reply minio.ErrorResponse
 	errors.As(err, &reply)

@@ -78,7 +78,7 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// faults makes one request in three fail.
+// faults returns a handler for Server.Intercept that makes one request in three fail.
 func faults(kind string) func(http.ResponseWriter, *http.Request, http.Handler) {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -97,7 +97,7 @@ func faults(kind string) func(http.ResponseWriter, *http.Request, http.Handler) 
 	}
 }
 
-// truncating aborts a reply after some bytes.
+// truncating is a ResponseWriter that aborts the reply after a number of bytes.
 type truncating struct {
 	http.ResponseWriter
 	left int
@@ -233,7 +233,7 @@ func TestAbortUploads(t *testing.T) {
 		case r.URL.Query().Has("uploadId") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusForbidden)
 		case r.Method == http.MethodDelete && !aborted:
-			aborted = true // like a crash of the client
+			aborted = true // leave the upload incomplete, as a crash of the client would
 			w.WriteHeader(http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)

@@ -12,8 +12,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// List yields the objects in a folder, in order of name, until an error. The folder is a
-// path without slashes at its ends; deep includes its subfolders.
+// List yields the objects in a folder, in order of name. After an error it ends. The
+// folder is a path without slashes at its ends; deep includes the objects in its
+// subfolders.
 func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[Info, error] {
 	prefix := b.prefix
 	if folder != "" {
@@ -27,7 +28,7 @@ func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[I
 				progress := reached > last
 				last, wanted, complete = max(last, reached), more, err == nil
 				if progress && isTransient(err) {
-					return nil // retry starts counting from zero for the next page
+					return nil // end this retry, so that the next page gets the full number of tries
 				}
 				return err
 			})
@@ -39,8 +40,8 @@ func (b *Bucket) List(ctx context.Context, folder string, deep bool) iter.Seq2[I
 	}
 }
 
-// listAfter yields the objects after a key. It returns the last key, whether the caller
-// continues the iteration, and an error if it ended early.
+// listAfter yields the objects after a key. It returns the last listed key, whether the
+// caller of List wants further objects, and an error if the listing is incomplete.
 func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool, yield func(Info, error) bool) (reached string, more bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -49,7 +50,7 @@ func (b *Bucket) listAfter(ctx context.Context, prefix, after string, deep bool,
 		if o.Err != nil {
 			return reached, true, o.Err
 		}
-		reached = max(reached, o.Key) // folders are listed after the objects of a page
+		reached = max(reached, o.Key) // not o.Key, because the folders of a page are listed after its objects
 		if strings.HasSuffix(o.Key, "/") {
 			continue
 		}
@@ -78,7 +79,7 @@ func (b *Bucket) AbortUploads(ctx context.Context, before time.Time) error {
 			page, err = b.core.ListMultipartUploads(ctx, b.name, b.prefix, key, id, "", 1000)
 			return err
 		})
-		if isDenied(err) || errorIs(err, http.StatusNotFound) { // some servers return 404 if there are none
+		if isDenied(err) || errorIs(err, http.StatusNotFound) { // some servers return 404 if there are no uploads
 			return nil
 		}
 		if err != nil {

@@ -25,8 +25,8 @@ func (b *Bucket) Stat(ctx context.Context, name string) (Info, error) {
 	return Info{name, o.Size, o.ETag, o.LastModified}, err
 }
 
-// missing distinguishes a missing object from a missing bucket, which the reply to
-// a HEAD request does not.
+// missing returns the error for a HEAD request with the reply 404. It checks whether the
+// object or the whole bucket is missing, because the reply does not say that.
 func (b *Bucket) missing(ctx context.Context, err error) error {
 	exists, errExists := b.core.BucketExists(ctx, b.name)
 	if errExists == nil && !exists {
@@ -57,14 +57,14 @@ func (b *Bucket) Load(ctx context.Context, name string, limit int64) (content []
 	return content, info, date, err
 }
 
-// Object reads an object. It downloads while it is read. After a lost connection it
-// continues at the same offset.
+// Object is an open object. Its bytes are downloaded while it is read. After a lost
+// connection the download continues at the same offset.
 type Object struct {
 	ctx    context.Context
 	bucket *Bucket
 	info   Info
 	at     int64
-	body   io.ReadCloser // from at; nil until the first read
+	body   io.ReadCloser // download from offset at; nil before the first read
 }
 
 // Open opens an object for reading until ctx ends. All bytes are from the same version
@@ -98,8 +98,8 @@ func (o *Object) Read(p []byte) (n int, err error) {
 	return n, o.bucket.classify(err)
 }
 
-// read reads from the body. It requests the body if there is none, and closes it after an
-// error.
+// read reads from the body. It requests the body if there is no open body, and closes
+// the body after an error.
 func (o *Object) read(p []byte) (n int, err error) {
 	if o.body == nil {
 		if o.body, err = o.fetch(); err != nil {

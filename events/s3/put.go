@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// partBytes is the minimum size of a part. Tests set it lower.
+// partBytes is the minimum size of a part of a multipart upload. Tests set a lower size.
 var partBytes int64 = 16 << 20
 
 const (
-	maxParts    = 10_000 // of one object
-	concurrency = 4      // parts of an object that are uploaded concurrently
+	maxParts    = 10_000 // maximum number of parts of one object
+	concurrency = 4      // number of parts of an object that are uploaded concurrently
 )
 
 // Put creates or replaces an object, which is durable when Put returns. The server checks
@@ -36,9 +36,9 @@ func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, size
 	}))
 }
 
-// PutIf replaces an object if it has this ETag; an empty etag means that it must not
-// exist. Otherwise the error is fault.Conflict. It returns the new ETag. It does not
-// retry: if only the reply was lost, a retry would report a conflict.
+// PutIf replaces an object if the object has this ETag; an empty etag means that the
+// object must not exist. Otherwise the error is fault.Conflict. PutIf returns the new
+// ETag. It does not retry: if only the reply was lost, a retry would report a conflict.
 func (b *Bucket) PutIf(ctx context.Context, name string, content []byte, etag string) (string, error) {
 	var options minio.PutObjectOptions
 	if etag == "" {
@@ -94,7 +94,7 @@ func (b *Bucket) putParts(ctx context.Context, key string, content io.ReaderAt, 
 	return b.complete(ctx, key, upload, parts, size)
 }
 
-// complete assembles the object from its parts. If a reply is lost, the retry may get
+// complete assembles the object from its parts. If the reply is lost, a retry may get
 // 404, because the upload is already complete.
 func (b *Bucket) complete(ctx context.Context, key, upload string, parts []minio.CompletePart, size int64) error {
 	lost := false
@@ -125,15 +125,15 @@ func (b *Bucket) putPart(ctx context.Context, key, upload string, number int, co
 	return minio.CompletePart{PartNumber: number, ETag: part.ETag}, err
 }
 
-// partSize returns the size of the parts of an object, such that there are at most
-// maxParts.
+// partSize returns the part size for an object, so that the object has at most maxParts
+// parts.
 func partSize(size int64) int64 {
 	const mib = 1 << 20
 	minimum := (size + maxParts - 1) / maxParts
 	return max(partBytes, (minimum+mib-1)/mib*mib)
 }
 
-// sums are the digests of bytes that the server checks.
+// sums are digests of uploaded bytes, which the server checks.
 type sums struct{ md5, sha256 string }
 
 func digests(content io.ReaderAt, at, size int64) (sums, error) {

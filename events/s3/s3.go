@@ -1,6 +1,6 @@
 // Package s3 is a client for a bucket in S3 or a compatible store, for originals and
-// backups. Its errors have kinds, and it retries transient ones with backoff. It imports
-// events/fault, and no other package of this module.
+// backups. Its errors have kinds. It retries requests with backoff after transient
+// errors. It imports events/fault, and no other package of this module.
 package s3
 
 import (
@@ -15,8 +15,9 @@ import (
 
 // Bucket is a bucket with a prefix. It is safe for concurrent use.
 //
-// The error is fault.Unavailable for transient errors and missing permissions,
-// fault.NotFound for a missing object, and fault.Conflict for a failed condition.
+// The errors of its methods are fault.Unavailable for transient errors and missing
+// permissions, fault.NotFound for a missing object, and fault.Conflict for a failed
+// condition.
 type Bucket struct {
 	core   *minio.Core
 	name   string
@@ -37,8 +38,8 @@ type Info struct {
 //
 // The default endpoint is Amazon's; the default region is requested from the server.
 // Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN,
-// from the files of the AWS tools, or from the role of a machine at Amazon. They must not
-// be in the URL. Open checks that the bucket can be listed.
+// from the files of the AWS tools, or from the role of a machine at Amazon. Credentials
+// must not be in the URL. Open checks that the bucket can be listed.
 func Open(ctx context.Context, text string) (*Bucket, error) {
 	l, err := parse(text)
 	if err != nil {
@@ -57,7 +58,8 @@ func Open(ctx context.Context, text string) (*Bucket, error) {
 	return b, nil
 }
 
-// Below returns the bucket with a longer prefix; folder has no slashes at its ends.
+// Below returns the same bucket with folder appended to the prefix. folder has no
+// slashes at its ends.
 func (b *Bucket) Below(folder string) *Bucket {
 	return &Bucket{core: b.core, name: b.name, prefix: b.prefix + folder + "/"}
 }
@@ -67,11 +69,12 @@ func (b *Bucket) String() string {
 	return "s3://" + b.name + "/" + strings.TrimSuffix(b.prefix, "/")
 }
 
-// stall is the time without any transferred byte after which a connection fails.
+// stall is how long a connection may transfer no byte before it fails.
 const stall = 2 * time.Minute
 
-// newTransport returns a transport whose connections fail when they stall. Otherwise a
-// server that stops in the middle of a reply would block the caller for ever.
+// newTransport returns a transport whose connections fail if they transfer no byte for
+// the time stall. Otherwise a server that stops in the middle of a reply would block the
+// caller for ever.
 func newTransport(stall time.Duration) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -92,8 +95,8 @@ func newTransport(stall time.Duration) http.RoundTripper {
 }
 
 // movingConn is a connection whose reads and writes fail if no byte was transferred in
-// either direction for a while. It counts both directions, because the reply to an upload
-// arrives only at its end.
+// either direction for a while. It counts both directions, because during an upload no
+// bytes of the reply arrive.
 type movingConn struct {
 	net.Conn
 	stall time.Duration

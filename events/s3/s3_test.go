@@ -63,7 +63,7 @@ func TestListIsCompleteAndSorted(t *testing.T) {
 	t.Parallel()
 	b := s3test.Open(t, s3test.URL(t))
 	var want []string
-	for n := range 1203 { // more than a page
+	for n := range 1203 { // more than one page of a listing
 		want = append(want, fmt.Sprintf("many/%04d", n))
 		put(t, b, want[n], nil)
 	}

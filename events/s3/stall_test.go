@@ -14,7 +14,7 @@ import (
 
 func init() {
 	firstPause = time.Millisecond
-	partBytes = 5 << 20 // the minimum of S3
+	partBytes = 5 << 20 // the minimum part size in S3
 }
 
 func TestStalledConnectionFails(t *testing.T) {

@@ -30,7 +30,7 @@ type location struct {
 	amazon         bool
 }
 
-// parse parses a URL. Errors do not contain it, because it may have a password.
+// parse parses a URL. Errors do not contain the URL, because it may contain a password.
 func parse(text string) (l location, err error) {
 	wrong := func(format string, args ...any) (location, error) {
 		return location{}, fault.Errorf(fault.Invalid, "the S3 URL "+format+"; write "+form, args...)
@@ -75,7 +75,7 @@ func parse(text string) (l location, err error) {
 func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bucket, error) {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	if l.amazon {
-		// Only Amazon provides credentials by the role of the machine.
+		// Only machines at Amazon get credentials by their role.
 		providers = append(providers, &credentials.IAM{Client: &http.Client{Timeout: 5 * time.Second}})
 	}
 	chain := credentials.NewChainCredentials(providers)
@@ -88,7 +88,7 @@ func (l location) connect(ctx context.Context, transport http.RoundTripper) (*Bu
 	}
 	core, err := minio.NewCore(l.endpoint.Host, &minio.Options{
 		Creds: chain, Secure: l.endpoint.Scheme == "https", Region: l.region, Transport: transport,
-		MaxRetries: 1, // retry does it
+		MaxRetries: 1, // one try: the function retry repeats requests
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create a client for s3://%s: %w", l.bucket, err)

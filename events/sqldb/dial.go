@@ -8,8 +8,8 @@ import (
 )
 
 // ackTimeout is how long sent data may stay unacknowledged before the connection is
-// closed. A host that lost power does not close its connections, and by default the
-// operating system waits for a quarter of an hour.
+// closed. If the remote host loses power, it does not close its connections. By default
+// the operating system would notice that only after a quarter of an hour.
 const ackTimeout = 15 * time.Second
 
 // dialer returns a dialer whose connections fail after ackTimeout if the host is

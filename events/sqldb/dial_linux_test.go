@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A host that lost power sends nothing, not even a reset.
+// A connection fails soon after its remote host has lost power and sends nothing, not
+// even a reset.
 func TestConnectionToDeadHostTimesOut(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -35,9 +35,9 @@ func (d Dialect) String() string {
 	return "sqlite"
 }
 
-// Script returns the statements of the file dir/name.sql, translated, followed by those
-// of dir/<dialect>/name.sql, not translated. One of the files may be missing; if both
-// are, the error is fs.ErrNotExist.
+// Script returns the translated statements of the file dir/name.sql, followed by the
+// unchanged statements of dir/<dialect>/name.sql. One of the files may be missing; if
+// both are missing, the error is fs.ErrNotExist.
 func (d Dialect) Script(files fs.FS, dir, name string) (string, error) {
 	shared, err := fs.ReadFile(files, path.Join(dir, name+".sql"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +50,8 @@ func (d Dialect) Script(files fs.FS, dir, name string) (string, error) {
 	return d.translate(string(shared)) + string(own), errOwn
 }
 
-// words matches the words that differ between dialects. Comments and strings, which are
-// not translated, come first.
+// words matches the words that differ between dialects. Its first alternatives match
+// comments and strings, so that words in them are not translated.
 var words = regexp.MustCompile(`--[^\n]*|\bx''|'[^']*'|\bSERIAL PRIMARY KEY\b|\bINTEGER PRIMARY KEY AUTOINCREMENT\b|\bTEXT COLLATE BINARY\b|\b(?:INTEGER|INT|TEXT|BLOB|BOOLEAN|DEFAULT false)\b|\)(?: STRICT)?,?(?: WITHOUT ROWID)?;`)
 
 var sqliteWords = map[string]string{

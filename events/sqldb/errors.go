@@ -16,7 +16,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// replyCode returns the error code in a reply of PostgreSQL, "" for other errors.
+// replyCode returns the error code in a reply of PostgreSQL, or "" if err is no such
+// reply.
 func replyCode(err error) string {
 	var reply *pgconn.PgError
 	if errors.As(err, &reply) {
@@ -33,7 +34,8 @@ func IsFull(err error) bool {
 	return sqliteCode(err) == sqlite3.SQLITE_FULL || replyCode(err) == "53100"
 }
 
-// IsBusy reports whether another process or transaction held a lock for too long.
+// IsBusy reports whether an error says that another process or transaction held a lock
+// for too long.
 func IsBusy(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED || replyCode(err) == "55P03"
@@ -65,12 +67,13 @@ func IsReply(err error) bool {
 	return replyCode(err) != "" || errors.As(err, &connecting)
 }
 
-// IsRejected reports whether PostgreSQL rejected a statement, and would reject it again.
+// IsRejected reports whether PostgreSQL rejected a statement and would also reject a
+// retry.
 func IsRejected(err error) bool { return replyCode(err) != "" && !IsTransient(err) }
 
-// IsStoreFault reports whether the database itself failed, independent of the
-// statement: a full or broken disk, no memory, a lock, corruption, an unreachable
-// server.
+// IsStoreFault reports whether the database itself failed, independent of the statement:
+// for example a full or broken disk, too little memory, a lock, corruption or an
+// unreachable server.
 func IsStoreFault(err error) bool {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
@@ -81,28 +84,28 @@ func IsStoreFault(err error) bool {
 }
 
 // IsTransient reports whether an error of PostgreSQL is independent of the statement:
-// the server is unreachable, ends or refuses the connection, is out of space or
-// connections, or another transaction conflicted.
+// the server is unreachable, closes or refuses the connection, or has no space or
+// connections left, or another transaction conflicted.
 func IsTransient(err error) bool {
 	if code := replyCode(err); code != "" {
 		switch class(code) {
 		case "08", "28", "40", "53", "55", "57", "58", "3D": // connection, authorization, rollback, resources, state, operator, system, database
 			return true
 		}
-		return code == "25006" // read only: a server that was primary before
+		return code == "25006" // read only: the server was the primary before, and is not any more
 	}
-	var network *net.OpError // not net.Error, which any other error of the system may implement, too
+	var network *net.OpError // not net.Error, because other system errors implement that interface, too
 	var connecting *pgconn.ConnectError
 	return errors.As(err, &connecting) || pgconn.SafeToRetry(err) || IsDisconnected(err) ||
 		errors.Is(err, sql.ErrConnDone) || errors.As(err, &network) || errors.Is(err, net.ErrClosed)
 }
 
-// isRetryable reports whether a transaction was rolled back because it conflicted with
-// another, and may be retried immediately.
+// isRetryable reports whether a transaction was rolled back because of a conflict with
+// another transaction. It may be retried immediately.
 func isRetryable(err error) bool { return class(replyCode(err)) == "40" }
 
-// IsDisconnected reports whether an established connection was closed. Opening a new
-// one may succeed immediately.
+// IsDisconnected reports whether an established connection was closed. A new connection
+// may succeed immediately.
 func IsDisconnected(err error) bool {
 	if code := replyCode(err); code != "" {
 		return code == "57P01" // admin_shutdown
@@ -117,9 +120,9 @@ const (
 	refused     = "the database refuses the connection"
 )
 
-// Classify returns an error of PostgreSQL with its kind: fault.Unavailable for transient
-// errors, whose cause is hidden from clients. Errors that already have a kind are not
-// changed.
+// Classify adds a kind to an error of PostgreSQL. Transient errors become
+// fault.Unavailable, and their cause is hidden from clients. Errors that already have a
+// kind are not changed.
 func Classify(err error) error {
 	var known *fault.Error
 	switch {

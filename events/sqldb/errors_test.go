@@ -29,7 +29,7 @@ func TestErrorClasses(t *testing.T) {
 		{&pgconn.PgError{Code: "40P01"}, true, false}, // a deadlock
 		{&pgconn.PgError{Code: "22012"}, false, false},
 		{&pgconn.PgError{Code: "42P01"}, false, false},
-		{&fs.PathError{Op: "open", Path: "file", Err: syscall.ENOENT}, false, false}, // of a file
+		{&fs.PathError{Op: "open", Path: "file", Err: syscall.ENOENT}, false, false}, // error of a file, not of the network
 		{errors.New("another"), false, false},
 	} {
 		err := test.err
@@ -48,7 +48,8 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// An operator who set the wrong password must not search for a network problem.
+// A refused login has another message than an unreachable server. Otherwise an operator
+// who set the wrong password would search for a network problem.
 func TestRefusedLoginIsNotUnreachable(t *testing.T) {
 	for code, want := range map[string]string{
 		"28P01": "the database refuses the connection", // wrong password

@@ -8,8 +8,8 @@ import (
 	"annals/events/fault"
 )
 
-// Setup creates tables by statements that do nothing if the tables exist. Several
-// processes may call it concurrently.
+// Setup runs statements that create tables, and that do nothing if the tables exist.
+// Several processes may call it concurrently.
 func (db *DB) Setup(ctx context.Context, statements string) error {
 	if db.Shared() {
 		return db.server.setup(ctx, db.DB, db.schema, statements)
@@ -27,9 +27,10 @@ func (db *DB) HasTable(ctx context.Context, name string) (exists bool, err error
 	return exists, err
 }
 
-// Migrate runs, in one transaction, the scripts beyond the store's version, which is the
-// number of scripts already run. It does not write to a store that is up to date. The
-// error is fault.Invalid if the store has a later version.
+// Migrate updates a store to the last of scripts, in one transaction. The version of a
+// store is the number of scripts that were run on it; Migrate runs the others. It does
+// not write to a store that is up to date. The error is fault.Invalid if the store has a
+// later version.
 func (db *DB) Migrate(ctx context.Context, scripts []string) error {
 	if db.Shared() {
 		return db.migrateServer(ctx, scripts)
@@ -56,7 +57,7 @@ func (db *DB) migrateFile(ctx context.Context, scripts []string) error {
 	}
 	defer conn.Close()
 	return Immediate(ctx, conn, func() error {
-		if version, err = fileVersion(ctx, conn, scripts); err != nil { // another process may have migrated it
+		if version, err = fileVersion(ctx, conn, scripts); err != nil { // read the version again: another process may have migrated the store meanwhile
 			return err
 		}
 		for _, script := range scripts[version:] {

@@ -20,7 +20,8 @@ var PostgresSchemes = []string{"postgres", "postgresql"}
 
 const form = "postgres://user:password@host:5432/database?sslmode=verify-full&schema=annals"
 
-// Postgres is a database that a URL names. It holds no connection; Open returns a pool.
+// Postgres is a PostgreSQL database that a URL names. It has no connection itself; Open
+// returns a pool of connections.
 //
 // All schemas of a service have a common name prefix, so that several services can
 // share the database.
@@ -32,8 +33,8 @@ type Postgres struct {
 var prefixForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,30}$`)
 
 // ParsePostgres parses a URL of libpq with one more parameter: schema=NAME sets the name
-// prefix of the schemas, annals by default. Errors do not contain the URL, which may
-// have a password.
+// prefix of the schemas, annals by default. Errors do not contain the URL, because it
+// may contain a password.
 func ParsePostgres(text string) (*Postgres, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -72,8 +73,8 @@ func (d *Postgres) String() string {
 func (d *Postgres) Schema(name string) string { return d.prefix + "_" + name }
 
 // Open returns a pool of up to limit connections, which it opens on demand and closes
-// when they are idle. Their search path is one of the service's schemas, which need not
-// exist yet. set has additional settings of each session.
+// when they are idle. The search path of the connections is one of the service's
+// schemas, which need not exist yet. set contains additional settings of each session.
 func (d *Postgres) Open(schema string, limit int, set map[string]string) *sql.DB {
 	config := d.config.Copy()
 	if schema != "" {
@@ -89,25 +90,27 @@ func (d *Postgres) Open(schema string, limit int, set map[string]string) *sql.DB
 	return db
 }
 
-// PgxConn calls fn with the pgx connection of a session, for batches and copies.
+// PgxConn calls fn with the pgx connection of a session, for batches and COPY.
 func PgxConn(session *sql.Conn, fn func(*pgx.Conn) error) error {
 	return session.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
-// OpenDB is Open for stores whose SQL runs on both databases.
+// OpenDB is Open for stores whose SQL runs on both SQLite and PostgreSQL.
 func (d *Postgres) OpenDB(schema string, limit int, set map[string]string) *DB {
 	return &DB{DB: d.Open(schema, limit, set), server: d, schema: schema}
 }
 
-// setup creates a schema of the service, and tables by statements that do nothing if
-// the tables exist. Several processes may call it concurrently.
+// setup creates a schema of the service if it does not exist, and runs statements that
+// create tables in it and do nothing if the tables exist. Several processes may call it
+// concurrently.
 func (d *Postgres) setup(ctx context.Context, db *sql.DB, schema, statements string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return Classify(err)
 	}
 	defer tx.Rollback()
-	// IF NOT EXISTS fails if another transaction creates the same schema concurrently.
+	// Take a lock, because CREATE SCHEMA IF NOT EXISTS fails if another transaction
+	// creates the same schema concurrently.
 	_, err = tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "setup "+d.Schema(schema))
 	for _, statement := range []string{"CREATE SCHEMA IF NOT EXISTS " + d.quoted(schema), statements} {
 		if err == nil {

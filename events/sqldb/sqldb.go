@@ -1,5 +1,5 @@
 // Package sqldb opens SQLite files and PostgreSQL schemas, and hides how they differ:
-// settings, parameters, retries, and error codes. The tables are up to its users.
+// settings, parameters, retries, and error codes. Its users define the tables.
 //
 // It imports events/fault, and no other package of this module.
 package sqldb
@@ -18,22 +18,23 @@ import (
 // have a kind, except sql.ErrNoRows. Parameters are $1, $2, ….
 type DB struct {
 	*sql.DB
-	// Timeout bounds each call; 0 leaves it to the caller's context.
+	// Timeout is the time limit of each call. 0 means that only the caller's context
+	// limits a call.
 	Timeout time.Duration
 	// Repair tells the operator how to repair a corrupt file.
 	Repair string
 
 	server *Postgres // nil for SQLite
-	schema string    // of the server
+	schema string    // schema in PostgreSQL
 }
 
 // Shared reports whether the database is in PostgreSQL, where other processes may write
 // concurrently.
 func (db *DB) Shared() bool { return db.server != nil }
 
-// ForShare returns the clause at the end of a SELECT that locks the selected rows until
-// the transaction ends, so that others cannot change them. It is empty for SQLite, which
-// has one writer at a time.
+// ForShare returns the clause for the end of a SELECT that locks the selected rows until
+// the transaction ends, so that other transactions cannot change them. The clause is
+// empty for SQLite, which has one writer at a time.
 func (db *DB) ForShare() string {
 	if db.Shared() {
 		return " FOR SHARE"
@@ -78,7 +79,7 @@ func (db *DB) args(args []any) []any {
 	return out
 }
 
-// bound applies Timeout, for a server that may be unreachable.
+// bound returns ctx with Timeout as time limit, because a server may be unreachable.
 func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.Timeout == 0 {
 		return ctx, func() {}
@@ -86,8 +87,8 @@ func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, db.Timeout)
 }
 
-// Classify returns an error with its kind. ctx is the context of the caller: if it has
-// not ended, an exceeded deadline means that the database did not respond in time.
+// Classify adds a kind to an error. ctx is the context of the caller: if ctx has not
+// ended, an exceeded deadline means that the database did not respond in time.
 func (db *DB) Classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, sql.ErrNoRows), ctx.Err() != nil:
@@ -107,7 +108,7 @@ type Row interface {
 	Scan(dest ...any) error
 }
 
-// boundRow is a row whose errors have a kind. Scan releases the timeout.
+// boundRow is a row whose errors have a kind. Scan releases the timer of the timeout.
 type boundRow struct {
 	*sql.Row
 	done func(error) error
@@ -151,7 +152,7 @@ func (s *Stmt) Row(ctx context.Context, args ...any) Row {
 	return s.db.row(ctx, s.QueryRowContext(bounded, s.db.args(args)...), cancel)
 }
 
-// Queryer runs queries: a DB, a sql.DB, a Tx.
+// Queryer runs queries. A DB, a sql.DB and a Tx implement it.
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -269,10 +270,11 @@ func (tx *Tx) Row(ctx context.Context, statement string, args ...any) Row {
 	return tx.QueryRowContext(ctx, statement, tx.db.args(args)...)
 }
 
-// attempts is how often a transaction is tried if it conflicts with others.
+// attempts is how often a transaction is tried if it conflicts with other transactions.
 const attempts = 5
 
-// retry calls do again if it conflicts with another transaction, up to attempts times.
+// retry calls do, and calls it again after a conflict with another transaction, at most
+// attempts times in total.
 func (db *DB) retry(ctx context.Context, do func(context.Context) error) error {
 	bounded, cancel := db.bound(ctx)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"annals/events/fault"
 
 	"github.com/cenkalti/backoff/v5"
-	"modernc.org/sqlite" // also the driver "sqlite"
+	"modernc.org/sqlite" // also registers the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -27,7 +27,7 @@ type SQLite struct {
 	Pragmas []string
 	// Connections is the maximum number of open connections.
 	Connections int
-	// Existing means that the file is not created if it is missing.
+	// Existing means that a missing file is an error and is not created.
 	Existing bool
 	// Immediate means that each transaction takes the write lock when it begins.
 	Immediate bool
@@ -56,7 +56,7 @@ func (f SQLite) Open() (*sql.DB, error) {
 	return db, nil
 }
 
-// OpenDB is Open for stores whose SQL runs on both databases.
+// OpenDB is Open for stores whose SQL runs on both SQLite and PostgreSQL.
 func (f SQLite) OpenDB() (*DB, error) {
 	db, err := f.Open()
 	if err != nil {
@@ -65,8 +65,9 @@ func (f SQLite) OpenDB() (*DB, error) {
 	return &DB{DB: db}, nil
 }
 
-// MakePrivate creates a file and its folder if they are missing, and sets modes that
-// give access to the owner only. SQLite uses the mode for its companion files, too.
+// MakePrivate creates a file and its folder if they are missing, and sets file modes
+// that give access to the owner only. SQLite uses the mode of a database file for its
+// companion files, too.
 func MakePrivate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -79,7 +80,7 @@ func MakePrivate(path string) error {
 }
 
 // Immediate calls do in a transaction that takes the write lock when it begins. If do
-// fails, it is rolled back.
+// fails, the transaction is rolled back.
 func Immediate(ctx context.Context, conn *sql.Conn, do func() error) (err error) {
 	if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
@@ -89,7 +90,7 @@ func Immediate(ctx context.Context, conn *sql.Conn, do func() error) (err error)
 	}
 	if err != nil {
 		_, undo := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
-		if !IsStoreFault(err) { // after which SQLite may already have rolled back
+		if !IsStoreFault(err) { // after a store fault SQLite may already have rolled back
 			err = errors.Join(err, undo)
 		}
 	}
@@ -109,7 +110,8 @@ func WhileBusy(ctx context.Context, do func() error) error {
 	return err
 }
 
-// sqliteCode returns SQLite's primary result code of an error, 0 for others.
+// sqliteCode returns the primary result code of an error of SQLite, or 0 for other
+// errors.
 func sqliteCode(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -118,8 +120,8 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// Diagnose returns the kind of an error of SQLite and its reason for users, "" for
-// other errors.
+// Diagnose returns the kind of an error of SQLite and the reason to show to users. For
+// other errors the reason is "".
 func Diagnose(err error) (kind fault.Kind, why string) {
 	switch sqliteCode(err) {
 	case sqlite3.SQLITE_FULL:

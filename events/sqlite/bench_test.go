@@ -15,8 +15,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// pair has the best times of two ways to do the same, measured alternately. The best
-// time counts, because other load on the machine only makes a run slower.
+// pair contains the best times of this package (ours) and of plain SQL (yardstick),
+// measured alternately. The best time counts, because other load on the machine only
+// makes a run slower.
 type pair struct{ ours, yardstick time.Duration }
 
 func (p *pair) add(ours, yardstick time.Duration) {
@@ -84,7 +85,8 @@ type benchStream struct {
 	last int64
 }
 
-// appendRound appends one round of events with all writers concurrently.
+// appendRound appends round events. All writers append concurrently, each to its own
+// stream.
 func appendRound(b *testing.B, log *events.Log, streams []benchStream) {
 	var appended atomic.Int64
 	var all sync.WaitGroup

@@ -15,5 +15,5 @@ func OpenWith(ctx context.Context, path, pragma string) (*Driver, error) {
 // QueryOfTypes returns the query of ReadAll for n types.
 var QueryOfTypes = queryOfTypes
 
-// QueryTypes is the query for the types in the log.
+// QueryTypes is the query for all event types in the log.
 const QueryTypes = queryTypes

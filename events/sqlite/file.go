@@ -18,7 +18,7 @@ var definition string
 // Values of SQLite header fields that identify a log.
 const (
 	applicationID = 0x416e6e6c // "Annl"
-	version       = 1          // of log.sql
+	version       = 1          // version of the tables in log.sql
 )
 
 // connect returns a pool of at most n connections to an existing file.
@@ -85,7 +85,7 @@ func useWAL(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// create creates the tables, unless another process just did.
+// create creates the tables, unless another process has created them meanwhile.
 func create(ctx context.Context, conn *sql.Conn, path string) error {
 	return sqldb.Immediate(ctx, conn, func() error {
 		empty, err := inspect(ctx, conn, path)
@@ -98,8 +98,8 @@ func create(ctx context.Context, conn *sql.Conn, path string) error {
 	})
 }
 
-// explain returns an error of SQLite with its kind and an explanation for operators.
-// Errors that already have a kind are not changed.
+// explain adds a kind and an explanation for operators to an error of SQLite. Errors
+// that already have a kind are not changed.
 func explain(ctx context.Context, err error, doing string, args ...any) error {
 	doing = fmt.Sprintf(doing, args...)
 	var known *fault.Error
@@ -122,8 +122,8 @@ const (
 	cannotWrite = "the log cannot be written"
 )
 
-// conceal is explain for calls on an open log, whose errors reach clients. It hides the
-// file name and SQLite's message from them.
+// conceal is explain for calls on an open log. Clients see errors of these calls, so it
+// hides the file name and SQLite's message from them.
 func conceal(ctx context.Context, err error, cannot, doing string, args ...any) error {
 	cause := explain(ctx, err, doing, args...)
 	if sqldb.IsCorrupt(err) && ctx.Err() == nil { // not fault.Invalid, because it was a log when it was opened

@@ -112,7 +112,7 @@ func TestFullDiskIsUnavailable(t *testing.T) {
 	if err != nil || int64(len(batch)) != made {
 		t.Errorf("ReadStream after the disk was full: got %d records, %v, want the %d acknowledged ones", len(batch), err, made)
 	}
-	// A smaller append still fits.
+	// After the failed append, a smaller append still succeeds.
 	small := childRecords("b", -1)[:1]
 	small[0].Data = []byte(`{}`)
 	if _, err := d.Append(t.Context(), "b", events.NoStream, small); err != nil {
@@ -204,7 +204,8 @@ func TestCancelledPendingAppendIsWithdrawn(t *testing.T) {
 	}
 }
 
-// A log that becomes corrupt while it is open is not the fault of the client.
+// If an open log becomes corrupt, the kind of the error is Internal, because the client
+// did nothing wrong.
 func TestOverwrittenOpenLogIsInternal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)

@@ -12,15 +12,16 @@ import (
 	"annals/events/fault"
 )
 
-// Load writes records to a new log at path, and keeps their revisions and positions.
-// The log is durable when Load returns nil; until then no other process may open it.
-// After an error, which may come from batches, the file is unusable. If the file already
-// has events, the error is fault.Conflict.
+// Load writes records to a new log at path, and keeps their revisions and positions. The
+// log is durable when Load returns nil; until then no other process may open it. After
+// an error, also an error from batches, the file is unusable. If the file already has
+// events, the error is fault.Conflict.
 func Load(ctx context.Context, path string, batches iter.Seq2[[]events.Record, error]) (err error) {
 	if err := prepare(ctx, path); err != nil {
 		return err
 	}
-	// An incomplete file is useless, so one sync at the end is enough.
+	// One sync at the end is enough, because a file that was not loaded completely is not
+	// used.
 	db, err := connect(path, 1, "synchronous(OFF)", "cache_size(-65536)")
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// childLog is the environment variable that makes the test binary append to the log that
-// it names, and print a line after each append.
+// childLog is an environment variable with the path of a log. If it is set, the test
+// binary appends to that log, and prints a line after each append.
 const childLog = "SQLITE_TEST_CHILD_LOG"
 
 const childWriters = 4
@@ -53,7 +53,8 @@ func appendForever(path string) error {
 					failed <- err
 					return
 				}
-				// A line is one write, so that a kill leaves no partial line.
+				// Print each line with a single write, so that a killed process leaves no
+				// partial line.
 				if _, err := fmt.Printf("%s %d %d\n", stream, a.Revision, a.Position); err != nil {
 					failed <- err // the parent has closed the pipe
 					return
@@ -134,7 +135,7 @@ func TestKillLosesNoAcknowledgedAppend(t *testing.T) {
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for stream, a := range c.acknowledged(t, 1<<20) { // printed before the kill
+		for stream, a := range c.acknowledged(t, 1<<20) { // appends that the child printed before it was killed
 			acked[stream] = a
 		}
 		c.Wait()
@@ -154,8 +155,8 @@ func TestKillLosesNoAcknowledgedAppend(t *testing.T) {
 	}
 }
 
-// checkChildStream checks that the stream has all records up to the acknowledged
-// append, and no half of an append after it.
+// checkChildStream checks that the stream has all records up to the acknowledged append
+// a, and that each later append is either completely in the stream or not at all.
 func checkChildStream(t *testing.T, d *sqlite.Driver, stream string, a events.Appended) {
 	t.Helper()
 	var next int64

@@ -59,8 +59,8 @@ func (s statements) close() error {
 	return err
 }
 
-// get returns the read of n types. SQLite reads the events of each type in order from
-// the index and merges them, so it does not visit events of other types.
+// get returns the prepared read of n types. SQLite reads the events of each type in
+// order from the index and merges them, so it does not visit events of other types.
 func (b *byTypes) get(ctx context.Context, n int) (*sql.Stmt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,8 +105,8 @@ func (d *Driver) ReadStream(ctx context.Context, stream string, from int64, limi
 	return batch, nil
 }
 
-// ReadAll implements events.Driver. It reads the head first and then the rows up to
-// the head. No row appears there later, so the two reads need no transaction.
+// ReadAll implements events.Driver. It first reads the head and then the rows up to the
+// head. No row is added below the head later, so the two reads need no transaction.
 func (d *Driver) ReadAll(ctx context.Context, after events.Position, limit int, skip []string) ([]events.Record, events.Position, error) {
 	release, err := d.hold()
 	if err != nil {
@@ -162,7 +162,8 @@ func (d *Driver) typesExcept(ctx context.Context, skip []string) (types []string
 	return types, rows.Err()
 }
 
-// scan returns the records of a read; cut reports whether it stopped at a limit.
+// scan returns the records of a read. cut reports whether it stopped because it reached
+// limit or MaxBatchBytes.
 func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []events.Record, cut bool, err error) {
 	rows, err := read.QueryContext(ctx, args...)
 	if err != nil {
@@ -184,8 +185,8 @@ func scan(ctx context.Context, read *sql.Stmt, limit int, args ...any) (batch []
 	return batch, false, rows.Err()
 }
 
-// blob scans a column without the copy that database/sql makes. The SQLite package
-// allocates new bytes for each row, so the copy is unnecessary.
+// blob scans a column of bytes without the copy that database/sql makes. The copy is
+// unnecessary, because the SQLite driver allocates new bytes for each row.
 type blob []byte
 
 func (b *blob) Scan(src any) error {

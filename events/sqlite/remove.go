@@ -14,9 +14,9 @@ import (
 	"annals/events/sqldb"
 )
 
-// Remove implements events.Driver, in one transaction. Appends wait until it ends, but
-// those of other processes fail after sqldb.BusyTimeout: stop these processes first. The
-// file keeps its size until Shrink.
+// Remove implements events.Driver, in one transaction. Appends wait until the
+// transaction ends. Appends of other processes fail after sqldb.BusyTimeout, so stop
+// these processes first. The file keeps its size until Shrink is called.
 func (d *Driver) Remove(ctx context.Context, streams []string, check func(events.AllReader) error) error {
 	release, err := d.hold()
 	if err != nil {
@@ -97,7 +97,7 @@ func remove(ctx context.Context, conn *sql.Conn, streams []string, check func(ev
 	return check(within{conn, before})
 }
 
-// within reads the log inside the transaction of a removal.
+// within reads the log inside the transaction that removes streams.
 type within struct {
 	conn *sql.Conn
 	head events.Position
@@ -128,7 +128,7 @@ func (w within) ReadAll(ctx context.Context, after events.Position, limit int, s
 
 // Shrink returns the space of removed streams to the file system, and returns the size
 // of the file before and after. It needs free space of the size of the log both in the
-// folder for temporary files and next to the log. If it is interrupted, the log is
+// folder for temporary files and next to the log. If Shrink is interrupted, the log is
 // unchanged.
 func (d *Driver) Shrink(ctx context.Context) (before, after int64, err error) {
 	release, err := d.hold()

@@ -32,7 +32,7 @@ type Driver struct {
 
 // Open opens the log in the file at path, and creates the file if it does not exist; its
 // folder must exist. The error is fault.Invalid if the file is not a log or was written
-// by a newer version of Annals, and the file is then not changed. It is
+// by a newer version of Annals, and the file is then not changed. The error is
 // fault.Unavailable if the file cannot be accessed.
 func Open(ctx context.Context, path string) (*Driver, error) {
 	if err := prepare(ctx, path); err != nil {

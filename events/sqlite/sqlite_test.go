@@ -39,8 +39,8 @@ func openWith(t *testing.T, path, pragma string) *sqlite.Driver {
 	return d
 }
 
-// TestReadByTypeUsesIndex checks in the query plan that events of other types are not
-// visited, and that nothing is sorted.
+// TestReadByTypeUsesIndex checks in the query plan that a read of some types neither
+// visits events of other types nor sorts.
 func TestReadByTypeUsesIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	d := open(t, path)

@@ -59,7 +59,7 @@ func (d *Driver) Wait(ctx context.Context, after events.Position) error {
 	}
 }
 
-// enter counts a waiter, unless the driver is closed.
+// enter adds one to the number of waiters. It returns an error if the driver is closed.
 func (d *Driver) enter() error {
 	release, err := d.hold()
 	if err != nil {
@@ -107,14 +107,14 @@ func (w *waiters) update(head events.Position, err error) {
 	}
 }
 
-// close ends the polling, after the last call of enter.
+// close ends the polling. enter must not be called afterwards.
 func (w *waiters) close() {
 	close(w.stop)
 	<-w.ended
 }
 
-// poll reads the head repeatedly while there are waiters, until close. It first checks
-// whether the file has changed, which is cheaper.
+// poll reads the head repeatedly while there are waiters, until close. Before it reads
+// the head it checks whether the file has changed, because this check is cheaper.
 func (w *waiters) poll(conn *sql.Conn) {
 	defer close(w.ended)
 	defer conn.Close()

@@ -15,15 +15,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxGroup is the size of appends after which a transaction takes no more of them. It
-// bounds how long the first append waits.
+// maxGroup is the total size of appends in bytes from which a transaction accepts no
+// further appends. The limit bounds how long the first append waits.
 const maxGroup = 8 << 20
 
-// gatherAtMost is how long a transaction waits for further appends. It is shorter than
-// the sync that each of them saves.
+// gatherAtMost is the maximum time that a transaction waits for further appends. This
+// time is shorter than the sync that each further append saves.
 const gatherAtMost = 250 * time.Microsecond
 
-// writer makes all appends of this process. Only its goroutine uses the connection.
+// writer makes all appends of this process. Only the goroutine of the writer uses conn.
 type writer struct {
 	path             string
 	conn             *sql.Conn
@@ -130,7 +130,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// withdraw removes p from the queue, and reports whether it was still there.
+// withdraw removes p from the queue, and reports whether p was still in the queue.
 func (w *writer) withdraw(p *pending) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,13 +175,14 @@ func (w *writer) run() {
 
 // gather waits until the queue has as many appends as were active at the last commit, or
 // until gatherAtMost has passed. The callers of the last commit often append again right
-// away, and one sync for all appends is faster than two syncs for half of them each.
+// away, and one transaction with all these appends is faster than two with half of the
+// appends each.
 func (w *writer) gather() {
 	w.mu.Lock()
 	w.goal = w.active
 	reached := len(w.queue) >= w.goal
 	select {
-	case <-w.full: // of an earlier goal
+	case <-w.full: // discard a token for an earlier goal
 	default:
 	}
 	w.mu.Unlock()
@@ -196,7 +197,7 @@ func (w *writer) gather() {
 	}
 }
 
-// close refuses further appends, and returns when all earlier ones are done.
+// close makes further appends fail, and returns when all earlier appends are done.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -207,11 +208,11 @@ func (w *writer) close() error {
 		w.version.Close(), w.last.Close(), w.ids.Close(), w.insert.Close(), w.conn.Close())
 }
 
-// commit makes the waiting appends in one transaction, and sends each its result. An
-// append is checked before its first insert, so a conflict needs no rollback. An error
-// of the database rolls back the whole transaction.
+// commit makes the waiting appends in one transaction, and sends each append its result.
+// An append is checked before its first insert, so a conflict needs no rollback. An
+// error of the database rolls back the whole transaction.
 func (w *writer) commit() {
-	ctx := context.Background() // not that of a caller, because the transaction has the appends of several callers
+	ctx := context.Background() // not the context of a caller, because the transaction contains appends of several callers
 	_, err := w.begin.ExecContext(ctx)
 	group := w.take()
 	outcomes := make([]outcome, len(group))
@@ -296,8 +297,8 @@ type ends struct {
 	revision map[string]int64
 }
 
-// refresh clears the cache if the file has another version than before, or if the cache
-// is full.
+// refresh clears the cache if it is full, or if the data version of the file has
+// changed, which means that another connection has written.
 func (e *ends) refresh(version int64) {
 	const limit = 10_000
 	if e.revision == nil || e.version != version || len(e.revision) > limit {
@@ -305,8 +306,8 @@ func (e *ends) refresh(version int64) {
 	}
 }
 
-// repeated returns the result of an append whose records are already in the stream at
-// these revisions. Otherwise the append is a conflict.
+// repeated returns the result of an append whose records are already in the stream,
+// directly after the expected revision. If they are not, the error is fault.Conflict.
 func (w *writer) repeated(ctx context.Context, p *pending, last int64) (events.Appended, error) {
 	conflict := events.WrongRevision(p.stream, last, p.expected)
 	made := events.Appended{Revision: p.expected + int64(len(p.records))}

@@ -1,5 +1,5 @@
-// Package s3test provides S3 buckets for tests, on a server in the same process or on
-// the one in ANNALS_TEST_S3.
+// Package s3test provides S3 buckets for tests, on a server in the test process or on
+// the server that ANNALS_TEST_S3 names.
 package s3test
 
 import (
@@ -20,12 +20,13 @@ import (
 )
 
 // Variable is the environment variable with the bucket of a real server, as
-// s3://bucket/prefix?endpoint=…. URL creates prefixes below it. The credentials are in the
-// usual variables.
+// s3://bucket/prefix?endpoint=…. URL creates prefixes below it. The credentials are in
+// the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 const Variable = "ANNALS_TEST_S3"
 
-// credentials sets credentials for the whole process, since parallel tests cannot set
-// variables. The server in the process accepts any.
+// credentials sets credentials for the whole process if there are none, because parallel
+// tests cannot set environment variables. The server in the test process accepts any
+// credentials.
 var credentials = sync.OnceFunc(func() {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		if os.Getenv(name) == "" {
@@ -34,7 +35,8 @@ var credentials = sync.OnceFunc(func() {
 	}
 })
 
-// URL returns the URL of an empty prefix, which is cleared when the test ends.
+// URL returns the URL of an empty prefix in a bucket. All objects with this prefix are
+// deleted when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
 	text := os.Getenv(Variable)
@@ -77,10 +79,10 @@ func Open(t testing.TB, url string) *s3.Bucket {
 	return b
 }
 
-// Server is an S3 server in this process. It checks the MD5 of uploads, and conditions,
-// but not signatures.
+// Server is an S3 server in this process. It checks the MD5 of uploads and the
+// conditions of requests, but not signatures.
 type Server struct {
-	URL string // of an empty prefix
+	URL string // URL of an empty prefix in a bucket
 
 	mu      sync.RWMutex
 	handler func(w http.ResponseWriter, r *http.Request, next http.Handler)

@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable with the URL of the server. Its user must be
-// allowed to create databases.
+// Variable is the environment variable with the URL of the server. The user in the URL
+// must be allowed to create databases.
 const Variable = "ANNALS_TEST_POSTGRES"
 
-// URL creates a database, which is deleted when the test ends, and returns its URL. It
-// skips the test if there is no server.
+// URL creates a database and returns its URL. The database is deleted when the test
+// ends. It skips the test if there is no server.
 func URL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Variable)
@@ -37,7 +37,7 @@ func URL(t testing.TB) string {
 }
 
 // ReadModels is the environment variable that selects the database for tests of read
-// models: "postgres", otherwise SQLite.
+// models: PostgreSQL if its value is "postgres", otherwise SQLite.
 const ReadModels = "ANNALS_TEST_READ_MODELS"
 
 // Chosen reports whether ReadModels selects PostgreSQL.
