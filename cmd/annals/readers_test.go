@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// await waits until a condition holds.
+// await polls until until returns true, for at most one minute. what names the
+// condition in errors.
 func (c *crashTest) await(what string, until func() bool) {
 	c.Helper()
 	for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
@@ -25,7 +26,8 @@ func (c *crashTest) await(what string, until func() bool) {
 	}
 }
 
-// killReaders kills all reader processes of the server, which must have at least one.
+// killReaders kills all reader processes of the server. If there are none, it waits for
+// one.
 func (c *crashTest) killReaders() {
 	c.Helper()
 	c.await("a reader runs", func() bool {
@@ -39,15 +41,16 @@ func (c *crashTest) killReaders() {
 
 // readsOriginal reports whether a reader process has an uploaded file open.
 func readsOriginal(pid int) bool {
-	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // empty if the process has ended
+	open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // no matches if the process has ended
 	return slices.ContainsFunc(open, func(fd string) bool {
 		path, err := os.Readlink(fd)
 		return err == nil && strings.Contains(path, "/originals/")
 	})
 }
 
-// TestFileFailsAfterReadersAreKilled checks that a file is read at most twice if its
-// reader process is killed, even if the server is killed meanwhile.
+// TestFileFailsAfterReadersAreKilled checks that a file fails, instead of being read
+// again and again, after its reader process was killed repeatedly. The number of
+// attempts must survive a killed server.
 func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts the program twice")
@@ -73,7 +76,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 		}
 		return strings.Count(out.String(), `"alone":`)
 	}
-	pages := func() bool { // after some pages were read
+	pages := func() bool { // reports whether some pages of the file were read
 		var out bytes.Buffer
 		if err := run(t.Context(), []string{"events", "--json", "--data", c.data}, nil, &out, io.Discard); err != nil {
 			t.Fatal(err)
@@ -81,7 +84,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 		return strings.Contains(out.String(), "page ")
 	}
 	c.await("pages are read", pages)
-	c.killReaders() // all, because it is unknown which one reads the file
+	c.killReaders() // kill all, because it is unknown which one reads the file
 	c.await("the file is read alone", func() bool { return alone() == 1 })
 	if err := c.server.end(os.Kill); err != nil {
 		t.Logf("the server ended: %v", err)
@@ -91,7 +94,7 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	core := c.client()
 	c.await("the job ends", func() bool {
 		for _, pid := range (&benchServer{serverProcess: c.server}).family()[1:] {
-			if readsOriginal(pid) { // not only starting, which would not count as an attempt
+			if readsOriginal(pid) { // kill the reader process only after it opened the file: before, it would not count as an attempt
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
@@ -105,9 +108,9 @@ func TestFileFailsAfterReadersAreKilled(t *testing.T) {
 	}
 }
 
-// TestHostileFilesDoNotSlowServer checks that files which could take minutes or
-// gigabytes to read do not delay others, and that their reader processes have no
-// secrets of the server.
+// TestHostileFilesDoNotSlowServer imports files that could take minutes or gigabytes to
+// read. They must not delay other files, and the reader processes must not have secrets
+// of the server in their environment.
 func TestHostileFilesDoNotSlowServer(t *testing.T) {
 	t.Setenv("ANNALS_TEST_SECRET", "s3cret")
 	c := newCrashTest(t)

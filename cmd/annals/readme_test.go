@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// readmeBlocks returns the code blocks of README in a language.
+// readmeBlocks returns the code blocks of README.md that are marked with a language.
 func readmeBlocks(t *testing.T, language string) (blocks []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -33,10 +33,10 @@ func readmeBlocks(t *testing.T, language string) (blocks []string) {
 	return blocks
 }
 
-// gate forwards requests to a server, and returns 503 until there is one.
+// gate forwards requests to a server. It returns 503 until the server is set.
 type gate struct {
 	server  atomic.Pointer[httputil.ReverseProxy]
-	knocked chan struct{} // receives a value when a request arrives before there is a server
+	knocked chan struct{} // receives a value when a request gets 503
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,15 +51,15 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// The command blocks of README run in one shell. It starts before the server, like a
-// second terminal while the first one still compiles. The commands are unchanged,
-// except that the address differs and go runs the compiled test binary.
+// The commands of README.md must work in one shell that starts before the server, like
+// a second terminal while the server is still being compiled in the first one. The test
+// replaces the address of the server, and go with a script that runs the test binary.
 func TestReadmeCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("README's blocks call curl, which is not installed")
 	}
 	blocks := readmeBlocks(t, "sh")
-	wants := [][]string{ // outputs of each block but the first
+	wants := [][]string{ // expected output of each block after the first
 		{`"event_type":"complete"`, `"answer":"1759 by John Smeaton"`},
 		{`"event_type":"complete"`, `"leaf_title":"Second quarter"`, "\nRevenue of the second quarter rose to 4.2 million.\n"},
 		{" 0 failed", `"answer":"Meilisearch`},
@@ -148,7 +148,8 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// Comments do not work everywhere: an interactive zsh treats # as a word.
+// Commands in README.md must not have comments, because an interactive zsh passes # and
+// the following words as arguments.
 func TestReadmeCommandsHaveNoComments(t *testing.T) {
 	for _, block := range readmeBlocks(t, "sh") {
 		if m := regexp.MustCompile(`(?m)(^|\s)# *[^'\n]*$`).FindString(block); m != "" {

@@ -57,7 +57,8 @@ func checkRebuild(r *maintain.Rebuild, all bool, names []string) error {
 	return maintain.CheckNames(names)
 }
 
-// warnings returns a logger that prints warnings and errors to stderr.
+// warnings returns a logger that prints warnings and errors to the standard error of
+// cmd.
 func warnings(cmd *cobra.Command) *slog.Logger {
 	logger, err := service.NewLogger("warn", "text", cmd.ErrOrStderr())
 	if err != nil {

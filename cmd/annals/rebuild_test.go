@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestReadsDuringRebuild checks that clients of a server that imports files are not
-// affected by rebuilds in other processes, including killed ones, cut-overs and
-// rollbacks.
+// TestReadsDuringRebuild checks that clients of a server that imports files see no
+// errors and no outdated data while other processes rebuild its read models. Some
+// rebuilds are killed, others end with a cut-over or are rolled back.
 func TestReadsDuringRebuild(t *testing.T) {
 	c := newCrashTest(t)
 	c.start()
@@ -55,9 +55,9 @@ func TestReadsDuringRebuild(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // any time will do
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // kill the rebuild at a random time
 		_ = p.Process.Kill()
-		_ = p.Wait() // fails because it was killed
+		_ = p.Wait() // an error is expected, because the process was killed
 	}
 	for _, args := range [][]string{{"rebuild", "--all"}, {"rebuild", "--all", "--back"}, {"rebuild", "--all"}} {
 		if out, err := c.program(args...).CombinedOutput(); err != nil || strings.Count(string(out), " is active, after ") != len(readmodel.Names()) {
@@ -76,7 +76,7 @@ func TestReadsDuringRebuild(t *testing.T) {
 	}
 }
 
-// program returns a command of the program on the data folder of the server.
+// program returns a command that runs annals on the data folder of the server.
 func (c *crashTest) program(args ...string) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *crashTest) program(args ...string) *exec.Cmd {
 	return p
 }
 
-// fileRound imports a round of files and waits until search finds them.
+// fileRound imports the files of one round and waits until search finds them.
 func (c *crashTest) fileRound(ctx context.Context, round int) {
 	c.Helper()
 	if err := c.send(ctx, round, 1); err != nil {
@@ -101,7 +101,7 @@ func (c *crashTest) fileRound(ctx context.Context, round int) {
 	}
 }
 
-// get decodes the reply to a GET, which must have status 200.
+// get sends a GET and decodes the reply. The status must be 200.
 func (c *crashTest) get(token, path string, into any) error {
 	status, body, err := c.server.request(token, http.MethodGet, path, "")
 	if err == nil && status != http.StatusOK {
@@ -113,7 +113,8 @@ func (c *crashTest) get(token, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// listFiled lists and reads the documents from before the rebuilds.
+// listFiled checks that the documents imported before the rebuilds can be listed and
+// read.
 func (c *crashTest) listFiled(token string) error {
 	var folders []struct{ ID string }
 	if err := c.get(token, "/vault/folders?path="+url.QueryEscape("client 1"), &folders); err != nil || len(folders) != 1 {
@@ -140,8 +141,8 @@ func (c *crashTest) listFiled(token string) error {
 	return nil
 }
 
-// searchFiled checks that a search finds the full number of passages from before the
-// rebuilds.
+// searchFiled checks that a search finds as many passages of these documents as before
+// the rebuilds.
 func (c *crashTest) searchFiled(token string) error {
 	status, reply, err := c.server.request(token, http.MethodPost, "/core/search", `{"query": "note in round 0", "folder_name": "client 1"}`)
 	if n := strings.Count(string(reply), `"text":"# Note `); err != nil || status != http.StatusOK || n != 10 {

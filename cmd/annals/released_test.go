@@ -17,16 +17,16 @@ import (
 	"testing"
 )
 
-// releasedCall is a request with the reply of the version that made the data.
+// releasedCall is a request, and the reply that a released version gave to it.
 type releasedCall struct {
 	User, Method, Path string
 	Body, Reply        any
 	Status             int
 }
 
-// TestServesReleasedData checks that a data folder and a backup of each earlier
-// version, named by its commit in testdata/released, are served with the same
-// replies as then.
+// TestServesReleasedData serves data folders and restores backups that earlier versions
+// wrote. Replies must be equal to those that the earlier version gave. Each archive in
+// testdata/released has the commit of its version as its name.
 func TestServesReleasedData(t *testing.T) {
 	archives, err := filepath.Glob("testdata/released/*.tar.gz")
 	if err != nil || len(archives) == 0 {
@@ -51,8 +51,8 @@ func TestServesReleasedData(t *testing.T) {
 	}
 }
 
-// unpackReleased writes the data folder to dir/annals-data and the backup to
-// dir/backup, and returns the recorded calls.
+// unpackReleased unpacks an archive: the data folder to dir/annals-data and the backup
+// to dir/backup. It returns the recorded requests and replies.
 func unpackReleased(t *testing.T, archive, dir string) (calls []releasedCall) {
 	t.Helper()
 	packed, err := os.ReadFile(archive)
@@ -132,9 +132,9 @@ func wantReleasedReplies(t *testing.T, dir string, calls []releasedCall) {
 	}
 }
 
-// comparable reduces a reply to what every version has to return: scores, order and
-// confidence may change with the ranking. In the audit trail it replaces the sentence about
-// the end of a job with the one in the recorded replies.
+// comparable returns the part of a reply that must be equal in every version. Scores,
+// order and confidence may change with the ranking, and the audit trail describes the
+// end of a job in other words than the recorded replies.
 func comparable(path string, reply []byte) any {
 	reply = bytes.ReplaceAll(reply, []byte("finished an upload: "), []byte("had an upload worked off: "))
 	var value map[string]any

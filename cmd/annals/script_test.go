@@ -76,8 +76,9 @@ func (s *scriptServer) end(sig os.Signal) error {
 	return p.end(sig)
 }
 
-// serveInScript implements serve [flags]: it starts a server on a free port, and prints
-// its welcome. Afterwards $CORE is the URL of the core, and $LISTEN its address.
+// serveInScript implements the script command serve [flags]. It starts a server on a
+// free port and prints its welcome. It sets $CORE to the URL of the service at /core
+// and $LISTEN to the address of the server.
 func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(serverKey{}).(*scriptServer)
 	if neg || s.serverProcess != nil {
@@ -93,25 +94,27 @@ func serveInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// readyInScript implements await-ready, which waits until the server is ready.
+// readyInScript implements the script command await-ready, which waits until the server
+// is ready.
 func readyInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ts.Check(ts.Value(serverKey{}).(*scriptServer).awaitReady(ctx))
 }
 
-// stopInScript implements stop-server, which stops the server with a signal.
+// stopInScript implements the script command stop-server, which stops the server with
+// SIGTERM and waits until it has ended.
 func stopInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Value(serverKey{}).(*scriptServer).end(syscall.SIGTERM))
 }
 
-// killInScript implements kill-server, which kills the server.
+// killInScript implements the script command kill-server, which kills the server.
 func killInScript(ts *testscript.TestScript, _ bool, _ []string) {
 	_ = ts.Value(serverKey{}).(*scriptServer).end(os.Kill)
 }
 
-// requestInScript implements request USER METHOD PATH [JSON], which prints status and
-// body.
+// requestInScript implements the script command request USER METHOD PATH [JSON], which
+// prints the status and the body of the reply.
 func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: request USER METHOD PATH [JSON]")
@@ -127,7 +130,8 @@ func requestInScript(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d %s\n", status, bytes.TrimSpace(reply))
 }
 
-// sqlInScript implements sql FILE STATEMENTS, which changes a database.
+// sqlInScript implements the script command sql FILE STATEMENTS, which changes a SQLite
+// database.
 func sqlInScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sql FILE STATEMENTS")
@@ -138,7 +142,7 @@ func sqlInScript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(errors.Join(err, db.Close()))
 }
 
-// serverProcess is a running server in a separate process.
+// serverProcess is a server that runs in a separate process.
 type serverProcess struct {
 	command *exec.Cmd
 	base    string // URL
@@ -187,8 +191,8 @@ func startServer(dir string, env []string, args ...string) (*serverProcess, erro
 	return p, nil
 }
 
-// end sends a signal, waits for the end of the process, and returns the error of its
-// exit status.
+// end sends a signal to the server, waits until it has ended, and returns the error of
+// its exit status.
 func (p *serverProcess) end(sig os.Signal) error {
 	if err := p.command.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -202,8 +206,8 @@ func (p *serverProcess) end(sig os.Signal) error {
 	return nil
 }
 
-// awaitReady waits until every read model has applied all events that the log had at
-// the start.
+// awaitReady waits until /readyz succeeds: every read model has then applied the events
+// that were in the log when the server started.
 func (p *serverProcess) awaitReady(ctx context.Context) error {
 	for {
 		status, reply, err := p.request("", http.MethodGet, "/readyz", "")
@@ -221,15 +225,14 @@ func (p *serverProcess) awaitReady(ctx context.Context) error {
 	}
 }
 
-// request sends a request, with body as JSON unless it is "".
+// request sends a request. body is JSON, or "" for none.
 func (p *serverProcess) request(token, method, path, body string) (status int, reply []byte, err error) {
 	status, reply, err = p.send(token, method, path, "application/json", body)
-	// Replies of servers with the same data differ only in the port, which the system
-	// chooses.
+	// Servers on the same data have different ports. Replace the address, so that their
+	// replies can be compared.
 	return status, bytes.ReplaceAll(reply, []byte(`"url":"`+p.base+`/`), []byte(`"url":"http://annals.test/`)), err
 }
 
-// send sends a request.
 func (p *serverProcess) send(token, method, path, mediaType, body string) (status int, reply []byte, err error) {
 	r, err := http.NewRequest(method, p.base+path, strings.NewReader(body))
 	if err != nil {
@@ -248,7 +251,7 @@ func (p *serverProcess) send(token, method, path, mediaType, body string) (statu
 	return answer.StatusCode, reply, err
 }
 
-// issueToken returns the output of annals token.
+// issueToken returns a token that annals token prints for a user.
 func issueToken(dataDir, user string) (string, error) {
 	var out bytes.Buffer
 	if err := run(context.Background(), []string{"token", "--data", dataDir, user}, nil, &out, io.Discard); err != nil {

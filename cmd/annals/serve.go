@@ -20,8 +20,8 @@ import (
 
 const serveName = "serve"
 
-// defaultListen is the default address of a server. Tests change it, so that they do not
-// call another server on this machine.
+// defaultListen is the default of --listen. Tests change it, so that they never call a
+// server that somebody runs on this machine.
 var defaultListen = "127.0.0.1:8080"
 
 func serveCommand(at *engine.URLs) *cobra.Command {
@@ -89,7 +89,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file; at least 1s")
 	flags.DurationVar(&c.Stall, "stall", time.Minute, "close the progress stream of an import after this time without progress; at least 1s")
 	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")
-	flags.Lookup("drain").DefValue = "0s" // help does not print a zero default
+	flags.Lookup("drain").DefValue = "0s" // cobra does not show a zero duration as the default
 	bindLimits(flags, &c.Quota, &c.Searches)
 	c.AccessRetention, c.AccessBytes = 90*24*time.Hour, 1<<30
 	flags.Var(settings.Reads("admins", &c.AuditReads), "audit-reads", "which reads the audit trail records: none, admins (all downloads, and reads by administrators of documents that others own), sample:N (those of admins, and one in N of the others), or all")
@@ -105,7 +105,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-// programName returns the command that started this program.
+// programName returns the command with which the user started this program.
 func programName() string {
 	path, err := os.Executable()
 	if err == nil && filepath.Base(filepath.Dir(path)) == "exe" {

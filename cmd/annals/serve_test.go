@@ -59,7 +59,7 @@ func TestServeRejectsMisleadingSettings(t *testing.T) {
 			t.Errorf("annals serve %s %q made its data folder", c.flag, c.value)
 		}
 		if ctx.Err() != nil {
-			t.FailNow() // it would serve with the other settings as well
+			t.FailNow() // otherwise serve accepts the settings and runs until it is stopped
 		}
 		cancel()
 	}
@@ -74,7 +74,7 @@ func TestDataFolderIsPrivate(t *testing.T) {
 		ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--data", dir}, strings.NewReader(""), in, io.Discard)
 		in.Close()
 	}()
-	if _, err := out.Read(make([]byte, 1)); err != nil { // the welcome means that everything is open
+	if _, err := out.Read(make([]byte, 1)); err != nil { // serve prints its welcome only after all stores are open
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, out)

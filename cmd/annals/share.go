@@ -16,11 +16,12 @@ import (
 // shareConfig holds the flags of share.
 type shareConfig struct {
 	connection
-	accept, decline, unblock string // at most one
+	accept, decline, unblock string // at most one of these is set
 	invitations, force       bool
 }
 
-// shareCommand shows and changes the grants of a folder through the REST interface.
+// shareCommand shows and changes the grants of a folder through the REST interface of a
+// running server.
 func shareCommand(at *engine.URLs) *cobra.Command {
 	c := new(shareConfig)
 	command := &cobra.Command{

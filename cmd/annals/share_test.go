@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestConcurrentGrantsAreKept lets several operators share one folder at the same time.
-// Each has to retry if another one was faster.
+// TestConcurrentGrantsAreKept runs several annals share commands on one folder at the
+// same time. A command has to retry if another command has changed the folder first,
+// and no grant may be lost.
 func TestConcurrentGrantsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")

@@ -41,7 +41,8 @@ func tokenCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-// printIssued prints the line that issue returns for a user.
+// printIssued calls issue, which creates a token or a link for the user name, and
+// prints the result.
 func printIssued(cmd *cobra.Command, at *engine.URLs, name string, issue func(context.Context, *signin.Issuer, string) (string, error)) error {
 	return accountsOf(cmd, at).Issue(cmd.Context(), func(ctx context.Context, issuer *signin.Issuer) error {
 		line, err := issue(ctx, issuer, name)
@@ -53,7 +54,7 @@ func printIssued(cmd *cobra.Command, at *engine.URLs, name string, issue func(co
 	})
 }
 
-// tokenCreateCommand creates an API token, with which a program signs in as itself.
+// tokenCreateCommand creates an API token, with which a program signs in.
 func tokenCreateCommand(at *engine.URLs) *cobra.Command {
 	lasts := apitoken.Lifetime(apitoken.DefaultLifetime)
 	var owner, scope, note string

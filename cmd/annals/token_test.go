@@ -10,8 +10,8 @@ import (
 	"annals/events/fault"
 )
 
-// tokens runs a command on a data folder, and returns its standard output and standard
-// error separately.
+// tokens runs annals token or annals user on a data folder. out is the standard output,
+// told the standard error.
 func tokens(t *testing.T, dir string, args ...string) (out, told string, err error) {
 	t.Helper()
 	root := rootCommand()
@@ -68,7 +68,7 @@ func TestAPITokenCommands(t *testing.T) {
 	}
 }
 
-// A user may have the name of a command.
+// annals token NAME must work even if a user has the name of a subcommand of token.
 func TestTokenOfUserNamedAsCommand(t *testing.T) {
 	dir, verifier := signinFolder(t)
 	for _, name := range []string{"create", "list", "revoke"} {

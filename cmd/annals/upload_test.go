@@ -12,8 +12,8 @@ import (
 	"annals/cmd/annals/client"
 )
 
-// uploads lists the files below a directory in batches of at most perRequest files.
-// They are to be uploaded to folders of the same names below folder.
+// uploads lists the files below the local directory dir, in batches of at most
+// perRequest files. Their target folders have the same paths below folder.
 func uploads(dir, folder string, perRequest int) (batches [][]client.File, err error) {
 	var all []client.File
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -27,8 +27,8 @@ func uploads(dir, folder string, perRequest int) (batches [][]client.File, err e
 	return slices.Collect(slices.Chunk(all, perRequest)), err
 }
 
-// uploadAll uploads all files below a directory in one request, waits, and returns
-// their job.
+// uploadAll uploads all files below the local directory dir in one request, and returns
+// the job.
 func uploadAll(ctx context.Context, core *client.Core, dir, folder string) (job client.Job, err error) {
 	batches, err := uploads(dir, folder, 10_000)
 	if err == nil {

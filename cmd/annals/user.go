@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// userCommand manages the accounts of the built-in sign-in. Running servers apply changes
-// immediately.
+// userCommand manages the accounts of the built-in sign-in. A running server applies
+// changes immediately.
 func userCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "user",

@@ -43,7 +43,8 @@ func userQuotaCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-// limitChanges returns the limits that the flags set, and the kinds that they reset.
+// limitChanges returns the limits that the flags set to a value, and the kinds of
+// limits that they reset.
 func limitChanges(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[string]int64, reset []string, err error) {
 	set = make(map[string]int64)
 	for k, text := range given {
@@ -60,10 +61,10 @@ func limitChanges(flags *pflag.FlagSet, given map[quota.Kind]*string) (set map[s
 	return set, reset, nil
 }
 
-// userShowCommand prints an account, and its usage of each limit.
+// userShowCommand prints an account, and the usage and the limit of each kind.
 func userShowCommand(at *engine.URLs) *cobra.Command {
 	var limits usage.Settings
-	var searches int // of --quota-searches, which only serve uses
+	var searches int // value of --quota-searches; only serve uses it
 	var asJSON bool
 	command := &cobra.Command{
 		Use: "show NAME", Annotations: map[string]string{settings.OfServe: "true"},

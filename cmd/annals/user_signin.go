@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// userLinkCommand prints a link for setting a password, so that the administrator does not
-// learn the password.
+// userLinkCommand prints a link at which a user sets a password, so that the
+// administrator does not learn the password.
 func userLinkCommand(at *engine.URLs) *cobra.Command {
 	return &cobra.Command{
 		Use:   "link NAME",

@@ -13,7 +13,7 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// account runs the user or the token command on a data folder.
+// account runs a command that changes accounts, such as annals user, on a data folder.
 func account(t *testing.T, dir, input string, args ...string) (string, error) {
 	t.Helper()
 	root := rootCommand()
@@ -26,8 +26,8 @@ func account(t *testing.T, dir, input string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// signinFolder returns a data folder as a server leaves it, and a verifier for its
-// tokens.
+// signinFolder returns a data folder with the accounts of a stopped server, and a
+// verifier of the tokens that the server issues.
 func signinFolder(t *testing.T) (dir string, verifier *signin.Verifier) {
 	t.Helper()
 	dir = t.TempDir()

@@ -30,7 +30,8 @@ func filed(t *testing.T, dir string, files map[string]string) *serverProcess {
 	return server
 }
 
-// importFiles writes files to a folder next to the data folder in dir, and imports it.
+// importFiles writes files to a new directory next to the data folder in dir, and
+// imports the directory.
 func importFiles(t *testing.T, dir, folder string, files map[string]string) error {
 	from := filepath.Join(dir, folder)
 	if err := os.MkdirAll(from, 0o700); err != nil {
@@ -66,7 +67,7 @@ func TestVerifyReportsCorruption(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm func(t *testing.T, data string) error
 		args []string
-		want []string // expected problems; nil for none
+		want []string // parts of the expected output; nil if verify succeeds
 	}{
 		"nothing": {func(*testing.T, string) error { return nil }, nil, nil},
 		"a flipped byte of a text": {func(t *testing.T, data string) error {
@@ -111,8 +112,8 @@ func TestVerifyReportsCorruption(t *testing.T) {
 	}
 }
 
-// Verify does not delete what a server would sweep, and does not create what is
-// missing.
+// annals verify must not change the data folder: it does not delete originals that a
+// server would sweep, and does not create missing files.
 func TestVerifyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"lamp.md": "# Lamp\n\nThe lamp burned oil.\n"})
@@ -136,7 +137,7 @@ func TestVerifyChangesNothing(t *testing.T) {
 	}
 }
 
-// emptyFolder returns an empty folder inside a folder.
+// emptyFolder returns a folder below dir that contains nothing.
 func emptyFolder(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -166,7 +167,8 @@ func pathsBelow(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// editLog changes a log in a way that no driver can.
+// editLog changes events in the log, after it has dropped the triggers that prevent
+// changes.
 func editLog(t *testing.T, data, statement string) error {
 	path := filepath.Join(data, "log.db")
 	return errors.Join(edit(t, path, `DROP TRIGGER events_never_change`), edit(t, path, `DROP TRIGGER events_never_vanish`), edit(t, path, statement))
@@ -182,7 +184,7 @@ func edit(t *testing.T, path, statement string) error {
 	return errors.Join(err, db.Close())
 }
 
-// anOriginal returns the path of an uploaded file.
+// anOriginal returns the path of any file in the folder of originals.
 func anOriginal(t *testing.T, data string) (path string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(data, "originals"), func(p string, d fs.DirEntry, err error) error {
@@ -207,7 +209,8 @@ func changeByte(path string) error {
 	return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, content, 0o600))
 }
 
-// The active generations change while they are compared.
+// While a server imports files, annals verify must find no problem, although the active
+// generations change while it compares them.
 func TestVerifyBesideAnImport(t *testing.T) {
 	dir := t.TempDir()
 	server := filed(t, dir, map[string]string{"first.md": "The first."})
@@ -245,7 +248,8 @@ func TestVerifyBesideAnImport(t *testing.T) {
 	}
 }
 
-// A start does not notice a changed byte of a value.
+// A server starts although a value in a read model is corrupted. annals verify must
+// report it, and a rebuild must repair it.
 func TestVerifyAndRebuildAfterUnnoticedCorruption(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "annals-data")

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version of the program and of its interfaces. commit is the commit that
-// it was built from. In releases the linker sets both (cmd/release).
+// release is the version of the program and of its interfaces. commit is the commit
+// from which the program was built. cmd/release sets both through the linker.
 var (
 	release = "0.1.0-beta"
 	commit  = ""

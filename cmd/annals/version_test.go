@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// The linker sets these two variables for a release, and silently ignores names that do
-// not exist.
+// cmd/release sets the variables release and commit through the linker, which silently
+// ignores names that do not exist.
 func TestVersionHasReleaseAndCommit(t *testing.T) {
 	oldRelease, oldCommit := release, commit
 	defer func() { release, commit = oldRelease, oldCommit }()

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// walker goes through the pages of the built-in sign-in like a person, without a
+// walker signs in on the pages of the built-in sign-in as a person does, without a
 // browser.
 type walker struct {
 	client         *http.Client
 	name, password string
-	decision       string // allow or deny
+	decision       string // "allow" or "deny", for the consent page
 }
 
 func newWalker(name, password, decision string) (*walker, error) {
@@ -26,7 +26,8 @@ func newWalker(name, password, decision string) (*walker, error) {
 	return &walker{&http.Client{Jar: jar}, name, password, decision}, err
 }
 
-// walkAsProgram acts as the program that opens URLs in a browser.
+// walkAsProgram stands in for the program that opens URLs in a browser, such as
+// xdg-open.
 func walkAsProgram() {
 	w, err := newWalker(os.Getenv("WALKER_NAME"), os.Getenv("WALKER_PASSWORD"), os.Getenv("WALKER_DECISION"))
 	if err == nil {
@@ -43,8 +44,8 @@ var (
 	fieldTag = regexp.MustCompile(`<input [^>]*name="([^"]*)"(?: value="([^"]*)")?`)
 )
 
-// walk opens an address, fills in every form on the way, and returns the first page
-// without a form.
+// walk opens an address, fills in and submits forms until a page has none, and returns
+// that page.
 func (w *walker) walk(address string) (page string, err error) {
 	reply, err := w.client.Get(address)
 	for range 6 {
@@ -70,7 +71,7 @@ func (w *walker) walk(address string) (page string, err error) {
 	return page, fmt.Errorf("%s has too many forms; the last page is\n%s", address, page)
 }
 
-// submit sends the first form of a page.
+// submit returns the request that submits the first form of a page.
 func (w *walker) submit(target *url.URL, page string) (*http.Response, error) {
 	part, _, _ := strings.Cut(page[strings.Index(page, "<form"):], "</form>")
 	fields := url.Values{}

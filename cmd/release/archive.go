@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// modeOf returns the mode of file i in an archive. File 0 is the program.
+// modeOf returns the file mode of file i in an archive. File 0 is the program and is
+// executable.
 func modeOf(i int) os.FileMode {
 	if i == 0 {
 		return 0o755
@@ -18,8 +19,9 @@ func modeOf(i int) os.FileMode {
 	return 0o644
 }
 
-// tarGzip returns an archive of files in a folder. It does not copy times, owners and modes
-// from the disk, because they differ by machine.
+// tarGzip returns a .tar.gz archive of files in a folder. All files get the time at.
+// Times, owners and modes are not copied from the disk, because they differ from
+// machine to machine.
 func tarGzip(folder string, files []string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -52,7 +54,7 @@ func tarGzip(folder string, files []string, at time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipped is like tarGzip, in the format that Windows can open.
+// zipped is like tarGzip, but returns a zip archive, which Windows can open.
 func zipped(folder string, files []string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)

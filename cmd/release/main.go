@@ -1,7 +1,7 @@
-// Command release builds static binaries of the program for all platforms. For each
-// platform it writes an archive and a bill of materials (CycloneDX), and at the end a file
-// with the checksums of all of them. Builds are reproducible: the same commit, version and
-// toolchain give the same bytes on every machine.
+// Command release builds static binaries of annals for all platforms. For each platform
+// it writes an archive and a bill of materials (CycloneDX), and at the end one file
+// with the checksums of all files. Builds are reproducible: the same commit, version
+// and Go toolchain give the same bytes on every machine.
 //
 // It imports no other package of this module.
 package main

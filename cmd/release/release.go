@@ -15,26 +15,27 @@ import (
 	"time"
 )
 
-// generator is the program that writes bills of materials. The file tools pins it and its
-// dependencies, so that go.mod of the program does not need them.
+// generator is the program that writes bills of materials. tools is a separate module
+// file for the generator and its dependencies, so that the go.mod of annals does not
+// list them.
 const generator, tools = "cyclonedx-gomod", "cmd/release/tools.mod"
 
-// release holds the settings of a release and the state of making it.
+// release has the settings and the state of a release.
 type release struct {
-	source    string   // folder of the module
-	main      string   // package of the program
-	extra     []string // files of source that go into each archive
+	source    string   // folder of the module to build
+	main      string   // package of the program to build
+	extra     []string // other files of source to put into each archive
 	version   string
 	out       string
 	platforms []platform
 	bill      bool
 
-	commit string    // of source; "" if that is not a git checkout
-	time   time.Time // of the commit
-	built  func()    // called after all platforms are built; for tests
+	commit string    // commit of source; "" if source is not a git checkout
+	time   time.Time // time of the commit
+	built  func()    // called by tests after all platforms are built
 }
 
-// make builds and packs all platforms.
+// make builds the program for all platforms and writes the archives.
 func (r *release) make(ctx context.Context) error {
 	if err := r.readCommit(ctx); err != nil {
 		return err
@@ -106,7 +107,8 @@ func (r *release) readCommit(ctx context.Context) error {
 	return err
 }
 
-// makeFor builds and packs one platform, and returns the names of the files it wrote.
+// makeFor builds the program for one platform, writes the archive, and returns the
+// names of the written files.
 func (r *release) makeFor(ctx context.Context, p platform, work string) ([]string, error) {
 	program := filepath.Join(work, p.os+"-"+p.arch, p.program())
 	env := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off"}
@@ -147,8 +149,8 @@ func (r *release) makeFor(ctx context.Context, p platform, work string) ([]strin
 	return append(made, name+".cdx.json"), os.WriteFile(filepath.Join(r.out, name+".cdx.json"), bill, 0o644)
 }
 
-// billOf returns the bill of materials of a binary, which the generator reads from the
-// binary.
+// billOf returns the bill of materials of the binary program. The generator reads it
+// from the binary.
 func (r *release) billOf(ctx context.Context, program string) ([]byte, error) {
 	file := program + ".cdx.json"
 	if _, err := r.command(ctx, []string{"GOFLAGS=", "GOWORK=off"}, "go", "tool", "-modfile="+tools, generator, "bin", "-json", "-std", "-noserial", "-version", "v"+r.version, "-output", file, program); err != nil {

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// made makes a release of a small program for this platform, and returns the files in
-// its folder.
+// made makes a release of a small program for this platform only. It returns the
+// written files by name.
 func made(t *testing.T, version string, bill bool) map[string][]byte {
 	t.Helper()
 	r := release{

@@ -8,10 +8,11 @@ import (
 	"annals/projections/projectionstest"
 )
 
-// CheckAwait checks that the reply to a write waits for every read model that a client may
-// read next. It repeats the write once per read model, with that model blocked. prepare
-// sets up the data and returns the write. The reply must wait for the first event of one
-// of the types, or for the first event of any type if types is empty.
+// CheckAwait checks that the reply to a write waits for every read model that a client
+// may read next. For each read model, CheckAwait calls prepare, which sets up data and
+// returns the write, blocks the read model, and calls the write. The reply must wait
+// until the read model has applied the first event that the write appends. If types is
+// not empty, only events of these types count.
 func (s *Stack) CheckAwait(t testing.TB, name string, types []string, prepare func() (write func())) {
 	t.Helper()
 	models := s.Queries.Models
@@ -47,8 +48,9 @@ func (s *Stack) CheckAwait(t testing.TB, name string, types []string, prepare fu
 	}
 }
 
-// awaitEvent returns the position of the first event of one of the types after a
-// position. It returns 0 if there is none when done is closed.
+// awaitEvent waits for the first event after a position and returns its position. If
+// types is not empty, only events of these types count. If there is none when done is
+// closed, it returns 0.
 func (s *Stack) awaitEvent(t testing.TB, after events.Position, types []string, done <-chan struct{}) events.Position {
 	t.Helper()
 	for {
@@ -67,8 +69,8 @@ func (s *Stack) awaitEvent(t testing.TB, after events.Position, types []string, 
 	}
 }
 
-// Block keeps a read model from applying events until release is called. Its tables can
-// be read meanwhile.
+// Block prevents a read model from applying events until release is called. The tables
+// of the read model can still be read.
 func (s *Stack) Block(t testing.TB, model string) (release func()) {
 	t.Helper()
 	return projectionstest.Block(t, s.tables, model+"-1")

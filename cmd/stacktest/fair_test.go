@@ -31,11 +31,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// slow is a reader that finishes immediately, except for files whose names begin with
-// "heavy": it reads those until its context ends.
+// slow imitates extraction. It reads a file immediately, unless the name begins with
+// "heavy": then it reads until its context ends.
 type slow struct {
 	mu    sync.Mutex
-	begun map[string]int // by name
+	begun map[string]int // number of started extractions by file name
 }
 
 func (s *slow) Read(ctx context.Context, _, name string, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
@@ -62,7 +62,7 @@ func (s *slow) readings(prefix string) (n int) {
 	return n
 }
 
-// imports are nodes that import the jobs of one log, each with two slots.
+// imports are nodes on one log. Each node imports up to two files concurrently.
 type imports struct {
 	testing.TB
 	handler *commands.Handler
@@ -85,8 +85,8 @@ func newImports(t *testing.T, nodes int, url string) *imports {
 	return s
 }
 
-// options returns the options for the read models of a node: in a folder, or in a
-// database that nodes share.
+// options returns the options for the read models of a node. They are in the database
+// at url, which the nodes share, or in a new folder if url is "".
 func (s *imports) options(url string) generation.Options {
 	s.Helper()
 	dir := s.TempDir()
@@ -152,7 +152,7 @@ func (s *imports) run(n int, o generation.Options) {
 	})
 }
 
-// accept starts a job of a user with a number of files, whose names begin with word.
+// accept accepts an import job of a user. Its files have names that begin with word.
 func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	s.Helper()
 	var uploads []commands.Upload
@@ -175,8 +175,8 @@ func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	return started.Job
 }
 
-// wantSoon waits until jobs have ended, which must happen within 2 s after their
-// acceptance.
+// wantSoon waits until jobs have ended. That must happen within 2 s of the time
+// accepted.
 func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 	s.Helper()
 	for _, job := range jobs {
@@ -209,8 +209,9 @@ func (s *imports) wantSoon(accepted time.Time, jobs ...uuid.UUID) {
 	}
 }
 
-// However many files of one user are being read, the few files of another user are
-// imported immediately: on one node, and on several nodes that share the imports.
+// While one user's files take long to read, however many they are, the few small files
+// of another user must be imported within 2 s: on one node, and on nodes that share the
+// work.
 func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 	for name, nodes := range map[string]int{"one node": 1, "two nodes": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +228,7 @@ func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 					t.Fatalf("heavy files being read: got %d, want %d", s.reader.readings("heavy"), 2*nodes)
 				}
 			}
-			<-time.After(1500 * time.Millisecond) // by then they count as long files
+			<-time.After(1500 * time.Millisecond) // after this time the importer treats the heavy files as long ones
 			accepted := time.Now()
 			s.wantSoon(accepted, s.accept("stranger", "small", 3))
 			accepted = time.Now()

@@ -1,6 +1,6 @@
-// Package stacktest runs the parts that HTTP handlers need in tests: real commands, read
-// models, a search index and an importer, in temporary folders. It chooses the engines, so
-// it may import all packages.
+// Package stacktest runs everything that tests of HTTP handlers need: real commands,
+// read models, a search index and an importer, in temporary folders. It chooses the
+// engines, so it may import all packages.
 package stacktest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"annals/queries"
 )
 
-// Stack holds the parts. They stop when the test ends.
+// Stack has the running parts of a service. They stop when the test ends.
 type Stack struct {
 	Queries  *queries.Queries
 	Importer *importer.Importer
@@ -37,8 +37,8 @@ type Stack struct {
 	control *control.Store
 }
 
-// Open creates the parts around a command handler, and uses the handler's log. They do not
-// run until Run is called. change may modify the options, for example to choose other
+// Open creates a Stack that uses the command handler and its log. The parts do not run
+// until Run is called. change may modify the options, for example to choose other
 // engines.
 func Open(t testing.TB, handler *commands.Handler, change ...func(*generation.Options)) *Stack {
 	t.Helper()

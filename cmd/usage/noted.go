@@ -12,11 +12,11 @@ import (
 	"annals/projections/control"
 )
 
-// limitsNote is the name under which the control store has the limits of a server.
+// limitsNote is the name under which a server stores its limits in the control store.
 const limitsNote = "limits"
 
-// notedLimits are the limits of a server by the names of their kinds, so that other
-// versions of the program can read them.
+// notedLimits are the limits of a server. Kinds of limits are stored by name, so that
+// other versions of the program can read them.
 type notedLimits struct {
 	User       map[string]int64                      `json:"user"`
 	Principals map[events.Principal]map[string]int64 `json:"principals,omitempty"`
@@ -43,9 +43,8 @@ func Note(ctx context.Context, control *control.Store, p *quota.Policy) error {
 }
 
 // OfServer returns the limits that the server stored at its last start, and the time of
-// that start. If no server has stored its limits, it returns those of s, and a zero time.
-// It prints a warning to warn for each limit that is set in s but differs from that of the
-// server.
+// that start. If no server has stored its limits, it returns the limits in s and a zero time. For
+// each limit in s that differs from that of the server, it prints a warning to warn.
 func (s *Settings) OfServer(ctx context.Context, control *control.Store, warn io.Writer) (p *quota.Policy, started time.Time, err error) {
 	p = &quota.Policy{User: s.User}
 	if p.Principals, err = s.Principals(); err != nil {
@@ -61,7 +60,7 @@ func (s *Settings) OfServer(ctx context.Context, control *control.Store, warn io
 	}
 	for _, k := range quota.Kinds() {
 		limit, ok := n.User[k.String()]
-		if !ok { // the server has an older version without this limit
+		if !ok { // a server of an older version has no such limit
 			continue
 		}
 		if s.User[k] != quota.Default[k] && s.User[k] != limit {

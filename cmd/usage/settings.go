@@ -9,10 +9,10 @@ import (
 	"annals/http/signin/accounts"
 )
 
-// Settings are the limits that flags set.
+// Settings are the general limits, as set by flags.
 type Settings struct {
-	User, Folder quota.Limits // of each user, and of each top-level folder
-	Others       []string     // limits of single users of other issuers, in the form of quota.ParseOverride
+	User, Folder quota.Limits // limits of each user, and of each top-level folder
+	Others       []string     // limits of single users of other issuers; see quota.ParseOverride
 }
 
 // Principals parses Others.
@@ -28,14 +28,13 @@ func (s *Settings) Principals() (map[events.Principal]quota.Override, error) {
 	return all, nil
 }
 
-// Overrides returns a function that reads the limits of a user that are set in the user's
-// account.
+// Overrides returns a function that reads the limits that are set in a user's account.
 func Overrides(store *accounts.Store) func(context.Context, events.Principal) (quota.Override, error) {
 	return func(ctx context.Context, user events.Principal) (quota.Override, error) {
 		set, err := store.Quota(ctx, user)
 		o := make(quota.Override, len(set))
 		for name, n := range set {
-			if k, ok := quota.ParseKind(name); ok { // a newer version may have set other kinds
+			if k, ok := quota.ParseKind(name); ok { // ignore kinds that only a newer version knows
 				o[k] = n
 			}
 		}

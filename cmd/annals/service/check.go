@@ -9,7 +9,8 @@ import (
 	"annals/events"
 )
 
-// parsePublicURL parses the public URL of a service, to which paths are appended.
+// parsePublicURL parses a public URL of the service. flag is the flag with the URL, for
+// errors. Paths are appended to the URL, so it must not have a query or a fragment.
 func parsePublicURL(flag, text string) (*url.URL, error) {
 	wrong := func(why string) (*url.URL, error) {
 		return nil, fmt.Errorf("--%s %s: %s; write it as https://host/path", flag, text, why)
@@ -28,8 +29,8 @@ func parsePublicURL(flag, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// validPort reports whether a URL has no port or a valid one. Port 0 is valid, because it
-// means that the system chooses the port later.
+// validPort reports whether the port of a URL is valid or missing. Port 0 is valid: the
+// system then chooses a port when the server starts.
 func validPort(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
@@ -38,9 +39,9 @@ func validPort(u *url.URL) bool {
 	return err == nil
 }
 
-// checkOrigin returns an error unless text is * or an origin in the form that browsers
-// send, because origins are compared byte by byte. Any scheme is allowed, because apps and
-// browser extensions have their own.
+// checkOrigin returns an error unless text is "*", or an origin written exactly as
+// browsers send it, because the server compares origins byte by byte. Every scheme is
+// allowed, because apps and browser extensions use their own schemes.
 func checkOrigin(text string) error {
 	if text == "*" {
 		return nil
@@ -62,8 +63,8 @@ func checkOrigin(text string) error {
 	return nil
 }
 
-// checkAdmin returns an error unless text is the principal of a user. The prefix "user:"
-// may be left out.
+// checkAdmin returns an error unless text is a user, with or without the prefix
+// "user:".
 func checkAdmin(text string) error {
 	p := events.Principal(text)
 	if !strings.Contains(text, ":") {

@@ -21,9 +21,9 @@ import (
 type Config struct {
 	engine.URLs
 
-	Listen, MetricsListen, ProfilesListen string // addresses; "" means not served
+	Listen, MetricsListen, ProfilesListen string // addresses to listen on; if "", metrics are served at Listen, and profiles not at all
 
-	// Public URLs; empty ones are derived from Listen.
+	// Public URLs; an empty one is derived from the address in Listen.
 	CoreURL, VaultURL, MCPURL, IssuerURL string
 
 	MCPPrefix, MCPScheme string
@@ -43,7 +43,7 @@ type Config struct {
 	FileBytes, UploadBytes      int64
 	Extract                     extract.Limits
 	FileTimeout, Stall          time.Duration
-	Drain                       time.Duration // DefaultDrain if it is not set
+	Drain                       time.Duration // time to keep serving after a stop signal, or DefaultDrain
 	Quota                       usage.Settings
 	Searches                    int // maximum number of concurrent searches of one user
 
@@ -54,11 +54,11 @@ type Config struct {
 
 	Version string // of the program
 	Program string // command that starts this program, for printed instructions
-	Reader  string // subcommand that runs a reader process
+	Reader  string // name of the hidden command that runs a reader process
 }
 
-// DefaultDrain is the value of Drain if it is not set: the time to drain then depends on
-// whether nodes share read models.
+// DefaultDrain is the value of Drain if it is not set. drainTime then chooses the time,
+// depending on whether nodes share read models.
 const DefaultDrain = time.Duration(math.MinInt64)
 
 // Check returns an error that names the first invalid setting.
@@ -137,7 +137,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// drainTime returns how long to keep serving after a stop signal.
+// drainTime returns how long the server keeps serving after a stop signal.
 func (c *Config) drainTime() time.Duration {
 	switch {
 	case c.Drain >= 0:

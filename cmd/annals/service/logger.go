@@ -9,8 +9,9 @@ import (
 	"annals/events/fault"
 )
 
-// NewLogger returns a logger with a level (debug, info, warn or error) and a format (text
-// or json) that writes to w. It logs errors with their causes, which clients do not see.
+// NewLogger returns a logger that writes to w. logLevel is debug, info, warn or error;
+// logFormat is text or json. The logger writes errors with their causes, which replies
+// to clients leave out.
 func NewLogger(logLevel, logFormat string, w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(logLevel)); err != nil {
@@ -26,7 +27,7 @@ func NewLogger(logLevel, logFormat string, w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %s: must be text or json", logFormat)
 }
 
-// withCauses logs errors with their causes.
+// withCauses replaces an error by its text with all causes.
 func withCauses(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
 		a.Value = slog.StringValue(fault.Detail(err))

@@ -12,8 +12,9 @@ import (
 const (
 	// memoryLimit is the soft memory limit of the Go runtime; GOMEMLIMIT overrides it.
 	memoryLimit = 384 << 20
-	// idleTime is the time without new events after which memory is released. The read
-	// models empty their caches a little earlier.
+	// idleTime is the time without new events after which the server releases memory.
+	// It is a little longer than the time after which the read models empty their
+	// caches.
 	idleTime = 25 * time.Second
 )
 
@@ -24,8 +25,9 @@ func LimitMemory() {
 	}
 }
 
-// releaseMemory returns unused memory to the operating system when the log has been idle
-// for a while, until ctx ends. The Go runtime would do so much later.
+// releaseMemory returns unused memory to the operating system each time the log has had
+// no new event for idleTime, until ctx ends. The Go runtime alone would return it much
+// later.
 func releaseMemory(ctx context.Context, log *events.Log) {
 	tick := time.NewTicker(idleTime)
 	defer tick.Stop()
@@ -38,7 +40,7 @@ func releaseMemory(ctx context.Context, log *events.Log) {
 		}
 		head, err := log.Head(ctx)
 		if err != nil {
-			continue // other parts report it
+			continue // other parts of the server report this error
 		}
 		if head == seen && head != released {
 			debug.FreeOSMemory()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// serveOperators serves metrics or profiles on l until ctx ends. Then it closes l and
-// aborts running requests.
+// serveOperators serves handler, which shows metrics or profiles to operators, on l
+// until ctx ends. Then it closes l and aborts running requests.
 func serveOperators(ctx context.Context, l net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -22,10 +22,10 @@ func serveOperators(ctx context.Context, l net.Listener, handler http.Handler) e
 	return nil
 }
 
-// metricsHandler serves the metrics and nothing else.
+// metricsHandler serves only /metrics.
 func (s *service) metricsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metrics) // this allows HEAD as well
+	mux.Handle("GET /metrics", s.metrics) // this pattern matches HEAD as well
 	return mux
 }
 

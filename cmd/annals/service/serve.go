@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run runs a service until ctx ends, and prints how to use it to out. c.Check must have
-// succeeded before.
+// Run runs a server until ctx ends. It prints to out how to use the server. c.Check
+// must have succeeded before.
 func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (err error) {
 	at, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (er
 	if _, err := c.urls(at); err != nil {
 		return err
 	}
-	created := os.Mkdir(c.Data, 0o700) == nil // if its parent is missing too, LockData creates both, and they are never removed
+	created := os.Mkdir(c.Data, 0o700) == nil // if the parent folder is missing, Mkdir fails, and LockData creates both folders, which are then kept
 	unlock, err := engine.LockData(c.Data)
 	if err != nil {
 		return err
@@ -37,13 +37,14 @@ func Run(ctx context.Context, c *Config, logger *slog.Logger, out io.Writer) (er
 	unbound := false
 	defer func() {
 		err = errors.Join(err, unlock())
-		if created && unbound { // it contains only files of this start
+		if created && unbound { // the server did not start: remove the folder, which it has just created
 			err = errors.Join(err, os.RemoveAll(c.Data))
 		}
 	}()
 
-	// Bind the port last, so that a wrong setting is reported even if the port is in use.
-	// But bind port 0 now, because the URLs contain the port that the system chooses.
+	// Bind the port last, so that a wrong setting is reported even if the port is in
+	// use. Only port 0 has to be bound now, because the URLs contain the port that the
+	// system chooses.
 	var picked net.Listener
 	if at.Port == 0 {
 		if picked, err = new(net.ListenConfig).Listen(ctx, "tcp", c.Listen); err != nil {
@@ -94,8 +95,8 @@ func (a addresses) signin() signin.URLs {
 	return signin.URLs{Core: a.core.String(), Vault: a.vault.String(), MCP: a.mcp.String(), Issuer: a.issuer.String(), Audience: a.audience}
 }
 
-// urls returns the public URLs. Those that are not set are derived from the address that
-// the server listens on.
+// urls returns the public URLs. If a URL is not set, it is derived from listening, the
+// address of the server.
 func (c *Config) urls(listening *net.TCPAddr) (a addresses, err error) {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {

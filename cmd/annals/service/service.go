@@ -48,7 +48,7 @@ type service struct {
 
 	listener   net.Listener
 	metrics    *metrics.Metrics
-	metricsAt  net.Listener // nil if listener serves the metrics
+	metricsAt  net.Listener // nil if metrics are served on listener
 	profilesAt net.Listener // nil if profiles are not served
 	quota      *quota.Ledger
 	changes    *quota.Changes
@@ -70,21 +70,22 @@ type service struct {
 	importer   *importer.Importer
 	server     *httpd.Server
 
-	adminMade bool   // whether this start created the user admin
+	adminMade bool   // true if this start created the user admin
 	password  string // of the user admin, if this start created it
 	closers   []func() error
 }
 
-// How long a pass through a gate is valid. It is longer than one guarded operation
-// usually takes, but short enough that deleting a folder or sweeping originals can wait
-// until it ends. All versions must use the same values.
+// How long a gate stays open for a node that has passed it. The time is longer than the
+// guarded operation usually takes. It is short, because deleting a folder, or sweeping
+// originals, waits until the gate is closed. All versions of the program must use the
+// same values, because nodes of different versions may share a gate.
 const (
-	FilingGateOpen    = 100 * time.Millisecond // guards an append
-	OriginalsGateOpen = 500 * time.Millisecond // guards writing an object
+	FilingGateOpen    = 100 * time.Millisecond // guards appending the event that files a document
+	OriginalsGateOpen = 500 * time.Millisecond // guards committing an original
 )
 
-// giveBackAfter is the time that a claimed file waits for a free worker before the node
-// releases the claim, so that another node can import the file.
+// giveBackAfter is how long a claimed file waits for a free reader process of this
+// node. Then the node releases the claim, so that another node can import the file.
 const giveBackAfter = 5 * time.Second
 
 func openService(ctx context.Context, c *Config, urls addresses, logger *slog.Logger) (_ *service, err error) {
@@ -112,7 +113,7 @@ func (s *service) openMetrics(context.Context) error {
 	return nil
 }
 
-// listen binds the addresses that are not bound yet.
+// listen binds those addresses of the server that are not bound yet.
 func (s *service) listen(ctx context.Context) error {
 	for _, l := range []struct {
 		to            *net.Listener
@@ -135,7 +136,8 @@ func (s *service) listen(ctx context.Context) error {
 	return nil
 }
 
-// closeListener closes a listener unless its server has closed it.
+// closeListener closes a listener. It is no error if the HTTP server has already closed
+// it.
 func closeListener(l net.Listener) error {
 	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -190,8 +192,8 @@ func (s *service) openStores(ctx context.Context) error {
 	return nil
 }
 
-// openAccess opens the access log. It needs the open read models, and must be called
-// before anything is recorded.
+// openAccess opens the access log. The read models must be open, and nothing may have
+// been recorded in the access log before.
 func (s *service) openAccess(ctx context.Context) (err error) {
 	s.access, err = s.config.OpenAccessLog(ctx, accesslog.Options{
 		Reads: s.config.AuditReads, Retention: s.config.AccessRetention, Bytes: s.config.AccessBytes,
@@ -205,7 +207,8 @@ func (s *service) openAccess(ctx context.Context) (err error) {
 	return nil
 }
 
-// openQuotas creates the limits of users and stores them for commands.
+// openQuotas prepares the limits of users, and stores the general limits for commands
+// to read.
 func (s *service) openQuotas(ctx context.Context) error {
 	others, err := s.config.Quota.Principals()
 	if err != nil {
@@ -221,7 +224,8 @@ func (s *service) openQuotas(ctx context.Context) error {
 	return nil
 }
 
-// openImporter creates the reader processes, the importer and its queue.
+// openImporter creates the reader processes, the importer, and the queue from which the
+// importer gets files.
 func (s *service) openImporter(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -251,19 +255,20 @@ func (s *service) openImporter(ctx context.Context) error {
 		Workers:   s.config.Workers, FileTimeout: s.config.FileTimeout, Logger: s.logger, Observe: s.metrics.Step,
 		Ended: func(o importer.Outcome) { s.metrics.FileEnded(string(o)) }, Died: s.metrics.ReaderDied,
 	}
-	// Claim more files than are read concurrently, because some of the claimed files wait
-	// for a disk.
+	// Claim more files than can be read concurrently, because some claimed files wait
+	// for the disk.
 	s.queue = &importqueue.Queue{
 		Work: s.models.Runner("work"), Control: s.control, Holder: s.node,
 		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,
 	}
-	if s.filing != nil { // there may be other nodes with free workers
+	if s.filing != nil { // only with shared read models can another node take over a file
 		s.importer.RequeueAfter = giveBackAfter
 	}
 	return nil
 }
 
-// inspectReaders starts a reader process and logs the measures that confine it.
+// inspectReaders starts a reader process and logs the measures with which it confines
+// itself.
 func (s *service) inspectReaders(ctx context.Context) {
 	report, err := reader.Inspect(ctx, s.reader)
 	s.metrics.Readers(err == nil, len(report.Lacks))
@@ -283,7 +288,7 @@ func (s *service) openServer() error {
 	s.server.Commands = s.importer.Handler
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
-	s.server.LinkURL = s.urls.issuer // because the issuer signs browsers in
+	s.server.LinkURL = s.urls.issuer // the built-in sign-in at this URL signs in people who open a link in a browser
 	s.server.Limits = httpd.Limits{FileBytes: s.config.FileBytes, Files: s.config.Files, UploadBytes: s.config.UploadBytes}
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
@@ -322,12 +327,12 @@ func (s *service) openServer() error {
 	return nil
 }
 
-// run starts all parts. The read models stop last, because the HTTP server and the
-// importer need them until they have ended.
+// run starts all parts of the server in g. When ctx ends, the read models stop last,
+// because the HTTP server and the importer need them until both have ended.
 func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	models, stop := context.WithCancel(context.WithoutCancel(ctx))
-	// If one of the two ends, the other has to end too: a server without an importer would
-	// accept files that are never imported.
+	// If the HTTP server or the importer ends, the other one has to end too. Otherwise
+	// the server would accept files that are never imported.
 	writers, writing := errgroup.WithContext(ctx)
 	writers.Go(func() error { return s.server.Serve(writing, s.listener) })
 	writers.Go(func() error { return s.importer.Run(writing, s.queue) })
@@ -345,16 +350,17 @@ func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	}
 }
 
-// release releases the claims of this node, so that other nodes do not have to wait until
-// they expire.
+// release releases the claims of this node on files. Without it, other nodes could
+// import these files only after the claims have expired.
 func (s *service) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return s.control.ReleaseAll(ctx, s.node)
 }
 
-// sweep deletes originals that are older than a day and that nothing refers to: one minute
-// after the start, and then every six hours. It waits until the read models have caught up.
+// sweep deletes originals that are older than a day and to which no event refers. It
+// runs one minute after the start of the server and then every six hours, each time
+// after the read models have caught up.
 func (s *service) sweep(ctx context.Context) {
 	const age, every = 24 * time.Hour, 6 * time.Hour
 	timer := time.NewTimer(time.Minute)
@@ -375,7 +381,7 @@ func (s *service) sweep(ctx context.Context) {
 			n, err = originals.Sweep(ctx, s.originals, s.committing, time.Now().Add(-age), s.queries.Refers)
 			return err
 		})
-		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // a conflict means that another node is sweeping
+		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // Conflict means that another node is sweeping
 			s.logger.Warn("cannot delete originals that nothing refers to", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)
@@ -383,7 +389,7 @@ func (s *service) sweep(ctx context.Context) {
 	}
 }
 
-// close closes the parts in the reverse order of their opening.
+// close closes all opened parts of the server, those opened last first.
 func (s *service) close() error {
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {

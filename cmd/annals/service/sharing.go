@@ -8,17 +8,18 @@ import (
 	"annals/events"
 )
 
-// Sharing holds the settings for who may share folders with whom, and who may create
-// folders at the top level.
+// Sharing has the settings that decide who may share folders with whom, and who may
+// create folders at the top level.
 type Sharing struct {
 	Shares   string // invite or open
 	With     string // anyone, own-groups or admins
 	TopLevel string // everyone, admins or group:NAME
 
-	InvitationsMade, InvitationsReceived int // maximum number of unanswered invitations per user
+	InvitationsMade, InvitationsReceived int // maximum number of invitations per user that are neither accepted nor declined
 }
 
-// Rules converts the settings to rules. The error names the first invalid setting.
+// Rules converts the settings to rules. If a setting is invalid, the error names the
+// first invalid one.
 func (c *Sharing) Rules() (r foldertree.Rules, err error) {
 	switch c.Shares {
 	case "invite":

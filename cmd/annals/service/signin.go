@@ -74,9 +74,8 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 	return nil
 }
 
-// userExists reports whether a principal is a user of the built-in sign-in. Users of other
-// issuers, whose names begin with ALIAS/, cannot be looked up, so it returns true for
-// them.
+// userExists reports whether p is a user. Only users of the built-in sign-in can be
+// looked up. For users of other issuers, whose names are ALIAS/NAME, it returns true.
 func (s *service) userExists(ctx context.Context, p events.Principal) (bool, error) {
 	name := p.Name()
 	if !p.IsUser() || strings.Contains(name, "/") {
@@ -89,7 +88,7 @@ func (s *service) userExists(ctx context.Context, p events.Principal) (bool, err
 	return account.Name == name, err
 }
 
-// parseProxies parses --trusted-proxy.
+// parseProxies parses the values of --trusted-proxy.
 func parseProxies(texts []string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, text := range texts {
@@ -105,7 +104,7 @@ func parseProxies(texts []string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// parseIssuer parses one --issuer.
+// parseIssuer parses one value of --issuer.
 func parseIssuer(text string) (signin.IssuerConfig, error) {
 	var c signin.IssuerConfig
 	for field := range strings.SplitSeq(text, ",") {
@@ -138,8 +137,9 @@ func parseIssuer(text string) (signin.IssuerConfig, error) {
 	return c, nil
 }
 
-// makeAdmin creates the user admin at the first start. It runs last, because the password
-// is printed only by the start that creates the user: that start must not fail afterwards.
+// makeAdmin creates the user admin at the first start. It must be the last step of a
+// start: if a later step failed, the password would not be printed, and the next start
+// would not print it either, because the user exists.
 func (s *service) makeAdmin(ctx context.Context) (err error) {
 	if s.password, s.adminMade, err = s.accounts.EnsureAdmin(ctx, s.config.adminPassword()); err != nil {
 		return fmt.Errorf("create the user admin: %w", err)
@@ -147,7 +147,7 @@ func (s *service) makeAdmin(ctx context.Context) (err error) {
 	return nil
 }
 
-// adminPassword returns a function that reads the password from --admin-password-file, or
+// adminPassword returns a function that reads the password in --admin-password-file, or
 // nil if the flag is not set.
 func (c *Config) adminPassword() func() (string, error) {
 	if c.AdminPasswordFile == "" {
@@ -165,8 +165,8 @@ func (c *Config) adminPassword() func() (string, error) {
 	}
 }
 
-// checkAdminPassword returns an error if this start will create the user admin, but cannot
-// read a password from --admin-password-file.
+// checkAdminPassword returns an error if the password in --admin-password-file cannot
+// be read although this start needs it to create the user admin.
 func (c *Config) checkAdminPassword(ctx context.Context, store *accounts.Store) error {
 	read := c.adminPassword()
 	if read == nil {
@@ -179,7 +179,8 @@ func (c *Config) checkAdminPassword(ctx context.Context, store *accounts.Store) 
 	return err
 }
 
-// readPasswordFile returns the first line of a file that only its owner may access.
+// readPasswordFile returns the first line of a file. It returns an error if users other
+// than the owner may access the file.
 func readPasswordFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

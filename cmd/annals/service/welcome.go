@@ -31,8 +31,8 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	return err
 }
 
-// welcomeAdmin prints how the new user admin signs in. It prints the password only to a
-// terminal, because other output may be kept in a log.
+// welcomeAdmin prints how the user admin, whom this start has created, signs in. It
+// prints the password only to a terminal, because other output may be stored in a log.
 func (s *service) welcomeAdmin(out io.Writer, program, flags string) {
 	switch {
 	case s.config.AdminPasswordFile != "":

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Arguments returns an error unless args match the Use line of c, in which NAME is a
-// required argument, [NAME] an optional one, and NAME... or [NAME...] may be repeated. A
-// flag in the Use line, such as --to URL, is not an argument.
+// Arguments returns an error unless args match the Use line of c. There, NAME is a
+// required argument, [NAME] an optional argument, and NAME... or [NAME...] an argument
+// that may be repeated. A flag with its value, such as --to URL, is not an argument.
 func Arguments(c *cobra.Command, args []string) error {
 	words := strings.Fields(c.Use)[1:]
 	usage := strings.Join(append([]string{c.CommandPath()}, words...), " ")
@@ -17,7 +17,7 @@ func Arguments(c *cobra.Command, args []string) error {
 	for i := 0; i < len(words); i++ {
 		name := words[i]
 		if strings.HasPrefix(name, "--") {
-			i++ // the value of the flag
+			i++ // skip the value of the flag
 			continue
 		}
 		if limit++; limit > len(args) && !strings.HasPrefix(name, "[") {

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// RejectUnknownCommands makes help, and the commands that only group subcommands, fail for
-// unknown subcommands. By default cobra does so only for the root command: for others it
-// prints help and exits with status 0.
+// RejectUnknownCommands makes help, and all commands that only group subcommands,
+// return an error for an unknown subcommand. By default cobra does so only for the root
+// command; the other commands print their help and succeed.
 func RejectUnknownCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -29,7 +29,7 @@ func RejectUnknownCommands(root *cobra.Command) {
 				}
 				return unknownSubcommand(c, args[0])
 			}
-			c.Run = func(*cobra.Command, []string) {} // never called, but cobra checks Args only if there is a Run
+			c.Run = func(*cobra.Command, []string) {} // never called; cobra checks Args only if Run is set
 			c.DisableFlagsInUseLine = true
 		}
 		if c.Parent() == root && c.Name() == "help" {
@@ -53,7 +53,7 @@ func unknownSubcommand(c *cobra.Command, name string) error {
 // Suggest returns "; did you mean …?" with the subcommands of c that have a similar name,
 // or "" if there are none.
 func Suggest(c *cobra.Command, name string) string {
-	const distance = 2 // letters that may differ; cobra uses the same for the root command
+	const distance = 2 // maximum edit distance; cobra has the same for the root command
 	c.SuggestionsMinimumDistance = distance
 	like := c.SuggestionsFor(name)
 	if len(like) == 0 {

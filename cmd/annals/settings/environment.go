@@ -14,13 +14,13 @@ import (
 
 const settingPrefix = "ANNALS_"
 
-// notSettings matches variables that are not settings but are no mistake either: those of
-// tests, benchmarks and deploy/, and those that Kubernetes sets for a service named
-// annals.
+// notSettings matches environment variables that begin with ANNALS_ and are no
+// settings: those of tests, benchmarks and deploy/, and those that Kubernetes sets for
+// a service named annals. They are not reported as unknown.
 var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT_\d+_.*)$`)
 
-// servicePort matches the form in which Kubernetes sets ANNALS_PORT, which is a URL. A
-// number is a mistake of the user and is reported.
+// servicePort matches ANNALS_PORT if Kubernetes has set it, because its value is then a
+// URL. A number comes from a user who takes it for a setting, and is reported.
 var servicePort = regexp.MustCompile(`^ANNALS_(.*_)?PORT=\w+://`)
 
 // variableOf returns the environment variable of a flag.
@@ -28,13 +28,15 @@ func variableOf(flag string) string {
 	return settingPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// isSetting reports whether the environment and the configuration file can set a flag.
+// isSetting reports whether a flag can also be set in the environment and in the
+// configuration file.
 func isSetting(f *pflag.Flag) bool {
 	return f.Name != "config" && f.Name != "help" && len(f.Annotations[flagOnly]) == 0
 }
 
-// UnknownVariables returns a warning for each variable ANNALS_… in the environment that
-// sets no flag of any command. Warnings do not contain values, which may be secrets.
+// UnknownVariables returns a warning for each environment variable that begins with
+// ANNALS_ and sets no flag of any command. Warnings do not contain values, because a
+// value may be a secret.
 func UnknownVariables(root *cobra.Command, environment []string) (warnings []string) {
 	var given []string
 	for _, entry := range environment {
@@ -66,8 +68,8 @@ func UnknownVariables(root *cobra.Command, environment []string) (warnings []str
 	return warnings
 }
 
-// settingNames returns the names of all settings of the commands below root. shown lacks
-// hidden ones, which no error may suggest.
+// settingNames returns the names of all settings of the commands below root. shown
+// leaves out hidden flags, which errors must not suggest.
 func settingNames(root *cobra.Command) (known, shown []string) {
 	note := func(f *pflag.Flag) {
 		if isSetting(f) {

@@ -1,6 +1,7 @@
-// Package settings sets flags from the environment and from the file of --config, reports
-// unknown names, and defines flag values that several commands share. It works on any
-// cobra commands, and may import only the types that flags are parsed into.
+// Package settings sets flags from the environment and from the configuration file
+// (--config), reports unknown settings, and defines flag values that several commands
+// share. It works with any cobra command. Of this module it may import only the types
+// of flag values.
 package settings
 
 import (
@@ -19,14 +20,14 @@ import (
 // flagOnly is the annotation that FlagOnly sets.
 const flagOnly = "flag only"
 
-// OfServe is the annotation of a subcommand that shares flags with serve, so that the
-// environment and the configuration file set them. Flags of other subcommands can be set
-// only on the command line.
+// OfServe is an annotation of a subcommand that shares flags with serve. The
+// environment and the configuration file set the flags of such a subcommand; flags of
+// other subcommands can be set only on the command line.
 const OfServe = "settings of serve"
 
-// FlagOnly marks flags that request an action. The environment and the configuration file
-// cannot set them; otherwise every call would carry out the action. FlagOnly panics if a
-// flag is not defined.
+// FlagOnly marks flags that request an action, such as --decline. They can be set only
+// on the command line: in the environment or the configuration file they would repeat
+// the action with every call. FlagOnly panics if a flag is not defined.
 func FlagOnly(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if err := flags.SetAnnotation(name, flagOnly, []string{"true"}); err != nil {
@@ -35,9 +36,9 @@ func FlagOnly(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Apply sets the flags of cmd that are not on the command line from the environment, or
-// else from the file of --config. For a subcommand, such as user add, it sets only
-// inherited flags, unless the subcommand has the annotation OfServe.
+// Apply sets flags of cmd that are not on the command line: from the environment, or
+// else from the configuration file. If cmd is a subcommand, such as user add, Apply
+// sets only inherited flags, unless cmd has the annotation OfServe.
 func Apply(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	if cmd.HasParent() && cmd.Parent() != cmd.Root() && cmd.Annotations[OfServe] == "" {
@@ -93,9 +94,9 @@ func (v *values) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// readFile reads a configuration file, and returns its settings by flag name. All commands
-// share one file, so it may set flags of any command below root; another name is an
-// error. If path is "", there are no settings.
+// readFile reads a configuration file and returns its settings by flag name. Because
+// all commands use the same file, it may set the flags of every command below root; a
+// name that is no such flag is an error. If path is "", there are no settings.
 func readFile(root *cobra.Command, path string) (map[string]values, error) {
 	if path == "" {
 		return nil, nil

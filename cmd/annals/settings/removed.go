@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// removed says why flags of earlier versions no longer exist. Suggesting the nearest
-// setting instead would mislead.
+// removed maps flags that earlier versions had to what to do now. For these, suggesting
+// a flag with a similar name would mislead.
 var removed = map[string]string{
 	"read-replica": "read replicas are no longer supported; remove it",
 }

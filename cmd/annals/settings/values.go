@@ -39,7 +39,7 @@ func (d *days) Set(text string) error {
 	return fmt.Errorf("%q is not a duration: write it as 90d or 12h", text)
 }
 
-// Limit returns a flag value for a limit. The kind decides whether it is a size, a
+// Limit returns a flag value for a limit. Depending on kind, the value is a size, a
 // duration or a number.
 func Limit(kind quota.Kind, to *int64) pflag.Value { return limit{kind, to} }
 
@@ -70,8 +70,8 @@ func (v limit) Type() string {
 	return "int"
 }
 
-// Reads returns a flag value for the reads that the audit trail records. text is the
-// default as help shows it.
+// Reads returns a flag value for the kinds of reads that the access log records. text
+// is the default as the help shows it.
 func Reads(text string, to *accesslog.Reads) pflag.Value { return &reads{text, to} }
 
 type reads struct {

@@ -1,5 +1,6 @@
 // Package sharing implements the command share: it shows and changes the grants of a
-// folder, and answers invitations. It calls the vault only through the client package.
+// folder, and lists, accepts and declines invitations. It calls the vault, the service
+// at /vault, only through the client package.
 package sharing
 
 import (
@@ -16,7 +17,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Show prints the grants of a folder, without inherited ones. path is a path or an id.
+// Show prints the grants of a folder, without those inherited from parent folders. path
+// is the path or the id of the folder.
 func Show(ctx context.Context, vault *client.Vault, out io.Writer, path string) error {
 	folder, err := vault.FindFolder(ctx, path)
 	if err != nil {
@@ -41,8 +43,9 @@ func Show(ctx context.Context, vault *client.Vault, out io.Writer, path string) 
 	return table.Flush()
 }
 
-// Change changes a grant of a folder, and prints the result. path is a path or an id. A
-// user who does not exist is an error unless force is set.
+// Change makes the change g to the grants of a folder and prints the result. path is
+// the path or the id of the folder. If the user does not exist, Change returns an error
+// unless force is set.
 func Change(ctx context.Context, vault *client.Vault, out io.Writer, path string, g client.Grant, force bool) error {
 	folder, err := vault.FindFolder(ctx, path)
 	if err != nil {
@@ -66,8 +69,8 @@ func Change(ctx context.Context, vault *client.Vault, out io.Writer, path string
 	return err
 }
 
-// ParseGrant parses a principal and an access, such as "user:bob" and "read". The access
-// "none" withdraws a grant.
+// ParseGrant parses a principal, such as "user:bob", and an access, such as "read". The
+// access "none" withdraws the grant of the principal.
 func ParseGrant(principal, access string) (g client.Grant, err error) {
 	if _, err := parsePrincipal(access); err == nil {
 		return g, fmt.Errorf("the principal comes before the access: PATH %s %s", access, principal)
@@ -82,8 +85,8 @@ func ParseGrant(principal, access string) (g client.Grant, err error) {
 	return g, nil
 }
 
-// parsePrincipal parses a principal such as "group:staff". The error suggests the
-// principal that was probably meant.
+// parsePrincipal parses a principal such as "group:staff". If text is not a principal,
+// the error suggests one.
 func parsePrincipal(text string) (events.Principal, error) {
 	p := events.Principal(norm.NFC.String(strings.TrimSpace(text)))
 	if p.IsUser() || p.IsGroup() {

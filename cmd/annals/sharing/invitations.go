@@ -17,8 +17,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ListInvitations prints the caller's unanswered invitations, and the users whose
-// invitations are blocked.
+// ListInvitations prints the invitations that the caller has neither accepted nor
+// declined, and the users whom the caller has blocked.
 func ListInvitations(ctx context.Context, vault *client.Vault, out io.Writer) error {
 	waiting, err := vault.Invitations(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func ListInvitations(ctx context.Context, vault *client.Vault, out io.Writer) er
 	return nil
 }
 
-// Accept accepts the invitation to a folder. name is its name or id.
+// Accept accepts the invitation to a folder. name is the name or the id of the folder.
 func Accept(ctx context.Context, vault *client.Vault, out io.Writer, name string) error {
 	i, err := findInvitation(ctx, vault, name)
 	if err != nil {
@@ -60,9 +60,9 @@ func Accept(ctx context.Context, vault *client.Vault, out io.Writer, name string
 	return err
 }
 
-// Decline declines the invitation to a folder. name is its name or id. If there is no
-// invitation, name is the path or id of a folder whose invitation was accepted, and
-// Decline leaves it.
+// Decline declines the invitation to a folder; name is the name or the id of the
+// folder. If there is no such invitation, Decline leaves the folder with the path or id
+// name, whose invitation the caller has accepted before.
 func Decline(ctx context.Context, vault *client.Vault, out io.Writer, name string) error {
 	i, err := findInvitation(ctx, vault, name)
 	if err == nil {
@@ -85,7 +85,8 @@ func Decline(ctx context.Context, vault *client.Vault, out io.Writer, name strin
 	return err
 }
 
-// Unblock shows the invitations of a user, such as "user:bob", again.
+// Unblock unblocks a user, such as "user:bob", whose invitations are then shown to the
+// caller again.
 func Unblock(ctx context.Context, vault *client.Vault, out io.Writer, user string) error {
 	principal, err := parsePrincipal(user)
 	if err == nil && !principal.IsUser() {
@@ -101,7 +102,7 @@ func Unblock(ctx context.Context, vault *client.Vault, out io.Writer, user strin
 	return err
 }
 
-// noInvitation is returned if no invitation matches a name.
+// noInvitation is the error if there is no invitation to the named folder.
 type noInvitation struct {
 	name    string
 	waiting []client.Invitation
@@ -115,8 +116,9 @@ func (e noInvitation) Error() string {
 	return text
 }
 
-// findInvitation returns the invitation to the folder with a name or an id. If name is a
-// path, only its last element is compared, because invitations have no path.
+// findInvitation returns the invitation to a folder. name is the name or the id of the
+// folder. Of a path only the last element is compared, because invitations contain no
+// path.
 func findInvitation(ctx context.Context, vault *client.Vault, name string) (client.Invitation, error) {
 	waiting, err := vault.Invitations(ctx)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress shows the progress of an operation: on a terminal as a bar, otherwise as a line
-// every few seconds. It never goes backwards. Methods may be called from several
-// goroutines.
+// Progress shows the progress of an operation: on a terminal as a bar, otherwise as a
+// line every few seconds. The number of done units never decreases. Methods may be
+// called from several goroutines.
 type Progress struct {
 	out  io.Writer
 	unit string
@@ -23,24 +23,26 @@ type Progress struct {
 	done, total int64
 	pace        pace
 	bar         *progressbar.ProgressBar
-	drawn       time.Time // time at which the bar was last drawn
-	waited      time.Time // time at which Waiting last printed
+	drawn       time.Time // when the bar was last drawn
+	waited      time.Time // when Waiting last printed a line
 
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
 
 const (
-	// drawInterval is the minimum time between two drawings of a bar. The throttle of the
-	// bar package would combine a new description with an old percentage.
+	// drawInterval is the minimum time between two drawings of a bar. The bar package
+	// could limit the rate too, but would then show a new description with an old
+	// percentage.
 	drawInterval = 100 * time.Millisecond
 	// barInterval is the time after which a bar is redrawn without progress.
 	barInterval  = time.Second
 	lineInterval = 5 * time.Second
 )
 
-// NewProgress returns a Progress that is shown from Begin to End. unit is a noun such as
-// "files", or "". If bars is set, out must be a terminal. The caller must call End.
+// NewProgress returns a Progress that is shown from Begin to End. unit is a noun such
+// as "files", or "". If bars is set, out must be a terminal, and the progress is a bar.
+// The caller must call End.
 func NewProgress(out io.Writer, unit string, bars bool) *Progress {
 	p := &Progress{out: out, unit: unit, bars: bars, stop: make(chan struct{})}
 	interval := lineInterval
@@ -62,8 +64,8 @@ func NewProgress(out io.Writer, unit string, bars bool) *Progress {
 	return p
 }
 
-// Begin starts to show an operation such as "importing". done units are already done;
-// they do not count towards the rate.
+// Begin starts to show an operation such as "importing". done is the number of units
+// that were done before; the rate leaves them out.
 func (p *Progress) Begin(operation string, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,9 +85,8 @@ func (p *Progress) Begin(operation string, done, total int64) {
 	}
 }
 
-// Set sets the number of units that are done and the total number. If done is smaller
-// than before, it is ignored: while an operation repeats units, the progress does not
-// move.
+// Set sets the number of done units and the total number of units. A smaller done than
+// before is ignored, so the progress stands still while an operation repeats units.
 func (p *Progress) Set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,8 +160,8 @@ func (p *Progress) print(line string) {
 	fmt.Fprintln(p.out, Printable(line))
 }
 
-// Waiting prints what the operation is waiting for, like Print, but at most every ten
-// seconds, because many goroutines may wait for the same thing.
+// Waiting prints, like Print, what the operation is waiting for. It prints at most one
+// line every ten seconds, because many goroutines may wait for the same thing.
 func (p *Progress) Waiting(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +184,7 @@ func (p *Progress) End() {
 	p.operation = ""
 }
 
-// pace holds samples of the units done during the last paceWindow.
+// pace has samples of the number of done units, taken during the last paceWindow.
 type pace []sample
 
 type sample struct {

@@ -12,7 +12,8 @@ import (
 	"annals/cmd/annals/terminal"
 )
 
-// Files that are uploaded again are counted a second time.
+// If done decreases, because files are uploaded again, the shown progress stays the
+// same.
 func TestProgressNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

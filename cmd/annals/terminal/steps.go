@@ -2,7 +2,7 @@ package terminal
 
 import "io"
 
-// Steps shows the progress of one step after another as bars. If Out is not a terminal, it
+// Steps shows the progress of consecutive steps as bars. If Out is not a terminal, it
 // shows nothing.
 type Steps struct {
 	Out io.Writer
@@ -11,7 +11,8 @@ type Steps struct {
 	progress *Progress // nil if no bar is shown
 }
 
-// Set sets the progress of a step. A step of another name replaces the previous step.
+// Set shows the progress of a step. If the previous call had another step, a new bar
+// replaces the old one.
 func (s *Steps) Set(step string, done, total int64) {
 	if total <= 0 || !Is(s.Out) {
 		return
@@ -24,7 +25,7 @@ func (s *Steps) Set(step string, done, total int64) {
 	s.progress.Set(done, total)
 }
 
-// End removes the bar. A later Set shows another one.
+// End removes the bar. If Set is called later, it shows a new bar.
 func (s *Steps) End() {
 	if s.progress != nil {
 		s.progress.End()

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a stream, such as standard input or output, is a terminal. Text on a
-// terminal is read by people and not kept in a log.
+// Is reports whether stream, such as standard input or output, is a terminal. Output to
+// a terminal is read by a person; other output may be stored in a log.
 func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Printable replaces the control characters in a text, which could move the cursor or
+// Printable replaces the control characters in text. They could move the cursor or
 // break a table.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -1,5 +1,5 @@
-// Command tiny replaces the program in tests of the archives: it has the same variables
-// for the linker, and compiles fast.
+// Command tiny replaces annals in tests of releases: it has the same linker-set
+// variables, and compiles fast.
 package main
 
 import "os"
