@@ -50,9 +50,9 @@ type ImportRequested struct {
 // FileStarted says that a worker began to process a file.
 type FileStarted struct {
 	File int `json:"file"`
-	// Alone is set if no other file is read at the same time, and says why: how the
-	// file's last reader process ended, or that its processing was interrupted
-	// repeatedly.
+	// Alone is set if the file is read in a new process that reads no other file. It
+	// says why: how the file's last reader process ended, or that its processing was
+	// interrupted repeatedly.
 	Alone string `json:"alone,omitempty"`
 }
 
