@@ -25,7 +25,7 @@ func (r *Runner) Applied() events.Position {
 // Head returns the position of the last event of the log.
 func (r *Runner) Head(ctx context.Context) (events.Position, error) { return r.log.Head(ctx) }
 
-// Age calls the function Age for the log of the read model.
+// Age returns the age of the first event after a position in the log of the read model.
 func (r *Runner) Age(ctx context.Context, after events.Position) (time.Duration, error) {
 	return Age(ctx, r.log, after)
 }

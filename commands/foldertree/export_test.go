@@ -29,8 +29,8 @@ func (t *Tree) List(id uuid.UUID) ([]events.Permission, []events.Principal) {
 // Owners returns the owners of a folder, including the owners of the folders above it.
 func (t *Tree) Owners(id uuid.UUID) []events.Principal { return t.owners(id, nil) }
 
-// Within reports whether the folder id is the folder above, or is somewhere below it.
-func (t *Tree) Within(id, above uuid.UUID) bool { return t.within(id, above) }
+// Within reports whether a folder is another one, or one of the folders below that.
+func (t *Tree) Within(folder, other uuid.UUID) bool { return t.within(folder, other) }
 
 // Rules returns the rules of the tree.
 func (t *Tree) Rules() Rules { return t.rules }

@@ -30,7 +30,8 @@ type ShareFolder struct {
 	Pending []events.Principal
 }
 
-// Decide returns the event of the command, none if the list is the same.
+// Decide returns the event that sets the permission list, or none if the folder already has
+// that list.
 func (c ShareFolder) Decide(t *Tree, user events.User) ([]events.Data, error) {
 	list, err := normalizePermissions(c.Permissions)
 	if err == nil {

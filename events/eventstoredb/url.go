@@ -99,7 +99,7 @@ func parse(text string) (settings, error) {
 	}
 	address := schemes[scheme] + "://" + hosts
 	if _, err := esdb.ParseConnectionString(address); err != nil {
-		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log has a user or a host that cannot be read; write %s", form)
+		return settings{}, fault.Errorf(fault.Invalid, "the user or the host in the URL of the log cannot be parsed; write %s", form)
 	}
 	if s.config, err = esdb.ParseConnectionString(address + "?" + plain.Encode()); err != nil {
 		return settings{}, fault.Errorf(fault.Invalid, "the URL of the log: %w", err)

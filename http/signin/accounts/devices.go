@@ -79,8 +79,8 @@ func (a *Store) AddDevice(ctx context.Context, d Device, code, userCode, address
 	}
 }
 
-// PollDevice returns the sign-in with a device code that was issued to the client, and records
-// the time of the poll.
+// PollDevice returns the sign-in that belongs to a device code, if the code was issued to the
+// client, and records the time of the poll.
 func (a *Store) PollDevice(ctx context.Context, code, client string, now time.Time) (d Device, found bool, err error) {
 	var pause, asked int64
 	d, found, err = scanDevice(a.db.Row(ctx, selectDevice+`, pause, asked FROM devices WHERE code = $1 AND client = $2`,

@@ -44,8 +44,8 @@ func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// challenge requests a challenge like login.js. The text of the challenge is "" if no proof of
-// work is required.
+// challenge requests a challenge, as login.js does. Its text is "" if no proof of work is
+// required.
 func (b *browser) challenge(page response, name string) (c pow.Challenge) {
 	b.Helper()
 	token := fieldOf(page, "token")

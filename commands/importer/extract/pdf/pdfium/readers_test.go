@@ -161,7 +161,7 @@ func TestFilesAreReadConcurrently(t *testing.T) {
 	}
 }
 
-// A process has the part of its memory limit for PDFium that the documentation states.
+// PDFium gets the share of a reader process's memory limit that the documentation states.
 func TestPDFiumMemoryShare(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux limits the memory of a process")
