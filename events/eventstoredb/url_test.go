@@ -36,11 +36,11 @@ func openURL(t *testing.T, url string) (events.Driver, error) {
 
 func TestBadURLErrorsOmitPassword(t *testing.T) {
 	for url, want := range map[string]string{
-		"esdb://":                                             "host that cannot be read",
-		"esdb://me:secret@":                                   "host that cannot be read",
-		"esdb://me:secret@host:port":                          "host that cannot be read",
-		"esdb://me:sec/secret@host":                           "host that cannot be read",
-		"esdb://me:%zzsecret@host":                            "host that cannot be read",
+		"esdb://":                                             "the user or the host in the URL of the log cannot be parsed",
+		"esdb://me:secret@":                                   "the user or the host in the URL of the log cannot be parsed",
+		"esdb://me:secret@host:port":                          "the user or the host in the URL of the log cannot be parsed",
+		"esdb://me:sec/secret@host":                           "the user or the host in the URL of the log cannot be parsed",
+		"esdb://me:%zzsecret@host":                            "the user or the host in the URL of the log cannot be parsed",
 		"esdb://me:a?secret@host:2113?tls=false":              "write %3F",
 		"http://me:secret@host":                               "write esdb://",
 		"esdb://me:secret@host?tls=perhaps":                   "tls",
@@ -52,14 +52,14 @@ func TestBadURLErrorsOmitPassword(t *testing.T) {
 		"esdb://me:secret@host?defaultDeadline=":              "defaultDeadline",
 		"esdb://me:secret@host?gossipTimeout=0":               "gossipTimeout",
 		"esdb://me:secret@host?prefix=$system":                "$system",
-		"esdb://me:secret@host:2113,host:port?tls=false":      "host that cannot be read",
+		"esdb://me:secret@host:2113,host:port?tls=false":      "the user or the host in the URL of the log cannot be parsed",
 		"esdb://me:secret@host:67649?tls=false":               "a port that is not from 1 to 65535",
 		"esdb://me:secret@host:0":                             "a port that is not from 1 to 65535",
 		"esdb://me:s,e:99999@secret@host:2113,b:65536/":       "a port that is not from 1 to 65535",
 		"esdb://me:secret@host:99999999999999999999":          "a port that is not from 1 to 65535",
 		"esdb://me:secret@host?maxDiscoverAttempts=3":         "maxDiscoverAttempts, which has no effect",
 		"esdb://me:secret@host?DISCOVERYINTERVAL=100":         "DISCOVERYINTERVAL, which has no effect",
-		"esdb+discover://me:secret@host/path?tls=false&tls=x": "host that cannot be read",
+		"esdb+discover://me:secret@host/path?tls=false&tls=x": "the user or the host in the URL of the log cannot be parsed",
 	} {
 		_, err := openURL(t, url)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) || strings.Contains(fault.Detail(err), "secret") {
