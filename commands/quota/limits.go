@@ -188,3 +188,17 @@ func ParseOverride(text string) (events.Principal, Override, error) {
 	}
 	return p, o, nil
 }
+
+func (l Limits) minus(other Limits) Limits {
+	for k := range l {
+		l[k] -= other[k]
+	}
+	return l
+}
+
+func (l Limits) plus(other Limits) Limits {
+	for k := range l {
+		l[k] += other[k]
+	}
+	return l
+}
