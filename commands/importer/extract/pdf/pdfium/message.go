@@ -3,14 +3,16 @@ package pdfium
 import "annals/commands/importer/extract/process"
 
 // The kinds of frames. A process handles one request at a time. Its response to opening a file
-// is opened and done; to reading pages, the pages and done; and to closing the file, done. The
-// response to any request may be failed instead.
+// is opened and done; to reading pages, the pages and done; to drawing a page, picture, pieces
+// and done; and to closing the file, done. The response to any request may be failed instead.
 const (
 	requestFrame process.Kind = process.Ready + 1 + iota
 	openedFrame
 	pageFrame
 	doneFrame
 	failedFrame
+	pictureFrame
+	pieceFrame
 )
 
 // Document describes an open PDF.
@@ -50,22 +52,26 @@ type Line struct {
 	Turned      bool    // the text does not run from left to right
 }
 
-// request is the request to open a file, or to read pages of the open file. A request with
-// neither closes the open file.
+// request is the request to open a file, to read pages of the open file, or to draw one. A
+// request with none of these closes the open file.
 type request struct {
 	open        bool   // open the file that is passed with the request
 	path        string // path of the file to open
-	maxPages    int
+	maxPages    int    // of the file to open; 0 means no limit
+	bare        bool   // describe the file to open by its number of pages only
 	first, last int
+	draw        Drawing
 }
 
 func (r request) encode() []byte {
-	return new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Int(r.first).Int(r.last).B
+	e := new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Bool(r.bare).Int(r.first).Int(r.last)
+	return e.Int(r.draw.Page).Int(r.draw.Width).Bool(r.draw.Grey).Bool(r.draw.Raw).B
 }
 
 func decodeRequest(b []byte) (request, error) {
 	d := process.Decoder{B: b}
-	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), first: d.Int(), last: d.Int()}
+	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), bare: d.Bool(), first: d.Int(), last: d.Int()}
+	r.draw = Drawing{Page: d.Int(), Width: d.Int(), Grey: d.Bool(), Raw: d.Bool()}
 	return r, d.End()
 }
 

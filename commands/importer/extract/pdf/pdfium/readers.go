@@ -114,7 +114,7 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	}
 	defer r.pool.Release(p)
 	first := &session{Process: p, config: &r.config}
-	document, err := first.open(ctx, file, file.MaxPages)
+	document, err := first.open(ctx, file, file.MaxPages, false)
 	p.Unusable = p.Unusable || file.Alone
 	if err != nil {
 		return err

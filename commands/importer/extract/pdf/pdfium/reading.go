@@ -20,11 +20,12 @@ type session struct {
 	pages  int           // number of the last page read
 }
 
-// open opens a file and returns its description.
-func (r *session) open(ctx context.Context, file File, maxPages int) (document []byte, err error) {
+// open opens a file and returns its description, which consists of the number of pages if bare
+// is set.
+func (r *session) open(ctx context.Context, file File, maxPages int, bare bool) (document []byte, err error) {
 	// Begin fails on systems without CPU limits. The sandbox report mentions that.
 	_ = r.Begin(r.config.Time)
-	err = r.send(ctx, request{open: true, path: file.Name(), maxPages: maxPages}, &file, func(k process.Kind, payload []byte) error {
+	err = r.send(ctx, request{open: true, path: file.Name(), maxPages: maxPages, bare: bare}, &file, func(k process.Kind, payload []byte) error {
 		d := process.Decoder{B: payload}
 		if r.all = d.Int(); k != openedFrame || document != nil || r.all > maxPages && maxPages > 0 {
 			return errUnexpected

@@ -69,6 +69,15 @@ func (s *server) respond(req request) error {
 		if err := s.read(req.first, req.last); err != nil {
 			return err
 		}
+	case req.draw.Page > 0:
+		err := s.draw(req.draw)
+		var u unreadable
+		if errors.As(err, &u) {
+			return s.fail(failure{text: string(u)})
+		}
+		if err != nil {
+			return err
+		}
 	default:
 		if err := s.close(); err != nil {
 			return err
@@ -102,7 +111,11 @@ func (s *server) open(req request) (failed bool, err error) {
 		return true, errors.Join(s.fail(failure{text: text}), doc.close())
 	}
 	s.doc = doc
-	if err := s.conn.Send(openedFrame, doc.describe().Encode(), nil); err != nil {
+	description := Document{Pages: doc.pages}
+	if !req.bare {
+		description = doc.describe()
+	}
+	if err := s.conn.Send(openedFrame, description.Encode(), nil); err != nil {
 		return false, err
 	}
 	doc.forms = doc.form()

@@ -84,7 +84,7 @@ func (s *parallel) help(ctx context.Context) {
 			return // the other processes continue
 		}
 		r := &session{Process: p, config: &s.config}
-		if _, err := r.open(ctx, s.file, s.pages); err == nil {
+		if _, err := r.open(ctx, s.file, s.pages, true); err == nil {
 			s.work(ctx, r, func() bool { return s.waiting.Load() == 0 && len(s.chunks) < cap(s.chunks) })
 		}
 		s.pool.Release(p)
