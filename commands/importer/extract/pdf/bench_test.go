@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkPDF reads the ordinary PDFs of extracttest.Corpora with one process per core and, for
-// comparison, with the program pdftotext. The metric ratio is the speed of this package divided
+// comparison, with pdftotext -layout in as many processes. The metric ratio is the speed of this package divided
 // by that of pdftotext.
 func BenchmarkPDF(b *testing.B) {
 	files, _ := filepath.Glob(extracttest.Corpora(b) + "/pdf/ordinary/*.pdf")
@@ -29,7 +29,7 @@ func BenchmarkPDF(b *testing.B) {
 		return err
 	}
 	theirs := func(path string) error {
-		return exec.CommandContext(b.Context(), "pdftotext", "-enc", "UTF-8", path, "/dev/null").Run()
+		return exec.CommandContext(b.Context(), "pdftotext", "-layout", "-enc", "UTF-8", path, "/dev/null").Run()
 	}
 	var took [2]time.Duration
 	var rounds int

@@ -14,7 +14,6 @@ import (
 	pdf "github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 )
 
 const wasmPage = 64 << 10 // size of a page of WebAssembly memory
@@ -24,11 +23,14 @@ const wasmPage = 64 << 10 // size of a page of WebAssembly memory
 // use.
 type engine struct {
 	pdf.Pdfium
+	*direct
 	pool     pdf.Pool
 	cache    wazero.CompilationCache
-	space    []byte     // buffer for reading the open file
-	memory   api.Memory // of PDFium
-	reserved []byte     // address range reserved for memory; nil if the system cannot reserve one
+	space    []byte // buffer for reading the open file
+	text     []rune // these three are buffers for the text of a page and of a line
+	bytes    []byte
+	spans    []span
+	reserved []byte // address range reserved for memory; nil if the system cannot reserve one
 }
 
 // memoryOfPDFium returns PDFium's share of a process's memory.
@@ -68,10 +70,12 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 		return nil, fmt.Errorf("start PDFium: %w", err)
 	}
 	module, err := keepFunctions(e.Pdfium)
+	if err == nil {
+		e.direct, err = newDirect(module)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start PDFium: %w", err)
 	}
-	e.memory = module.Memory()
 	return e, nil
 }
 

@@ -13,7 +13,9 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 		t.Errorf("DecodeDocument = %+v, %v, want %+v", got, err, doc)
 	}
 	page := Page{Number: 3, Width: 612, Height: 792, Broken: true, Notes: []string{"note"},
-		Lines: []Line{{Text: "line", X: 1, Y: 2, Right: 3, Size: 4, Weight: 700, Turned: true}, {Text: "次"}}}
+		Lines: []Line{{Text: "line", X: 1, Y: 2, Right: 3, Size: 4, Weight: 700, Turned: true, Confidence: .5,
+			Words: []Word{{Text: "li", X: 1, Right: 2, Top: 3, Bottom: 4}, {Text: "ne", X: 5}, {Text: "other"}}}, {Text: "次", Words: []Word{{Text: "次"}}}},
+		Scanned: true}
 	var e process.Encoder
 	page.Encode(&e)
 	if got, err := DecodePage(e.B); err != nil || !reflect.DeepEqual(got, page) {
@@ -33,7 +35,7 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 // was decoded without error must stay the same when it is encoded and decoded again.
 func FuzzMessages(f *testing.F) {
 	var e process.Encoder
-	(&Page{Number: 1, Lines: []Line{{Text: "x", Size: 10}}, Notes: []string{"n"}}).Encode(&e)
+	(&Page{Number: 1, Lines: []Line{{Text: "x y", Size: 10, Words: []Word{{Text: "x"}, {Text: "y"}, {Text: "x"}}}}, Notes: []string{"n"}}).Encode(&e)
 	f.Add(e.B)
 	f.Add(Document{Pages: 1, Outline: []Bookmark{{Title: "t"}}}.Encode())
 	f.Add(failure{text: "t"}.encode())

@@ -1,6 +1,10 @@
 package pdfium
 
-import "annals/commands/importer/extract/process"
+import (
+	"strings"
+
+	"annals/commands/importer/extract/process"
+)
 
 // The kinds of frames. A process handles one request at a time. Its response to opening a file
 // is opened and done; to reading pages, the pages and done; to drawing a page, picture, pieces
@@ -40,6 +44,9 @@ type Page struct {
 	Notes  []string
 	Blank  bool // the page has neither text nor images
 	Broken bool // the page could not be read completely
+	// Scanned means that a picture covers much of the page, and that the page has no text or none
+	// that can be used.
+	Scanned bool
 }
 
 // Line is a line of a page. X, Y and Right are in points from the left and top of the page as
@@ -50,6 +57,14 @@ type Line struct {
 	Size        float32 // size of the first letter's font as displayed, in points; 0 if unknown
 	Weight      float32 // weight of the first letter's font: 400 is regular, 700 bold; 0 if unknown
 	Turned      bool    // the text does not run from left to right
+	Words       []Word  // in reading order; separated by spaces, they are Text
+	Confidence  float32 // of the recognition, from 0 to 1; 0 if the line is text of the file
+}
+
+// Word is a word of a line. Its box is in points from the left and top of the page as displayed.
+type Word struct {
+	Text                  string
+	X, Right, Top, Bottom float32
 }
 
 // request is the request to open a file, to read pages of the open file, or to draw one. A
@@ -101,6 +116,7 @@ func (p *Page) Encode(e *process.Encoder) {
 	e.Float(p.Height)
 	e.Bool(p.Blank)
 	e.Bool(p.Broken)
+	e.Bool(p.Scanned)
 	e.Int(len(p.Lines))
 	for _, l := range p.Lines {
 		e.Text(l.Text)
@@ -110,6 +126,8 @@ func (p *Page) Encode(e *process.Encoder) {
 		e.Float(l.Size)
 		e.Float(l.Weight)
 		e.Bool(l.Turned)
+		e.Float(l.Confidence)
+		l.encodeWords(e)
 	}
 	e.Int(len(p.Notes))
 	for _, n := range p.Notes {
@@ -120,17 +138,58 @@ func (p *Page) Encode(e *process.Encoder) {
 // DecodePage decodes a payload to which Page.Encode has appended one page.
 func DecodePage(b []byte) (Page, error) {
 	d := process.Decoder{B: b}
-	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool()}
-	if n := d.Count(22); n > 0 {
+	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool(), Scanned: d.Bool()}
+	if n := d.Count(27); n > 0 {
 		p.Lines = make([]Line, 0, n)
 		for range n {
-			p.Lines = append(p.Lines, Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool()})
+			l := Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool(), Confidence: d.Float()}
+			l.decodeWords(&d)
+			p.Lines = append(p.Lines, l)
 		}
 	}
 	for range d.Count(1) {
 		p.Notes = append(p.Notes, d.Text())
 	}
 	return p, d.End()
+}
+
+// encodeWords appends the line's words to a payload: of each word that the line's text contains
+// after the word before, the number of bytes between the two, plus one, and its length; of any
+// other word 0 and its text.
+func (l *Line) encodeWords(e *process.Encoder) {
+	e.Int(len(l.Words))
+	rest := l.Text
+	for _, w := range l.Words {
+		if at := strings.Index(rest, w.Text); at >= 0 {
+			e.Int(at + 1).Int(len(w.Text))
+			rest = rest[at+len(w.Text):]
+		} else {
+			e.Int(0).Text(w.Text)
+		}
+		e.Float(w.X).Float(w.Right).Float(w.Top).Float(w.Bottom)
+	}
+}
+
+// decodeWords decodes what encodeWords has appended.
+func (l *Line) decodeWords(d *process.Decoder) {
+	n := d.Count(18)
+	if n == 0 {
+		return
+	}
+	l.Words = make([]Word, 0, n)
+	rest := l.Text
+	for range n {
+		var w Word
+		if at := d.Int(); at > 0 {
+			from := min(at-1, len(rest))
+			to := from + min(d.Int(), len(rest)-from)
+			w.Text, rest = rest[from:to], rest[to:]
+		} else {
+			w.Text = d.Text()
+		}
+		w.X, w.Right, w.Top, w.Bottom = d.Float(), d.Float(), d.Float(), d.Float()
+		l.Words = append(l.Words, w)
+	}
 }
 
 // failure tells the owner of a file why the file could not be read. fatal means that the

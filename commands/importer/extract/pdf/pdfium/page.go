@@ -1,14 +1,18 @@
 package pdfium
 
 import (
+	"cmp"
+	"encoding/binary"
+	"errors"
 	"math"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/klippa-app/go-pdfium/enums"
-	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/tetratelabs/wazero/api"
 )
 
 const maxObjects = 500 // maximum number of objects that are checked for images on a page
@@ -41,7 +45,8 @@ func (d *document) page(n int) (*Page, error) {
 // trapped returns err if WebAssembly trapped, which leaves PDFium in an undefined state, and
 // nil for errors that PDFium returned.
 func trapped(err error) error {
-	if err != nil && (strings.Contains(err.Error(), "wasm") || strings.Contains(err.Error(), "panic")) {
+	var t *trap
+	if err != nil && (errors.As(err, &t) || strings.Contains(err.Error(), "wasm") || strings.Contains(err.Error(), "panic")) {
 		return err
 	}
 	return nil
@@ -51,33 +56,57 @@ func trapped(err error) error {
 // needs to convert coordinates.
 type textPage struct {
 	*document
-	ref      references.FPDF_TEXTPAGE
+	handle   uint64
+	x, y     float32 // left and bottom edge of the page before rotation
 	w, h     float32 // width and height of the page before rotation
 	rotation int     // rotation of the page in quarter turns clockwise
-	mapped   bool    // the nth rune of the text is the nth character of the page
+	text     []rune
+	mapped   bool // the nth rune of the text is the nth character of the page
 }
 
 func (d *document) lines(page requests.Page, out *Page) error {
-	text, err := d.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
-	if err != nil {
-		return err
+	handle := d.loaded.last
+	t := &textPage{document: d, handle: d.call(d.loadText, handle)}
+	if t.handle == 0 {
+		return cmp.Or(d.trap, errors.New("read the text of a page: PDFium found none"))
 	}
-	t := &textPage{document: d, ref: text.TextPage}
-	defer d.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: t.ref})
-	if err := t.measure(page, out); err != nil {
-		return err
-	}
-	count, err := d.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.ref})
-	if err != nil || count.Count == 0 {
+	defer d.call(d.closeText, t.handle)
+	t.measure(handle, out)
+	count := int32(d.call(d.countChars, t.handle))
+	if count <= 0 {
 		out.Blank = !d.hasImage(page)
+		return d.trap
+	}
+	if err := t.load(int(count)); err != nil {
 		return err
 	}
-	all, err := d.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.ref, StartIndex: 0, Count: count.Count})
-	if err != nil {
-		return err
+	t.split(out)
+	return d.trap
+}
+
+// load loads the text of the page.
+func (t *textPage) load(count int) error {
+	size := 4*count + 2 // a character may take two units of UTF-16
+	buffer := t.malloc(size)
+	if buffer == 0 {
+		return cmp.Or(t.trap, errors.New("read the text of a page: PDFium has no memory for it"))
 	}
-	t.mapped = utf8.RuneCountInString(all.Text) == count.Count
-	return t.split(all.Text, out)
+	defer t.free(buffer)
+	units := int(int32(t.call(t.getText, t.handle, 0, uint64(count), buffer))) - 1 // the last one is 0
+	b, _ := t.memory.Read(uint32(buffer), uint32(max(0, min(2*units, size))))
+	t.text = t.engine.text[:0]
+	for ; len(b) >= 2; b = b[2:] {
+		r := rune(binary.LittleEndian.Uint16(b))
+		if utf16.IsSurrogate(r) && len(b) >= 4 {
+			if pair := utf16.DecodeRune(r, rune(binary.LittleEndian.Uint16(b[2:]))); pair != utf8.RuneError {
+				r, b = pair, b[2:]
+			}
+		}
+		t.text = append(t.text, r)
+	}
+	t.engine.text = t.text
+	t.mapped = len(t.text) == count
+	return t.trap
 }
 
 // hasImage reports whether a page without text has an image, which may be a scan.
@@ -99,63 +128,89 @@ func (d *document) hasImage(page requests.Page) bool {
 	return false
 }
 
-func (t *textPage) measure(page requests.Page, out *Page) error {
-	width, err := t.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
-	if err != nil {
-		return err
-	}
-	height, err := t.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
-	if err != nil {
-		return err
-	}
-	rotation, err := t.FPDFPage_GetRotation(&requests.FPDFPage_GetRotation{Page: page})
-	if err != nil {
-		return err
-	}
-	out.Width, out.Height = width.PageWidth, height.PageHeight
-	t.rotation = int(rotation.PageRotation)
+func (t *textPage) measure(page uint64, out *Page) {
+	out.Width = api.DecodeF32(t.call(t.pageWidth, page))
+	out.Height = api.DecodeF32(t.call(t.pageHeight, page))
+	t.rotation = int(t.call(t.pageRotation, page)) & 3
 	t.w, t.h = out.Width, out.Height
 	if t.rotation%2 == 1 {
 		t.w, t.h = t.h, t.w
 	}
-	return nil
+	if t.fills(t.boundingBox, page, t.scratch) {
+		box := t.floats(4)
+		t.x, t.y = box[0], box[3]
+	}
 }
 
-// split splits a page's text into lines, and locates each one.
-func (t *textPage) split(text string, out *Page) error {
-	index := 0 // rune index, in the page's text, of the beginning of text
-	for text != "" {
-		end := strings.IndexAny(text, "\r\n"+string(hyphenMark))
-		line, rest, suffix := text, "", ""
-		if end >= 0 {
-			r, size := utf8.DecodeRuneInString(text[end:])
-			line, rest = text[:end], text[end+size:]
-			if r == hyphenMark {
-				suffix = softHyphen
+// split splits a page's text into lines of words, and locates them.
+func (t *textPage) split(out *Page) {
+	words := make([]Word, 0, len(t.text)/4)
+	for start := 0; start < len(t.text); {
+		end, hyphen := start, false
+		for ; end < len(t.text); end++ {
+			if r := t.text[end]; r == '\r' || r == '\n' || r == hyphenMark {
+				hyphen = r == hyphenMark
+				break
 			}
 		}
-		runes := utf8.RuneCountInString(line)
-		if clean := strings.Map(printable, line); strings.TrimSpace(clean) != "" {
-			l := Line{Text: strings.TrimSpace(clean) + suffix}
-			first := index + utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeftFunc(line, blank))
-			last := index + utf8.RuneCountInString(strings.TrimRightFunc(line, blank)) - 1
-			if err := t.locate(&l, first, last); err != nil {
-				return err
-			}
+		from := len(words)
+		var l Line
+		if words = t.line(&l, words, start, end, hyphen); len(words) > from {
+			l.Words = words[from:len(words):len(words)]
 			out.Lines = append(out.Lines, l)
 		}
-		index += runes + 1
-		text = rest
+		start = end + 1
 	}
-	return nil
 }
 
-func blank(r rune) bool { return unicode.IsSpace(r) || r == 0 }
+// line makes a line of the text between two indexes, and appends its words to words. hyphen
+// means that the last word continues on the next line.
+func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Word {
+	bytes, spans := t.engine.bytes[:0], t.engine.spans[:0]
+	inside := false
+	for i := start; i < end; i++ {
+		switch r := printable(t.text[i]); {
+		case r < 0:
+		case r == ' ':
+			inside = false
+		default:
+			if !inside {
+				if len(spans) > 0 {
+					bytes = append(bytes, ' ')
+				}
+				spans, inside = append(spans, span{from: len(bytes), first: i}), true
+			}
+			bytes = utf8.AppendRune(bytes, r)
+			w := &spans[len(spans)-1]
+			w.to, w.last = len(bytes), i
+		}
+	}
+	t.engine.bytes, t.engine.spans = bytes, spans
+	if len(spans) == 0 {
+		return words
+	}
+	if hyphen {
+		bytes = append(bytes, softHyphen...)
+		spans[len(spans)-1].to = len(bytes)
+	}
+	l.Text = string(bytes)
+	for _, s := range spans {
+		w := Word{Text: l.Text[s.from:s.to]}
+		t.box(&w, t.charIndexOf(s.first), t.charIndexOf(s.last))
+		words = append(words, w)
+	}
+	t.locate(l, t.charIndexOf(spans[0].first), words[len(words)-len(spans):])
+	return words
+}
 
-// printable drops NUL padding, control characters and layout marks.
+// span is where a word is: its bytes in the line's text, and its characters in the page's.
+type span struct{ from, to, first, last int }
+
+// printable drops NUL padding, control characters and layout marks, and makes every kind of
+// space a plain one.
 func printable(r rune) rune {
 	switch {
-	case r == '\t':
+	case r == '\t', r == '\u00a0', r > 0x7f && unicode.IsSpace(r):
 		return ' '
 	case r < ' ', r >= 0x7f && r < 0xa0, r == '\u00ad', r == '\ufeff', r == '\uffff', r == utf8.RuneError:
 		return -1
@@ -163,54 +218,71 @@ func printable(r rune) rune {
 	return r
 }
 
-// locate sets a line's position and font. It takes them from the line's first and last letters.
-func (t *textPage) locate(l *Line, first, last int) error {
-	if !t.mapped {
-		first, last = t.charIndex(first), t.charIndex(last)
+// box sets the box of a word to that of its first and last characters.
+func (t *textPage) box(w *Word, first, last int) {
+	for i, c := range [2]int{first, last} {
+		if c < 0 || i > 0 && c == first || !t.fills(t.looseBox, t.handle, uint64(c), t.scratch) {
+			continue
+		}
+		r := t.floats(4) // left, top, right, bottom
+		x0, y0 := t.displayed(r[0], r[1])
+		x1, y1 := t.displayed(r[2], r[3])
+		if x0 > x1 {
+			x0, x1 = x1, x0
+		}
+		if y0 > y1 {
+			y0, y1 = y1, y0
+		}
+		if i > 0 {
+			x0, y0, x1, y1 = min(x0, w.X), min(y0, w.Top), max(x1, w.Right), max(y1, w.Bottom)
+		}
+		w.X, w.Top, w.Right, w.Bottom = x0, y0, x1, y1
 	}
-	if first < 0 || last < first {
-		return nil
-	}
-	size, err := t.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: t.ref, Index: first})
-	if err != nil {
-		return trapped(err)
-	}
-	weight, err := t.FPDFText_GetFontWeight(&requests.FPDFText_GetFontWeight{TextPage: t.ref, Index: first})
-	if err == nil {
-		l.Weight = float32(weight.FontWeight)
-	}
-	// The matrix contains the position where the text starts, its scale and its direction.
-	matrix, err := t.FPDFText_GetMatrix(&requests.FPDFText_GetMatrix{TextPage: t.ref, Index: first})
-	if err != nil {
-		return trapped(err)
-	}
-	m := matrix.Matrix
-	l.Size = float32(size.FontSize * math.Hypot(float64(m.C), float64(m.D)))
-	dx, dy := t.turn(m.A, m.B)
-	l.Turned = dx <= 0 || float32(math.Abs(float64(dy))) > dx/4
-	l.X, l.Y = t.displayed(m.E, m.F)
-	l.Right = l.X
-	box, err := t.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.ref, Index: last})
-	if err == nil {
-		x0, _ := t.displayed(box.Rect.Left, box.Rect.Bottom)
-		x1, _ := t.displayed(box.Rect.Right, box.Rect.Top)
-		l.Right = max(x0, x1)
-	}
-	return trapped(err)
 }
 
-// charIndex returns the index of the character for rune n of the text, or -1.
-func (t *textPage) charIndex(n int) int {
-	i, err := t.FPDFText_GetCharIndexFromTextIndex(&requests.FPDFText_GetCharIndexFromTextIndex{TextPage: t.ref, NTextIndex: n})
-	if err != nil {
-		return -1
+// locate sets a line's position and font. It takes them from the line's first letter and its
+// words.
+func (t *textPage) locate(l *Line, first int, words []Word) {
+	left, right := words[0].X, words[0].Right
+	for i := range words {
+		left, right = min(left, words[i].X), max(right, words[i].Right)
 	}
-	return i.CharIndex
+	l.X, l.Y, l.Right = left, words[0].Bottom, right
+	if first < 0 {
+		return
+	}
+	index := uint64(first)
+	size := api.DecodeF64(t.call(t.fontSize, t.handle, index))
+	l.Weight = float32(max(0, int32(t.call(t.fontWeight, t.handle, index))))
+	if !t.fills(t.charMatrix, t.handle, index, t.scratch) {
+		return
+	}
+	m := t.floats(4)
+	l.Size = float32(size * math.Hypot(float64(m[2]), float64(m[3])))
+	dx, dy := t.turn(m[0], m[1])
+	l.Turned = dx <= 0 || float32(math.Abs(float64(dy))) > dx/4
+	if t.fills(t.charOrigin, t.handle, index, t.scratch, t.scratch+8) {
+		at := t.doubles(2)
+		x, y := t.displayed(float32(at[0]), float32(at[1]))
+		l.Y = y
+		if l.Turned || x < left+l.Size {
+			l.X = x
+		}
+	}
+}
+
+// charIndexOf returns the index of the character for rune n of the text, or -1.
+func (t *textPage) charIndexOf(n int) int {
+	if t.mapped {
+		return n
+	}
+	return int(int32(t.call(t.charIndex, t.handle, uint64(n))))
 }
 
 // displayed converts a point of the page before rotation to a point of the page as displayed,
 // measured from the top left.
 func (t *textPage) displayed(x, y float32) (float32, float32) {
+	x, y = x-t.x, y-t.y
 	switch t.rotation {
 	case 1:
 		return y, x

@@ -146,7 +146,7 @@ func (s *server) read(first, last int) error {
 func (p *Page) truncate() {
 	left := maxPageBytes
 	for i, l := range p.Lines {
-		if left -= len(l.Text) + 32; left < 0 {
+		if left -= len(l.Text) + 32 + 20*len(l.Words); left < 0 {
 			p.Lines, p.Notes, p.Broken = p.Lines[:i], nil, true
 			return
 		}
