@@ -17,7 +17,7 @@ import (
 func (s *Server) ingest(c *call) (any, error) {
 	u := &ingest.Upload{
 		Request: c.Request, User: c.user, Commands: s.Commands,
-		Intake: ingest.Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes, Correlation: Correlation(c.Context())},
+		Intake: ingest.Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes, Formats: s.Limits.Formats, Correlation: Correlation(c.Context())},
 		Limits: ingest.Limits{Files: s.Limits.Files, UploadBytes: s.Limits.UploadBytes, MetadataBytes: s.Limits.MetadataBytes},
 	}
 	defer func() {

@@ -102,6 +102,7 @@ var matrix = map[string]row{
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"GET /core/folders/summary":       {path: "/core/folders/summary?folder_name=A", want: known, shows: `"ok"`},
+	"GET /core/formats":               {want: known, shows: ""},
 	"GET /vault/folders":              {want: known, shows: `"A"`},
 	"GET /vault/folders?path=A/0":     {want: known, shows: `"0"`},
 	"POST /vault/folders":             {body: `{"name":"new {role}","parentFolderId":"{folder}"}`, want: instead(writers, 201)},

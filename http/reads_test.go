@@ -42,7 +42,7 @@ func TestReadsBeyondLimit(t *testing.T) {
 		"GET /vault/documents/" + none, "GET /vault/documents/" + none + "/markdown", "GET /vault/documents/" + none + "/tags",
 		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/tags", "GET /vault/audit", "GET /vault/invitations", "GET /vault/invitations/blocked",
 	}
-	free := []string{"GET /core/jobs/{job_id}", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
+	free := []string{"GET /core/jobs/{job_id}", "GET /core/formats", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
 		"GET /core/openapi.yaml", "GET /vault/openapi.yaml"}
 	for _, route := range routesOf(t, s.server) {
 		known := slices.ContainsFunc(charged, func(request string) bool { return routeOf(request) == route })

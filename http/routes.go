@@ -26,6 +26,7 @@ var coreRoutes = []route{
 	{"POST", "/search", (*Server).search, reads},
 	{"POST", "/ask", (*Server).ask, reads},
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
+	{"GET", "/formats", (*Server).formats, reads},
 }
 
 // vaultRoutes are the routes of the vault. Their paths are below VaultURL. The deep link

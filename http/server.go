@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"annals/commands/importer/extract"
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/disk"
@@ -107,7 +108,7 @@ type Server struct {
 	stopping atomic.Bool // the server is stopping: it reports not ready, but still serves
 }
 
-// Limits are the maximum sizes of requests. A zero field selects the default in its comment.
+// Limits are what requests may contain. A zero field selects the default in its comment.
 type Limits struct {
 	FileBytes     int64 // bytes of one uploaded file; 1 GiB
 	Files         int   // files in one upload; 10,000
@@ -118,6 +119,8 @@ type Limits struct {
 	Tags          int   // tags in a search; 64
 	PageSize      int   // entries in a page of a listing; 1,000
 	HeaderBytes   int   // bytes of the headers of a request; 64 KiB
+
+	Formats extract.Formats // formats of files that may be imported; extract.StandardFormats
 }
 
 // WithDefaults returns l with its zero fields replaced by the defaults.
@@ -131,6 +134,9 @@ func (l Limits) WithDefaults() Limits {
 	orElse(&l.Tags, 64)
 	orElse(&l.PageSize, 1_000)
 	orElse(&l.HeaderBytes, 64<<10)
+	if len(l.Formats) == 0 {
+		l.Formats = extract.StandardFormats()
+	}
 	return l
 }
 

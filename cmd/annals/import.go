@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/folderimport"
 	"annals/cmd/annals/settings"
@@ -17,9 +15,9 @@ func importCommand(at *engine.URLs) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Import a directory or a file through a running server",
-		Long: "Import every file below DIR that the server can read (" + strings.Join(extract.Extensions(), " ") + ") into folders of\n" +
-			"the same names. Hidden files and symbolic links are skipped. A state file records the outcome for each file, so that\n" +
-			"the same command continues after an interruption.\n\n" +
+		Long: "Import every file below DIR that the server imports (" + extract.StandardFormats().String() + ", or what\n" +
+			"--formats of annals serve names) into folders of the same names. Hidden files and symbolic links\n" +
+			"are skipped. A state file records the outcome for each file, so that the same command continues after an interruption.\n\n" +
 			"Run it again to update the folder: files that the server already has are not uploaded, and a changed file becomes the\n" +
 			"next version of its document. If a file was renamed, its document is renamed too, provided that an import of this\n" +
 			"DIR created the document, that the document was not moved on the server, and that the content is the same. Otherwise,\n" +

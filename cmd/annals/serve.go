@@ -11,6 +11,7 @@ import (
 	"annals/cmd/annals/service"
 	"annals/cmd/annals/settings"
 	"annals/commands/foldertree"
+	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/pdf/pdfium"
 	"annals/commands/quota"
 	"annals/http/signin"
@@ -82,6 +83,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	flags.IntVar(&c.Files, "max-files", 10_000, "maximum number of files in one upload")
 	flags.Int64Var(&c.FileBytes, "max-file-bytes", 1<<30, "maximum size of one uploaded file, in bytes")
 	flags.Int64Var(&c.UploadBytes, "max-upload-bytes", 64<<30, "maximum size of one upload, in bytes")
+	flags.StringSliceVar(&c.Formats, "formats", []string{"standard"}, "types of files to import: standard ("+extract.StandardFormats().String()+"), all ("+extract.AllFormats().String()+"), or extensions; comma-separated or repeated")
 	flags.IntVar(&c.Extract.Pages, "max-pages", 5000, "maximum number of pages of a PDF file; a longer one fails")
 	flags.Int64Var(&c.Extract.TextBytes, "max-text-bytes", 1<<30, "maximum size of the text of one file, in bytes; a file with more text fails")
 	flags.DurationVar(&c.Extract.Time, "extract-time", 10*time.Minute, "maximum time, and maximum CPU time, for reading the text of one file; at least 1s")

@@ -45,7 +45,7 @@ type textWriter struct {
 // from the file's size.
 func (w *textWriter) setLimit(limit int64) {
 	size, c := w.file.Accepted.Size, w.file.Cause
-	if extract.IsXML(readable(w.file.Accepted).Name) {
+	if extract.IsCompressed(readable(w.file.Accepted).Name) {
 		size = extract.MaxXML(size) // an upper bound until the file is read
 	}
 	w.limit = cmp.Or(limit, extract.Allowance(size))

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"annals/commands"
@@ -25,6 +24,7 @@ import (
 type Intake struct {
 	Store       originals.Store
 	FileBytes   int64             // maximum size of a file
+	Formats     extract.Formats   // formats of files that may be imported; none means extract.StandardFormats
 	Hold        *quota.Hold       // reserves the user's quota for the files; nil if there are no limits
 	Key         string            // idempotency key of the request; "" if it has none
 	Correlation string            // id of the request
@@ -43,10 +43,13 @@ func (in *Intake) Add(ctx context.Context, name string, content io.Reader) error
 	var f commands.Upload
 	f.Name, f.Refused = fileName(name)
 	var known bool
-	if f.MediaType, known = extract.Supported(f.Name); f.Refused != "" {
+	if len(in.Formats) == 0 {
+		in.Formats = extract.StandardFormats()
+	}
+	if f.MediaType, known = in.Formats.Supports(f.Name); f.Refused != "" {
 		f.MediaType = ""
 	} else if !known {
-		f.Refused = "files of this type cannot be imported; these can: " + strings.Join(extract.Extensions(), ", ")
+		f.Refused = "files of this type cannot be imported; these can: " + in.Formats.String()
 	} else if err := in.store(ctx, &f, content); err != nil {
 		return err
 	}

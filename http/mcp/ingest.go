@@ -27,7 +27,7 @@ func (h *Handler) ingestTool() tool {
 		name: "ingest", title: "Import files", effect: adds,
 		about: `Imports files from the service's own disk. They are copied, and imported in the background: ` +
 			`the tool returns a job_id immediately, for service_job_status. If a path cannot be imported, no file is, and the error lists every such path. ` +
-			`These can be imported: .pdf, .docx, .md, .markdown, .txt, .text. Files on another machine are uploaded by POST /ingest instead.`,
+			`These can be imported: ` + h.Limits.Formats.String() + `. Files on another machine are uploaded by POST /ingest instead.`,
 		suffix: " The files must be below " + strings.Join(roots, " or ") + ".",
 	}
 }
@@ -68,7 +68,7 @@ func (h *Handler) ingest(c call, in ingestIn) (out ingestOut, err error) {
 		return out, err
 	}
 	intake := ingest.Intake{
-		Store: h.Originals, FileBytes: h.Limits.FileBytes, Correlation: httpd.Correlation(c),
+		Store: h.Originals, FileBytes: h.Limits.FileBytes, Formats: h.Limits.Formats, Correlation: httpd.Correlation(c),
 		Replaces: func(file int) bool { return places[file].Replace },
 	}
 	defer func() {

@@ -55,6 +55,27 @@ func (c *Core) Knows(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
+// Formats returns the extensions of the files that the server imports, with the dot.
+func (c *Core) Formats(ctx context.Context) ([]string, error) {
+	reply, err := c.Do(ctx, c.Request(ctx, http.MethodGet, "/formats", "", nil))
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Formats []struct {
+			Extension string `json:"extension"`
+		} `json:"formats"`
+	}
+	if err := reply.Decode(&list); err != nil {
+		return nil, err
+	}
+	extensions := make([]string, len(list.Formats))
+	for i, f := range list.Formats {
+		extensions[i] = f.Extension
+	}
+	return extensions, nil
+}
+
 func (c *Core) jobRequest(ctx context.Context, id string) func() (*http.Request, error) {
 	return c.Request(ctx, http.MethodGet, "/jobs/"+url.PathEscape(id), "", nil)
 }

@@ -193,7 +193,7 @@ func (f *folderImport) excluded() func(at string) bool {
 		add(fault.File)
 	}
 	return func(at string) bool {
-		if f.tree.single || !isImportable(at) || strings.HasPrefix(at, ".") || strings.Contains(at, "/.") {
+		if f.tree.single || !f.tree.isImportable(at) || strings.HasPrefix(at, ".") || strings.Contains(at, "/.") {
 			return true
 		}
 		return slices.ContainsFunc(unknown, func(name string) bool { return at == name || strings.HasPrefix(at, name+"/") })

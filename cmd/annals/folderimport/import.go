@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -105,6 +106,7 @@ func (o *Options) key(t tree) (stateKey, error) {
 // list prints the files that would be uploaded. It only reads the state file and does
 // not call the server.
 func (o *Options) list(t tree, key stateKey) error {
+	t.restrict()
 	s := &state{path: o.State, key: key}
 	if err := s.load(o.Restart); err != nil {
 		return err
@@ -133,9 +135,6 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	asks := o.Delete && !o.Yes && !o.DryRun // then show no progress bar, which would overwrite the question
 	m := newMeter(o.Err, len(t.files), o.Quiet || o.DryRun || asks)
-	if over := t.passed.String(); over != "" && !o.Quiet {
-		m.Print("skipped: " + over)
-	}
 	rest := client.Client{
 		URL: o.Server, HTTP: client.NewHTTPClient(2 * o.Parallel), Tries: 30, Pause: o.Pause, Notify: m.Waiting, Credential: o.Credential,
 	}
@@ -147,6 +146,10 @@ func (o *Options) run(ctx context.Context, t tree, key stateKey) (err error) {
 	if o.Vault != "" && o.Replace {
 		rest.URL = o.Vault
 		f.vault = &client.Vault{Client: rest}
+	}
+	if err := f.askFormats(ctx); err != nil {
+		m.End()
+		return err
 	}
 	stopped := f.run(ctx)
 	m.End()
@@ -242,6 +245,31 @@ func (f *folderImport) run(ctx context.Context) error {
 		err = f.remove(ctx, c)
 	}
 	return err
+}
+
+// askFormats asks the server which files it imports, and leaves out all others. It does not
+// ask if the answer cannot matter.
+func (f *folderImport) askFormats(ctx context.Context) (err error) {
+	needed := f.Delete || slices.ContainsFunc(f.tree.files, func(file localFile) bool { return !f.tree.isImportable(file.Path) })
+	if needed {
+		f.tree.extensions, err = f.core.Formats(ctx)
+	}
+	switch {
+	case client.IsRefusal(err, http.StatusNotFound), client.IsRefusal(err, http.StatusMethodNotAllowed):
+		f.tree.extensions = nil // an older server
+	case err != nil:
+		return fmt.Errorf("ask the server which types of files it imports: %w", err)
+	}
+	f.tree.restrict()
+	if f.tree.single && len(f.tree.files) == 0 {
+		return fmt.Errorf("%s cannot be imported: the server does not read files of this type; an operator can allow them (--formats of annals serve)", terminal.Printable(f.Path))
+	}
+	f.summary.PassedOver = f.tree.passed
+	if over := f.tree.passed.String(); over != "" && !f.Quiet {
+		f.meter.Print("skipped: " + over)
+	}
+	f.meter.limit(len(f.tree.files))
+	return nil
 }
 
 // checkServer checks that the server is reachable and accepts the credential. If the

@@ -33,6 +33,16 @@ func (m *meter) begin() {
 	m.Begin("importing", int64(m.done), int64(m.total))
 }
 
+// limit sets the number of files.
+func (m *meter) limit(files int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total = files
+	if m.visible {
+		m.Set(int64(m.done), int64(m.total))
+	}
+}
+
 // add adds to the number of files that have ended. It is called with a negative number
 // before files are uploaded again.
 func (m *meter) add(files int) {

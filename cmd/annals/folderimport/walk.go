@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"annals/commands/importer/extract"
@@ -28,6 +29,9 @@ type tree struct {
 	faults []Failure // directories that could not be listed
 	others []string  // paths of links and special files
 	single bool      // true if a single file is imported
+	// extensions are those of the files that the server imports; nil means those of the
+	// standard formats.
+	extensions []string
 }
 
 // path returns the local path of a file.
@@ -54,7 +58,7 @@ func (p PassedOver) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// walk lists the files of a directory, or a single file.
+// walk lists the files of a directory that a server may be able to read, or a single file.
 func walk(name string) (tree, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -76,8 +80,8 @@ func walk(name string) (tree, error) {
 	switch {
 	case !info.Mode().IsRegular():
 		return tree{}, fmt.Errorf("%s is neither a directory nor a regular file", name)
-	case !isImportable(abs):
-		return tree{}, fmt.Errorf("%s cannot be imported: its type is not one of %s", name, strings.Join(extract.Extensions(), " "))
+	case !isReadable(abs):
+		return tree{}, fmt.Errorf("%s cannot be imported: its type is not one of %s", name, extract.AllFormats())
 	}
 	return tree{dir: filepath.Dir(abs), single: true, files: []localFile{describe(filepath.Base(abs), info)}}, nil
 }
@@ -108,7 +112,7 @@ func (t *tree) visit(name string, e fs.DirEntry, err error) error {
 	case !e.Type().IsRegular():
 		t.passed.Special++
 		t.others = append(t.others, rel)
-	case !isImportable(name):
+	case !isReadable(name):
 		t.passed.Other++
 	default:
 		info, err := e.Info()
@@ -128,9 +132,26 @@ func describe(rel string, info fs.FileInfo) localFile {
 	return localFile{rel, info.Size(), info.ModTime().UnixNano()}
 }
 
-func isImportable(name string) bool {
-	_, known := extract.Supported(name)
+// isReadable reports whether some server reads files with this name.
+func isReadable(name string) bool {
+	_, known := extract.AllFormats().Supports(name)
 	return known
+}
+
+// isImportable reports whether this server imports files with this name.
+func (t *tree) isImportable(name string) bool {
+	if t.extensions == nil {
+		_, standard := extract.StandardFormats().Supports(name)
+		return standard
+	}
+	return slices.Contains(t.extensions, extract.Extension(name))
+}
+
+// restrict leaves out the files that the server does not import.
+func (t *tree) restrict() {
+	all := len(t.files)
+	t.files = slices.DeleteFunc(t.files, func(f localFile) bool { return !t.isImportable(f.Path) })
+	t.passed.Other += all - len(t.files)
 }
 
 // folderOf returns the folder on the server into which a file is imported.

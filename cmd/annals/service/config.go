@@ -42,6 +42,7 @@ type Config struct {
 	Workers, SearchLimit, Files int
 	FileBytes, UploadBytes      int64
 	Extract                     extract.Limits
+	Formats                     []string // extensions of the files to read, for extract.ParseFormats
 	FileTimeout, Stall          time.Duration
 	Drain                       time.Duration // time to keep serving after a stop signal, or DefaultDrain
 	Quota                       usage.Settings
@@ -83,6 +84,9 @@ func (c *Config) Check() error {
 		if s.value < s.min || s.value > s.max {
 			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.min, s.max)
 		}
+	}
+	if _, err := extract.ParseFormats(c.Formats); err != nil {
+		return fmt.Errorf("--formats: %w", err)
 	}
 	if c.Extract.Memory < pdfium.LeastMemory {
 		return fmt.Errorf("--extract-memory %d: a reader process needs at least %d (%d MiB) for long PDFs; leave the flag out to use %d MiB",

@@ -235,9 +235,14 @@ func (s *service) openImporter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	formats, err := extract.ParseFormats(s.config.Formats)
+	if err != nil {
+		return err
+	}
+	s.server.Limits.Formats = formats
 	cache := filepath.Join(s.config.Data, "cache")
 	s.reader = reader.New(reader.Options{
-		Limits: s.config.Extract, Command: []string{program, s.config.Reader}, CacheDir: cache,
+		Limits: s.config.Extract, Formats: formats, Command: []string{program, s.config.Reader}, CacheDir: cache,
 		Workers: turns.Readers(s.config.Workers), Reserved: turns.Readers(s.config.Workers) - s.config.Workers,
 	})
 	s.closing(s.reader.Close)
@@ -289,7 +294,7 @@ func (s *service) openServer() error {
 	s.server.Originals = s.originals
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.LinkURL = s.urls.issuer // the built-in sign-in at this URL signs in people who open a link in a browser
-	s.server.Limits = httpd.Limits{FileBytes: s.config.FileBytes, Files: s.config.Files, UploadBytes: s.config.UploadBytes}
+	s.server.Limits.FileBytes, s.server.Limits.Files, s.server.Limits.UploadBytes = s.config.FileBytes, s.config.Files, s.config.UploadBytes
 	brake := new(ratelimit.Brake)
 	s.server.Reads, s.server.Brake = s.reads, brake
 	s.server.Quotas, s.server.Changes = s.quota.Of, s.changes

@@ -27,13 +27,14 @@ func formats(pdf format) map[string]format {
 // local is a Reader that reads files in this process.
 type local struct {
 	limits  extract.Limits
+	allowed extract.Formats
 	formats map[string]format // by media type
 }
 
 func (r *local) Close() error { return nil }
 
 func (r *local) Read(ctx context.Context, path, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
-	if _, err := mediaTypeOf(name); err != nil {
+	if _, err := mediaTypeOf(name, r.allowed); err != nil {
 		return extract.Info{}, err
 	}
 	file, err := os.Open(path)
@@ -54,7 +55,7 @@ var errTooSlow = errors.New("reading the file took too long")
 
 // readFile reads an open file, without a limit of time.
 func (r *local) readFile(ctx context.Context, opened *os.File, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
-	mediaType, err := mediaTypeOf(name)
+	mediaType, err := mediaTypeOf(name, r.allowed)
 	if err != nil {
 		return extract.Info{}, err
 	}

@@ -20,18 +20,19 @@ const maxResident = 64 << 20
 // pooled is a Reader that reads files in processes of a pool; this process does not parse
 // any part of a file. Callers limit how many files are read at a time.
 type pooled struct {
-	limits extract.Limits
-	text   *process.Pool
-	pdf    *pdfium.Readers
-	alone  bool
+	limits  extract.Limits
+	allowed extract.Formats
+	text    *process.Pool
+	pdf     *pdfium.Readers
+	alone   bool
 }
 
 func newPooled(o Options) *pooled {
 	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	command := func(kind string) []string { return append(o.Command[:len(o.Command):len(o.Command)], kind) }
 	return &pooled{
-		limits: o.Limits,
-		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxResident: maxResident, Uses: 1000}),
+		limits: o.Limits, allowed: o.Formats,
+		text: process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxResident: maxResident, Uses: 1000}),
 		pdf: pdfium.New(pdfium.Config{
 			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
 		}),
@@ -68,7 +69,7 @@ func Inspect(ctx context.Context, r extract.Reader) (sandbox.Report, error) {
 }
 
 func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
-	mediaType, err := mediaTypeOf(name)
+	mediaType, err := mediaTypeOf(name, r.allowed)
 	if err != nil {
 		return extract.Info{}, err
 	}

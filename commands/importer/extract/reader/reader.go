@@ -6,7 +6,6 @@ package reader
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"annals/commands/importer/extract"
@@ -17,6 +16,9 @@ import (
 // Options configures the Reader that New returns.
 type Options struct {
 	Limits extract.Limits
+	// Formats are the formats that may be read; none means all. Files of other formats are
+	// refused, even if they were accepted earlier.
+	Formats extract.Formats
 	// Command starts a reader process: it is this program, with arguments that make it call
 	// Main with the arguments that follow. If Command is empty, files are read in this
 	// process, without limits of memory, and PDFs are refused.
@@ -26,8 +28,11 @@ type Options struct {
 	Reserved int    // how many of Workers never help to read a PDF that another process opened
 }
 
-// New returns a Reader for all formats of extract.Supported.
+// New returns a Reader.
 func New(o Options) extract.Reader {
+	if len(o.Formats) == 0 {
+		o.Formats = extract.AllFormats()
+	}
 	o.Limits.Pages = cmp.Or(o.Limits.Pages, 5_000)
 	o.Limits.TextBytes = cmp.Or(o.Limits.TextBytes, 1<<30)
 	o.Limits.Time = cmp.Or(o.Limits.Time, 10*time.Minute)
@@ -35,17 +40,20 @@ func New(o Options) extract.Reader {
 	if len(o.Command) > 0 {
 		return newPooled(o)
 	}
-	return &local{limits: o.Limits, formats: formats(func(context.Context, extract.File, *extract.Writer) (extract.Info, error) {
+	return &local{limits: o.Limits, allowed: o.Formats, formats: formats(func(context.Context, extract.File, *extract.Writer) (extract.Info, error) {
 		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the PDF: no reader process is configured")
 	})}
 }
 
-// mediaTypeOf is like extract.Supported, but returns an error for the user if the type is
+// mediaTypeOf is like Formats.Supports, but returns an error for the user if the type is
 // not supported.
-func mediaTypeOf(name string) (string, error) {
-	mediaType, ok := extract.Supported(name)
+func mediaTypeOf(name string, formats extract.Formats) (string, error) {
+	mediaType, ok := formats.Supports(name)
+	if _, known := extract.AllFormats().Supports(name); known && !ok {
+		return "", fault.Errorf(fault.Invalid, "files of type %q are not read by this server, only %s: ask the operator to allow them (--formats), or save the file as another type", extract.Extension(name), formats)
+	}
 	if !ok {
-		return "", fault.Errorf(fault.Invalid, "files of type %q cannot be read, only %s", extract.Extension(name), strings.Join(extract.Extensions(), ", "))
+		return "", fault.Errorf(fault.Invalid, "files of type %q cannot be read, only %s", extract.Extension(name), formats)
 	}
 	return mediaType, nil
 }

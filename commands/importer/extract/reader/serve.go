@@ -62,7 +62,7 @@ func respond(conn *process.Server, f process.Frame) error {
 	a := &response{conn: conn, flushed: time.Now()}
 	// The service enforces the time limit, so this process has none.
 	limits := extract.Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
-	r := &local{limits: limits, formats: formats(a.pdf)}
+	r := &local{limits: limits, allowed: extract.AllFormats(), formats: formats(a.pdf)}
 	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
 	if a.failed != nil {
 		return a.failed

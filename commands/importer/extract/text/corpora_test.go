@@ -117,7 +117,7 @@ func TestMarkdownCorpora(t *testing.T) {
 		files, bytesIn, bytesOut := 0, 0, 0
 		var took time.Duration
 		err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
-			if _, ok := extract.Supported(path); err != nil || e.IsDir() || !ok {
+			if _, ok := extract.StandardFormats().Supports(path); err != nil || e.IsDir() || !ok {
 				return err
 			}
 			content, err := os.ReadFile(path)

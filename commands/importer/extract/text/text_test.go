@@ -130,13 +130,13 @@ func TestBinaryFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestSupported(t *testing.T) {
+func TestSupports(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.PDF": "application/pdf", "b/c.Markdown": "text/markdown", "x.md": "text/markdown", "x.TEXT": "text/plain", "a.b.txt": "text/plain",
 		"a.docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.doc": "", "md": "", ".md": "text/markdown",
 	} {
-		if got, ok := extract.Supported(name); got != want || ok != (want != "") {
-			t.Errorf("Supported(%q) = %q, %t, want %q", name, got, ok, want)
+		if got, ok := extract.AllFormats().Supports(name); got != want || ok != (want != "") {
+			t.Errorf("Supports(%q) = %q, %t, want %q", name, got, ok, want)
 		}
 	}
 }

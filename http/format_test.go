@@ -1,0 +1,44 @@
+package http_test
+
+import (
+	"encoding/json"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract"
+	httpd "annals/http"
+)
+
+// A server refuses files of the types that it is not configured to import, and lists the others.
+func TestFormats(t *testing.T) {
+	formats, err := extract.ParseFormats([]string{".txt", ".pdf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(h *httpd.Server) { h.Limits.Formats = formats })
+	resp, body := s.do("GET", "/core/formats", "")
+	s.want(resp, body, 200, `{"formats":[{"extension":".pdf","media_type":"application/pdf","pages":true},{"extension":".txt","media_type":"text/plain","pages":false}]}`)
+	s.upload("", func(w *multipart.Writer) {
+		addFile(w, "a.md", "text")
+		addFile(w, "a.txt", "text")
+	})
+	files, _ := s.accepted()
+	if len(files) != 2 || files[0].Refused != "files of this type cannot be imported; these can: .pdf, .txt" || files[1].Refused != "" {
+		t.Errorf("files %+v", files)
+	}
+
+	s = start(t, nil)
+	_, body = s.do("GET", "/core/formats", "")
+	var got struct{ Formats []struct{ Extension string } }
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range got.Formats {
+		names = append(names, f.Extension)
+	}
+	if list := strings.Join(names, ", "); list != ".pdf, .docx, .md, .markdown, .txt, .text" {
+		t.Errorf("the standard formats are %s", list)
+	}
+}
