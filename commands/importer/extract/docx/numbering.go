@@ -1,6 +1,8 @@
 package docx
 
 import (
+	"annals/commands/importer/extract/zipxml"
+
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,81 +41,81 @@ type list struct {
 func (d *document) readNumbering(part string) error {
 	n := &d.lists
 	n.abstracts, n.lists = map[int]*abstractList{}, map[int]*list{}
-	return d.eachElement(part, maxPartBytes, "numbering", func(x *xmlPart, _ *element) error {
-		return x.children(func(e *element) error {
+	return d.pkg.Each(part, zipxml.SmallPart, "numbering", func(x *zipxml.Part, _ *zipxml.Element) error {
+		return x.Children(func(e *zipxml.Element) error {
 			if len(n.abstracts)+len(n.lists) > maxStyles {
 				return fault.Errorf(fault.Invalid, "the Word document has more than %d list definitions: save it again as PDF, and upload that", maxStyles)
 			}
-			switch e.name {
+			switch e.Name {
 			case "w:abstractNum":
 				a := &abstractList{}
-				n.abstracts[atoi(e.attr("abstractNumId"), -1)] = a
+				n.abstracts[atoi(e.Attr("abstractNumId"), -1)] = a
 				return readAbstract(x, a)
 			case "w:num":
 				l := &list{abstract: -1, starts: [9]int{-1, -1, -1, -1, -1, -1, -1, -1, -1}}
-				n.lists[atoi(e.attr("numId"), -1)] = l
+				n.lists[atoi(e.Attr("numId"), -1)] = l
 				return readList(x, l)
 			}
-			return x.skip()
+			return x.Skip()
 		})
 	})
 }
 
-func readAbstract(x *xmlPart, a *abstractList) error {
-	return x.children(func(e *element) error {
-		switch e.name {
+func readAbstract(x *zipxml.Part, a *abstractList) error {
+	return x.Children(func(e *zipxml.Element) error {
+		switch e.Name {
 		case "w:numStyleLink":
-			a.styleLink = e.attr("val")
+			a.styleLink = e.Attr("val")
 		case "w:lvl":
-			if i := atoi(e.attr("ilvl"), -1); i >= 0 && i < len(a.levels) {
+			if i := atoi(e.Attr("ilvl"), -1); i >= 0 && i < len(a.levels) {
 				return readLevel(x, &a.levels[i])
 			}
 		}
-		return x.skip()
+		return x.Skip()
 	})
 }
 
-func readList(x *xmlPart, l *list) error {
-	return x.children(func(e *element) error {
-		switch e.name {
+func readList(x *zipxml.Part, l *list) error {
+	return x.Children(func(e *zipxml.Element) error {
+		switch e.Name {
 		case "w:abstractNumId":
-			l.abstract = atoi(e.attr("val"), -1)
+			l.abstract = atoi(e.Attr("val"), -1)
 		case "w:lvlOverride":
-			i := atoi(e.attr("ilvl"), -1)
+			i := atoi(e.Attr("ilvl"), -1)
 			if i < 0 || i >= len(l.starts) {
 				break
 			}
-			return x.children(func(c *element) error {
-				switch c.name {
+			return x.Children(func(c *zipxml.Element) error {
+				switch c.Name {
 				case "w:startOverride":
-					l.starts[i] = atoi(c.attr("val"), 1)
+					l.starts[i] = atoi(c.Attr("val"), 1)
 				case "w:lvl":
 					l.overrides[i] = &listLevel{}
 					return readLevel(x, l.overrides[i])
 				}
-				return x.skip()
+				return x.Skip()
 			})
 		}
-		return x.skip()
+		return x.Skip()
 	})
 }
 
-func readLevel(x *xmlPart, l *listLevel) error {
+func readLevel(x *zipxml.Part, l *listLevel) error {
 	l.format, l.start = "decimal", 0
-	return x.children(func(e *element) error {
-		switch e.name {
+	return x.Children(func(e *zipxml.Element) error {
+		switch e.Name {
 		case "w:start":
-			l.start = atoi(e.attr("val"), 1)
+			l.start = atoi(e.Attr("val"), 1)
 		case "w:numFmt":
-			l.format = e.attr("val")
+			l.format = e.Attr("val")
 		case "w:lvlText":
-			l.text = e.attr("val")
+			l.text = e.Attr("val")
 		case "w:lvlRestart":
-			l.noRestart = e.attr("val") == "0"
+			l.noRestart = e.Attr("val") == "0"
 		case "w:isLgl":
-			l.legal = e.on()
+			l.legal = on(e)
 		}
-		return x.skip()
+		return x.Skip()
 	})
 }
 

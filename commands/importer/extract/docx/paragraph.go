@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/blocks"
+	"annals/commands/importer/extract/ooxml"
+	"annals/commands/importer/extract/zipxml"
 )
 
 const maxHeading = 400 // runes; a longer paragraph with a heading style is text
@@ -18,14 +21,14 @@ type paragraph struct {
 	numID, level int // -1 if not set
 	text         []byte
 	breaks       []int
-	attached     []block // text boxes, notes and comments
-	attachedSize int     // bytes of text boxes, charts and diagrams in attached
+	attached     []blocks.Block // text boxes, notes and comments
+	attachedSize int            // bytes of text boxes, charts and diagrams in attached
 }
 
 // paragraph reads the open w:p, and emits it and then its attached blocks.
-func (d *document) paragraph(x *xmlPart, out sink) error {
+func (d *document) paragraph(x *zipxml.Part, out blocks.Sink) error {
 	p := &paragraph{outline: -1, numID: -1, level: -1}
-	if err := x.children(func(e *element) error { return d.inline(x, e, p) }); err != nil {
+	if err := x.Children(func(e *zipxml.Element) error { return d.inline(x, e, p) }); err != nil {
 		return err
 	}
 	for i := range d.fields { // a field instruction that has no separator ends with the paragraph
@@ -44,12 +47,12 @@ func (d *document) paragraph(x *xmlPart, out sink) error {
 
 // inline reads an element inside a paragraph, such as a run, and adds its text to the
 // paragraph.
-func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
-	switch e.name {
+func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph) error {
+	switch e.Name {
 	case "w:r":
 		return d.run(x, p)
 	case "w:t":
-		text, err := x.text()
+		text, err := x.Text()
 		if err != nil {
 			return err
 		}
@@ -57,13 +60,13 @@ func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 	case "w:pPr":
 		return d.properties(x, p)
 	case "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:sdt", "w:sdtContent", "w:fldSimple", "w:dir", "w:bdo", "w:ruby", "w:rubyBase":
-		return x.children(func(e *element) error { return d.inline(x, e, p) })
+		return x.Children(func(e *zipxml.Element) error { return d.inline(x, e, p) })
 	case "w:drawing", "w:pict", "w:object":
 		return d.drawing(x, p)
 	case "mc:AlternateContent":
-		return d.choose(x, func(e *element) error { return d.inline(x, e, p) })
+		return d.choose(x, func(e *zipxml.Element) error { return d.inline(x, e, p) })
 	case "m:oMath", "m:oMathPara":
-		text, err := d.math(x)
+		text, err := ooxml.Formula(x)
 		if err != nil {
 			return err
 		}
@@ -71,7 +74,7 @@ func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 	case "w:fldChar":
 		return d.field(x, e, p)
 	case "w:footnoteReference", "w:endnoteReference", "w:commentReference":
-		if err := d.reference(strings.TrimSuffix(e.local, "Reference"), e, p); err != nil {
+		if err := d.reference(strings.TrimSuffix(e.Local, "Reference"), e, p); err != nil {
 			return err
 		}
 	case "w:lastRenderedPageBreak":
@@ -79,7 +82,7 @@ func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 			d.breakPage(p)
 		}
 	case "w:br":
-		if e.attr("type") == "page" {
+		if e.Attr("type") == "page" {
 			d.breakPage(p)
 		} else if err := d.add(p, "\n"); err != nil {
 			return err
@@ -89,12 +92,12 @@ func (d *document) inline(x *xmlPart, e *element, p *paragraph) error {
 			return err
 		}
 	}
-	return x.skip()
+	return x.Skip()
 }
 
 // character returns the text of an element that stands for a character.
-func character(e *element) string {
-	switch e.name {
+func character(e *zipxml.Element) string {
+	switch e.Name {
 	case "w:tab", "w:ptab":
 		return "\t"
 	case "w:cr":
@@ -102,7 +105,7 @@ func character(e *element) string {
 	case "w:noBreakHyphen":
 		return "-"
 	case "w:sym":
-		code, err := strconv.ParseUint(e.attr("char"), 16, 32)
+		code, err := strconv.ParseUint(e.Attr("char"), 16, 32)
 		if err != nil {
 			return ""
 		}
@@ -126,19 +129,19 @@ func character(e *element) string {
 }
 
 // run reads the open w:r, unless it is hidden.
-func (d *document) run(x *xmlPart, p *paragraph) error {
+func (d *document) run(x *zipxml.Part, p *paragraph) error {
 	hidden := false
-	return x.children(func(e *element) error {
-		if e.name == "w:rPr" {
-			return x.children(func(c *element) error {
-				if c.name == "w:vanish" {
-					hidden = c.on()
+	return x.Children(func(e *zipxml.Element) error {
+		if e.Name == "w:rPr" {
+			return x.Children(func(c *zipxml.Element) error {
+				if c.Name == "w:vanish" {
+					hidden = on(c)
 				}
-				return x.skip()
+				return x.Skip()
 			})
 		}
-		if hidden && e.name == "w:t" {
-			return x.skip()
+		if hidden && e.Name == "w:t" {
+			return x.Skip()
 		}
 		return d.inline(x, e, p)
 	})
@@ -166,7 +169,7 @@ func (d *document) inInstruction() bool {
 
 // breakPage starts the next page.
 func (d *document) breakPage(p *paragraph) {
-	if d.page > 0 && len(p.breaks) < 10_000 {
+	if d.out.Page() > 0 && len(p.breaks) < 10_000 {
 		p.breaks = append(p.breaks, len(p.text))
 		d.fresh = true
 	}
@@ -174,10 +177,10 @@ func (d *document) breakPage(p *paragraph) {
 
 // field reads the open w:fldChar. The text between "begin" and "separate" is the field's
 // instruction, the text between "separate" and "end" its result.
-func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
-	switch e.attr("fldCharType") {
+func (d *document) field(x *zipxml.Part, e *zipxml.Element, p *paragraph) error {
+	switch e.Attr("fldCharType") {
 	case "begin":
-		if len(d.fields) < maxXMLDepth {
+		if len(d.fields) < zipxml.MaxDepth {
 			d.fields = append(d.fields, true)
 		}
 	case "separate":
@@ -190,22 +193,22 @@ func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
 		}
 	}
 	box := ""
-	err := x.children(func(c *element) error { // a w:ffData/w:checkBox has no result text
-		if c.name != "w:ffData" {
-			return x.skip()
+	err := x.Children(func(c *zipxml.Element) error { // a w:ffData/w:checkBox has no result text
+		if c.Name != "w:ffData" {
+			return x.Skip()
 		}
-		return x.children(func(c *element) error {
-			if c.name != "w:checkBox" {
-				return x.skip()
+		return x.Children(func(c *zipxml.Element) error {
+			if c.Name != "w:checkBox" {
+				return x.Skip()
 			}
 			box = "☐"
-			return x.children(func(c *element) error {
-				if (c.name == "w:checked" || c.name == "w:default") && c.on() {
+			return x.Children(func(c *zipxml.Element) error {
+				if (c.Name == "w:checked" || c.Name == "w:default") && on(c) {
 					box = "☒"
-				} else if c.name == "w:checked" {
+				} else if c.Name == "w:checked" {
 					box = "☐"
 				}
-				return x.skip()
+				return x.Skip()
 			})
 		})
 	})
@@ -214,52 +217,52 @@ func (d *document) field(x *xmlPart, e *element, p *paragraph) error {
 }
 
 // reference adds the mark of a note to the text, and attaches the note.
-func (d *document) reference(kind string, e *element, p *paragraph) error {
-	n, ok := d.notes[kind+e.attr("id")]
+func (d *document) reference(kind string, e *zipxml.Element, p *paragraph) error {
+	n, ok := d.notes[kind+e.Attr("id")]
 	if !ok || n.text == "" {
 		return nil
 	}
-	delete(d.notes, kind+e.attr("id")) // so that a note is written only once
+	delete(d.notes, kind+e.Attr("id")) // so that a note is written only once
 	if kind == "comment" {
 		text := "Comment: " + n.text
 		if n.author != "" {
 			text = "Comment by " + n.author + ": " + n.text
 		}
-		p.attached = append(p.attached, block{kind: quote, text: "> " + text})
+		p.attached = append(p.attached, blocks.Block{Kind: blocks.Quote, Text: "> " + text})
 		return nil
 	}
 	d.noteCount++
 	mark := "[^" + strconv.Itoa(d.noteCount) + "]"
-	p.attached = append(p.attached, block{text: mark + ": " + n.text})
+	p.attached = append(p.attached, blocks.Block{Text: mark + ": " + n.text})
 	return d.add(p, mark)
 }
 
 // properties reads the open w:pPr.
-func (d *document) properties(x *xmlPart, p *paragraph) error {
-	return x.children(func(e *element) error {
-		switch e.name {
+func (d *document) properties(x *zipxml.Part, p *paragraph) error {
+	return x.Children(func(e *zipxml.Element) error {
+		switch e.Name {
 		case "w:pStyle":
-			p.style = e.attr("val")
+			p.style = e.Attr("val")
 		case "w:outlineLvl":
-			p.outline = atoi(e.attr("val"), -1)
+			p.outline = atoi(e.Attr("val"), -1)
 		case "w:numPr":
 			return readNumPr(x, &p.numID, &p.level)
 		case "w:pageBreakBefore":
-			if e.on() && !d.fresh {
+			if on(e) && !d.fresh {
 				d.breakPage(p)
 			}
 		}
-		return x.skip()
+		return x.Skip()
 	})
 }
 
 var noteMark = regexp.MustCompile(`\[\^\d+\]`)
 
 // finish converts a paragraph to a block.
-func (d *document) finish(p *paragraph) block {
-	b := block{breaks: p.breaks, text: string(p.text)}
-	if strings.Contains(b.text, "\u00ad") { // a soft hyphen
-		b.text = strings.ReplaceAll(b.text, "\u00ad", "")
+func (d *document) finish(p *paragraph) blocks.Block {
+	b := blocks.Block{Breaks: p.breaks, Text: string(p.text)}
+	if strings.Contains(b.Text, "\u00ad") { // a soft hyphen
+		b.Text = strings.ReplaceAll(b.Text, "\u00ad", "")
 	}
 	if p.style == "" {
 		p.style = d.defaultStyle
@@ -268,38 +271,38 @@ func (d *document) finish(p *paragraph) block {
 	if p.outline >= 0 && p.outline <= 9 {
 		level = (p.outline + 1) % 10
 	}
-	b.kind = d.styleKind(p.style)
-	if b.kind != code {
-		b.text = trimLines(b.text)
+	b.Kind = d.styleKind(p.style)
+	if b.Kind != blocks.Code {
+		b.Text = blocks.TrimLines(b.Text)
 	}
 	label := d.itemLabel(p)
-	bare := strings.TrimSpace(b.text)
+	bare := strings.TrimSpace(b.Text)
 	switch {
 	case bare == "":
-		b.text, b.kind = "", plain
+		b.Text, b.Kind = "", blocks.Plain
 	case level > 0 && utf8.RuneCountInString(bare) <= maxHeading:
-		b.level, b.text = level, extract.CleanTitle(noteMark.ReplaceAllString(bare, ""))
+		b.Level, b.Text = level, extract.CleanTitle(noteMark.ReplaceAllString(bare, ""))
 		if label != "" && label != "-" {
-			b.text = label + " " + b.text
+			b.Text = label + " " + b.Text
 		}
 	case label != "":
-		b.kind = listItem
-		b.text = strings.Repeat("  ", max(p.level, 0)) + label + " " + b.text
-	case b.kind == quote:
-		b.text = "> " + strings.ReplaceAll(b.text, "\n", "\n> ")
-	case b.kind == plain:
-		b.text = notMarkup(b.text)
+		b.Kind = blocks.ListItem
+		b.Text = strings.Repeat("  ", max(p.level, 0)) + label + " " + b.Text
+	case b.Kind == blocks.Quote:
+		b.Text = "> " + strings.ReplaceAll(b.Text, "\n", "\n> ")
+	case b.Kind == blocks.Plain:
+		b.Text = blocks.Escape(b.Text)
 	}
-	shift := len(b.text) - len(p.text)
-	for i, at := range b.breaks { // exact for breaks at the start, approximate for others
+	shift := len(b.Text) - len(p.text)
+	for i, at := range b.Breaks { // exact for breaks at the start, approximate for others
 		if at > 0 {
 			at += max(shift, 0)
 		}
-		at = min(at, len(b.text))
-		for at > 0 && at < len(b.text) && !utf8.RuneStart(b.text[at]) {
+		at = min(at, len(b.Text))
+		for at > 0 && at < len(b.Text) && !utf8.RuneStart(b.Text[at]) {
 			at--
 		}
-		b.breaks[i] = at
+		b.Breaks[i] = at
 	}
 	return b
 }
@@ -317,29 +320,4 @@ func (d *document) itemLabel(p *paragraph) string {
 		return ""
 	}
 	return d.label(numID, min(p.level, 8))
-}
-
-// trimLines removes the spaces at both ends of each line.
-func trimLines(text string) string {
-	text = strings.TrimSpace(text)
-	if !strings.Contains(text, "\n") {
-		return text
-	}
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
-var markup = regexp.MustCompile("(?m)^(#{1,6}\\s|>|[-+*]\\s|```|~~~)")
-
-// notMarkup escapes a text whose start Markdown would read as a heading, quotation, list or
-// code.
-func notMarkup(text string) string {
-	switch {
-	case strings.IndexByte("#>-+*`~", text[0]) >= 0, strings.Contains(text, "\n"):
-		return markup.ReplaceAllString(text, `\$1`)
-	}
-	return text
 }

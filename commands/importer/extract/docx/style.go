@@ -1,6 +1,9 @@
 package docx
 
 import (
+	"annals/commands/importer/extract/blocks"
+	"annals/commands/importer/extract/zipxml"
+
 	"strconv"
 	"strings"
 
@@ -14,64 +17,52 @@ type paragraphStyle struct {
 	numID, level  int // -1 if not set
 }
 
-// kind is the kind of a paragraph or row.
-type kind uint8
-
-const (
-	plain kind = iota
-	_
-	listItem
-	code
-	quote
-	tableRow
-)
-
 // readStyles reads the part with the styles.
 func (d *document) readStyles(part string) error {
-	return d.eachElement(part, maxPartBytes, "style", func(x *xmlPart, e *element) error {
+	return d.pkg.Each(part, zipxml.SmallPart, "style", func(x *zipxml.Part, e *zipxml.Element) error {
 		if len(d.styles) >= maxStyles {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles: save it again as PDF, and upload that", maxStyles)
 		}
 		s := &paragraphStyle{outline: -1, numID: -1, level: -1}
-		if kind := e.attr("type"); kind != "" && kind != "paragraph" {
-			return x.skip()
+		if kind := e.Attr("type"); kind != "" && kind != "paragraph" {
+			return x.Skip()
 		}
-		id := e.attr("styleId")
+		id := e.Attr("styleId")
 		d.styles[id] = s
-		if e.attr("default") == "1" || e.attr("default") == "true" {
+		if e.Attr("default") == "1" || e.Attr("default") == "true" {
 			d.defaultStyle = id
 		}
-		return x.children(func(c *element) error {
-			switch c.name {
+		return x.Children(func(c *zipxml.Element) error {
+			switch c.Name {
 			case "w:name":
-				s.name = strings.ToLower(c.attr("val"))
+				s.name = strings.ToLower(c.Attr("val"))
 			case "w:basedOn":
-				s.basedOn = c.attr("val")
+				s.basedOn = c.Attr("val")
 			case "w:pPr":
-				return x.children(func(p *element) error {
-					switch p.name {
+				return x.Children(func(p *zipxml.Element) error {
+					switch p.Name {
 					case "w:outlineLvl":
-						s.outline = atoi(p.attr("val"), -1)
+						s.outline = atoi(p.Attr("val"), -1)
 					case "w:numPr":
 						return readNumPr(x, &s.numID, &s.level)
 					}
-					return x.skip()
+					return x.Skip()
 				})
 			}
-			return x.skip()
+			return x.Skip()
 		})
 	})
 }
 
-func readNumPr(x *xmlPart, numID, level *int) error {
-	return x.children(func(c *element) error {
-		switch c.name {
+func readNumPr(x *zipxml.Part, numID, level *int) error {
+	return x.Children(func(c *zipxml.Element) error {
+		switch c.Name {
 		case "w:numId":
-			*numID = atoi(c.attr("val"), 0)
+			*numID = atoi(c.Attr("val"), 0)
 		case "w:ilvl":
-			*level = min(max(atoi(c.attr("val"), 0), 0), 8)
+			*level = min(max(atoi(c.Attr("val"), 0), 0), 8)
 		}
-		return x.skip()
+		return x.Skip()
 	})
 }
 
@@ -145,16 +136,16 @@ func headingName(name string) int {
 }
 
 // styleKind returns whether the name of a style says that it is for code or quotations.
-func (d *document) styleKind(id string) kind {
-	k := plain
+func (d *document) styleKind(id string) blocks.Kind {
+	k := blocks.Plain
 	d.chain(id, func(s *paragraphStyle) bool {
 		switch s.name {
 		case "source code", "sourcecode", "code", "html preformatted", "preformatted text", "macro text", "code block", "codeblock", "verbatim":
-			k = code
+			k = blocks.Code
 		case "quote", "intense quote", "block text", "blockquote", "quotations", "block quotation", "zitat", "citation", "intensequote":
-			k = quote
+			k = blocks.Quote
 		}
-		return k == plain
+		return k == blocks.Plain
 	})
 	return k
 }
@@ -172,4 +163,13 @@ func (d *document) styleNumbering(id string) (numID, level int) {
 		return numID < 0 || level < 0
 	})
 	return numID, level
+}
+
+// on reports whether a switch such as <w:vanish/> is on.
+func on(e *zipxml.Element) bool {
+	switch e.Attr("val") {
+	case "0", "false", "off":
+		return false
+	}
+	return true
 }
