@@ -16,6 +16,10 @@ type SectionExtracted struct {
 	// PageBreaks[i] is the byte offset in Text at which page StartPage+1+i begins.
 	PageBreaks []int  `json:"page_breaks,omitempty"`
 	Text       string `json:"text"` // Markdown, without the title's own line
+	// OCR is set if some of the title or text was recognised in a picture of the page.
+	// Confidence is then the mean confidence of the recognised words, above 0 and at most 1.
+	OCR        bool    `json:"ocr,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"`
 }
 
 // Content describes what was read from a document's file.
@@ -36,6 +40,13 @@ type Content struct {
 	Description string   `json:"description,omitempty"`
 	Summary     string   `json:"summary,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"` // parts of the file that could not be read, as sentences
+	// OCRPages is the number of pages that were recognised, in whole or in part, in pictures
+	// of them; Confidence is the mean confidence of their words, above 0 and at most 1.
+	OCRPages   int     `json:"ocr_pages,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"`
+	// UnreadPages is the number of pages that look scanned and were not read. A service that
+	// can recognise text may read them later.
+	UnreadPages int `json:"unread_pages,omitempty"`
 }
 
 // textCopies is the number of stored copies of a text: in the log, in the read model

@@ -59,7 +59,7 @@ type FileStarted struct {
 // FileStepped reports the progress of a file, at most one time a second.
 type FileStepped struct {
 	File    int    `json:"file"`
-	Step    string `json:"step"` // reading, splitting, summarising, filing, indexing
+	Step    string `json:"step"` // reading, ocr, splitting, summarising, filing, indexing
 	Message string `json:"message,omitempty"`
 }
 

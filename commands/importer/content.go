@@ -49,6 +49,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		Title: cmp.Or(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
 		TextStream: r.text.stream(), Sections: r.text.sections, Extractor: extract.Version, TextBytes: r.text.written,
 		Description: description, Summary: text, Warnings: r.warnings(info.Warnings),
+		OCRPages: info.OCRPages, Confidence: extract.Thousandths(info.Confidence), UnreadPages: info.UnreadPages,
 	}, nil
 }
 

@@ -62,6 +62,7 @@ func (w *textWriter) add(s extract.Section) error {
 	data := events.SectionExtracted{
 		Index: s.Index, Part: s.Part, Level: s.Level, Title: s.Title, Path: s.Path,
 		StartPage: s.StartPage, EndPage: s.EndPage, PageBreaks: s.PageBreaks, Text: s.Text,
+		OCR: s.OCR, Confidence: extract.Thousandths(s.Confidence),
 	}
 	size := w.size(&data)
 	if size > w.batchLimit && size > maxTextBatch {
@@ -102,6 +103,9 @@ func (w *textWriter) size(d *events.SectionExtracted) int {
 		size += len(field.name) + len(`"":,`) + digits(field.value)
 	}
 	size += len(`{"title":,"path":[],"page_breaks":[],"text":}`)
+	if d.OCR {
+		size += len(`"ocr":true,"confidence":0.999,`)
+	}
 	for _, title := range d.Path {
 		size += extract.JSONSize(title)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Version is incremented with each change that may alter the text of a file.
-const Version = 3
+const Version = 4
 
 // MaxPart is the maximum number of bytes in Section.Text. A longer section is emitted as
 // several Sections, numbered by Part.
@@ -37,6 +37,11 @@ type Section struct {
 	// empty page has the same offset as the next one.
 	PageBreaks []int
 	Text       string // Markdown in NFC with "\n" line ends, without the title
+	// OCR is set if some of the title or text was recognised in a picture of the page.
+	// Confidence is then the mean confidence of the recognised words, weighted by their
+	// letters: above 0, at most 1, in thousandths. Otherwise it is 0.
+	OCR        bool
+	Confidence float64
 }
 
 // Info describes a file that was read.
@@ -46,6 +51,13 @@ type Info struct {
 	Pages     int    // 0 if the format has no pages
 	Sections  int
 	XML       int64 // bytes of a Word document's XML that were read; 0 for other formats
+	// OCRPages is the number of pages of which at least a part was recognised in a picture,
+	// and Confidence the mean confidence of their words, like that of a Section.
+	OCRPages   int
+	Confidence float64
+	// UnreadPages is the number of pages that look scanned and were not read, because
+	// nothing is installed that recognises text, or because it failed.
+	UnreadPages int
 	// Warnings tell the user what could not be read, such as scanned pages.
 	Warnings []string
 }
@@ -58,7 +70,7 @@ type Limits struct {
 	Memory    int64         // bytes for a process; default 224 MiB; below pdfium.LeastMemory processes may fail to start
 }
 
-// Progress is called while a file is read. step is "reading", page is the current page, and
+// Progress is called while a file is read. step is "reading" or "ocr", page is the current page, and
 // pages is the number of pages; page and pages are 0 if unknown.
 type Progress func(step string, page, pages int)
 

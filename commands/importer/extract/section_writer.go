@@ -36,7 +36,8 @@ type Writer struct {
 	path    []heading // titles of the open section and of the sections around it
 	open    bool
 	buf     []byte // text of the open part
-	blank   int    // trailing line ends, which are dropped unless more text follows
+	ocr     recognition
+	blank   int // trailing line ends, which are dropped unless more text follows
 }
 
 type heading struct {
@@ -59,6 +60,11 @@ func (w *Writer) Page(n int) {
 		w.page = n
 	}
 }
+
+// Recognised says that the titles and text that follow were recognised in a picture of the
+// page, with this confidence, from 0 to 1. A confidence of 0 or less ends that; text that is
+// recognised without any confidence must have a very small one.
+func (w *Writer) Recognised(confidence float64) { w.ocr.set(confidence) }
 
 // Begin ends the open section and starts one with this title and level, from 1. It does
 // nothing if the title is empty. If the budget is too small, the title becomes text of the
@@ -110,6 +116,7 @@ func (w *Writer) start(level int, title string) error {
 		return ErrFull
 	}
 	w.count++
+	w.ocr.begin(title)
 	w.open, w.buf, w.blank = true, w.buf[:0], 0
 	return nil
 }
@@ -142,7 +149,7 @@ func (w *Writer) Write(text string) error {
 	for w.cur.StartPage+len(w.cur.PageBreaks) < w.page {
 		w.cur.PageBreaks = append(w.cur.PageBreaks, len(w.buf))
 	}
-	trimmed := strings.TrimRight(body, "\n")
+	trimmed, from := strings.TrimRight(body, "\n"), len(w.buf)
 	w.blank = len(body) - len(trimmed)
 	if w.written += int64(len(trimmed)); w.maxBytes > 0 && w.written > w.maxBytes {
 		return fault.Errorf(fault.Invalid, "the file contains more than %d bytes of text (--max-text-bytes): split it, and upload the parts", w.maxBytes)
@@ -155,6 +162,7 @@ func (w *Writer) Write(text string) error {
 	default: // a combining mark must not join the last letter of the previous page
 		w.buf = append(w.buf, norm.NFC.String(trimmed)...)
 	}
+	w.ocr.wrote(from, len(w.buf))
 	return w.cut()
 }
 
@@ -212,6 +220,8 @@ func (w *Writer) part(text []byte, n int) error {
 	}
 	out.EndPage = out.StartPage + len(out.PageBreaks)
 	out.Text = string(text)
+	out.Confidence = w.ocr.cut(text)
+	out.OCR = out.Confidence > 0
 	w.cur = next
 	return w.emit(out)
 }

@@ -37,7 +37,7 @@ func (c *checker) section(s extract.Section) error {
 		s.Index > extract.MaxSections+1, s.Level > extract.MaxLevel, len(s.Path) > extract.MaxLevel, len(s.Text) > extract.MaxPart,
 		s.EndPage != s.StartPage+len(s.PageBreaks), s.StartPage < c.last.EndPage, len(s.PageBreaks) > maxPageBreaks,
 		!slices.IsSorted(s.PageBreaks), len(s.PageBreaks) > 0 && s.PageBreaks[len(s.PageBreaks)-1] > len(s.Text),
-		!utf8.ValidString(s.Text),
+		!utf8.ValidString(s.Text), s.OCR != (s.Confidence > 0), s.Confidence > 1,
 		slices.ContainsFunc(titles, func(t string) bool { return len(t) > extract.MaxTitle || !utf8.ValidString(t) }):
 		return errInvalidResponse
 	}
@@ -54,7 +54,8 @@ func (c *checker) section(s extract.Section) error {
 
 // info validates the Info at the end of a response, and sets its number of sections.
 func (c *checker) info(i *extract.Info) error {
-	if len(i.Title) > extract.MaxTitle || !utf8.ValidString(i.Title) || len(i.Warnings) > maxWarnings ||
+	if i.OCRPages > i.Pages || i.UnreadPages > i.Pages || i.Confidence > 1 || i.Confidence > 0 && i.OCRPages == 0 ||
+		len(i.Title) > extract.MaxTitle || !utf8.ValidString(i.Title) || len(i.Warnings) > maxWarnings ||
 		slices.ContainsFunc(i.Warnings, func(w string) bool { return len(w) > maxWarning || !utf8.ValidString(w) }) {
 		return errInvalidResponse
 	}

@@ -1,6 +1,8 @@
 package reader
 
 import (
+	"math"
+
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/process"
 )
@@ -46,7 +48,16 @@ func encodeSection(e *process.Encoder, s extract.Section) {
 		e.Int(b)
 	}
 	e.Text(s.Text)
+	encodeConfidence(e, s.Confidence)
 }
+
+// Confidences are sent in thousandths, which is how they are stored. A section with a
+// confidence has recognised text.
+func encodeConfidence(e *process.Encoder, c float64) {
+	e.Int(int(math.Round(1000 * extract.Thousandths(c))))
+}
+
+func decodeConfidence(d *process.Decoder) float64 { return float64(d.Int()) / 1000 }
 
 func decodeSection(b []byte) (extract.Section, error) {
 	d := process.Decoder{B: b}
@@ -59,13 +70,17 @@ func decodeSection(b []byte) (extract.Section, error) {
 		s.PageBreaks = append(s.PageBreaks, d.Int())
 	}
 	s.Text = d.Text()
+	s.Confidence = decodeConfidence(&d)
+	s.OCR = s.Confidence > 0
 	return s, d.End()
 }
 
 // encodeInfo encodes the Info that ends a response. last means that the process exits after
 // this response.
 func encodeInfo(i extract.Info, last bool) []byte {
-	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(len(i.Warnings))
+	e := new(process.Encoder).Text(i.Title).Int(i.Pages).Int(int(i.XML)).Int(i.OCRPages).Int(i.UnreadPages)
+	encodeConfidence(e, i.Confidence)
+	e.Int(len(i.Warnings))
 	for _, w := range i.Warnings {
 		e.Text(w)
 	}
@@ -74,7 +89,8 @@ func encodeInfo(i extract.Info, last bool) []byte {
 
 func decodeInfo(b []byte) (i extract.Info, last bool, err error) {
 	d := process.Decoder{B: b}
-	i = extract.Info{Title: d.Text(), Pages: d.Int(), XML: d.Long()}
+	i = extract.Info{Title: d.Text(), Pages: d.Int(), XML: d.Long(), OCRPages: d.Int(), UnreadPages: d.Int()}
+	i.Confidence = decodeConfidence(&d)
 	for range d.Count(1) {
 		i.Warnings = append(i.Warnings, d.Text())
 	}

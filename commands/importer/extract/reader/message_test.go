@@ -2,6 +2,7 @@ package reader
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,19 +14,21 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 	valid := extract.Section{Index: 0, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"}
 	next := extract.Section{Index: 0, Part: 1, Level: 1, Title: "t", Path: []string{"t"}, StartPage: 2, EndPage: 2, Text: "c"}
 	for name, change := range map[string]func(s *extract.Section){
-		"too much text":     func(s *extract.Section) { s.Text = strings.Repeat("x", extract.MaxPart+1) },
-		"a long title":      func(s *extract.Section) { s.Title = strings.Repeat("x", extract.MaxTitle+1) },
-		"a deep path":       func(s *extract.Section) { s.Path = make([]string, extract.MaxLevel+1) },
-		"a long path":       func(s *extract.Section) { s.Path = []string{strings.Repeat("x", extract.MaxTitle+1)} },
-		"invalid UTF-8":     func(s *extract.Section) { s.Text = "\xff" },
-		"a missing section": func(s *extract.Section) { s.Index, s.Part = 2, 0 },
-		"a missing part":    func(s *extract.Section) { s.Part = 2 },
-		"an empty part":     func(s *extract.Section) { s.Text = "" },
-		"another title":     func(s *extract.Section) { s.Title = "u" },
-		"a repeated page":   func(s *extract.Section) { s.StartPage, s.EndPage = 1, 1 },
-		"a break outside":   func(s *extract.Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
-		"breaks not sorted": func(s *extract.Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
-		"a wrong end page":  func(s *extract.Section) { s.EndPage = 9 },
+		"too much text":                      func(s *extract.Section) { s.Text = strings.Repeat("x", extract.MaxPart+1) },
+		"a long title":                       func(s *extract.Section) { s.Title = strings.Repeat("x", extract.MaxTitle+1) },
+		"a deep path":                        func(s *extract.Section) { s.Path = make([]string, extract.MaxLevel+1) },
+		"a long path":                        func(s *extract.Section) { s.Path = []string{strings.Repeat("x", extract.MaxTitle+1)} },
+		"invalid UTF-8":                      func(s *extract.Section) { s.Text = "\xff" },
+		"a missing section":                  func(s *extract.Section) { s.Index, s.Part = 2, 0 },
+		"a missing part":                     func(s *extract.Section) { s.Part = 2 },
+		"an empty part":                      func(s *extract.Section) { s.Text = "" },
+		"another title":                      func(s *extract.Section) { s.Title = "u" },
+		"a repeated page":                    func(s *extract.Section) { s.StartPage, s.EndPage = 1, 1 },
+		"a break outside":                    func(s *extract.Section) { s.PageBreaks, s.EndPage = []int{2}, 3 },
+		"breaks not sorted":                  func(s *extract.Section) { s.Text, s.PageBreaks, s.EndPage = "abc", []int{2, 1}, 4 },
+		"text recognised without confidence": func(s *extract.Section) { s.OCR = true },
+		"too much confidence":                func(s *extract.Section) { s.OCR, s.Confidence = true, 1.001 },
+		"a wrong end page":                   func(s *extract.Section) { s.EndPage = 9 },
 	} {
 		c := checker{limits: extract.Limits{TextBytes: 1 << 20}}
 		s := next
@@ -57,13 +60,31 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 	}
 }
 
+func TestCheckerRefusesInvalidRecognition(t *testing.T) {
+	valid := extract.Info{Pages: 3, OCRPages: 2, Confidence: 0.873, UnreadPages: 1}
+	if got, _, err := decodeInfo(encodeInfo(valid, false)); err != nil || !reflect.DeepEqual(got, valid) || new(checker).info(&got) != nil {
+		t.Errorf("decodeInfo = %+v, %v, want %+v, which is valid", got, err, valid)
+	}
+	for name, change := range map[string]func(i *extract.Info){
+		"more recognised pages than pages": func(i *extract.Info) { i.OCRPages = 4 },
+		"more unread pages than pages":     func(i *extract.Info) { i.UnreadPages = 4 },
+		"too much confidence":              func(i *extract.Info) { i.Confidence = 1.001 },
+		"confidence in no page":            func(i *extract.Info) { i.OCRPages = 0 },
+	} {
+		i := valid
+		if change(&i); new(checker).info(&i) == nil {
+			t.Errorf("info accepted %s", name)
+		}
+	}
+}
+
 // A hostile process may send anything. It is decoded or refused, and whatever is accepted is
 // within the limits.
 func FuzzResponses(f *testing.F) {
 	var e process.Encoder
-	encodeSection(&e, extract.Section{Title: "t", Path: []string{"t"}, Level: 1, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab"})
+	encodeSection(&e, extract.Section{Title: "t", Path: []string{"t"}, Level: 1, StartPage: 1, EndPage: 2, PageBreaks: []int{1}, Text: "ab", OCR: true, Confidence: 0.9})
 	f.Add(e.B)
-	f.Add(encodeInfo(extract.Info{Title: "t", Warnings: []string{"w"}}, false))
+	f.Add(encodeInfo(extract.Info{Title: "t", Pages: 2, OCRPages: 1, Confidence: 0.9, UnreadPages: 1, Warnings: []string{"w"}}, false))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		decodeInfo(in)
 		decodeFailure(in)
