@@ -55,8 +55,8 @@ func TestWordRecall(t *testing.T) {
 	}
 	recall := sum / float64(len(items))
 	t.Logf("word recall %.4f of %d files, %d under .98", recall, len(items), poor)
-	if recall < .97 {
-		t.Errorf("word recall %.4f, want .97", recall)
+	if recall < .993 {
+		t.Errorf("word recall %.4f, want .993", recall)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestWordCases(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for key, least := range map[string]float64{"docx core": .98, "md core": .99, "headings": .98} {
+	for key, least := range map[string]float64{"docx core": .98, "docx hard": .90, "md core": .99, "headings": .98} {
 		if c := count[key]; c[1] > 0 && float64(c[0])/float64(c[1]) < least {
 			t.Errorf("%s: %d of %d, want %.2f", key, c[0], c[1], least)
 		}

@@ -3,7 +3,6 @@
 package docx
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/xml"
@@ -34,31 +33,38 @@ type document struct {
 	styles       map[string]*paragraphStyle
 	defaultStyle string
 	lists        numbering
-	rels         ooxml.Relations // relations of the current part
-	notes        map[string]note // by the name of the element that refers to the note, and its id
+	rels         ooxml.Relations   // relations of the current part
+	notes        map[string]string // by the name of the element that refers to the note, and its id
 	noteBytes    int
 	noteCount    int      // footnotes and endnotes written so far
 	fields       []bool   // open fields; true before their separator, in the instruction
 	nesting      int      // tables around the current one
 	warnings     []string // each only once
 
-	fresh bool // nothing was written on this page
-
+	fresh    bool // nothing was written on this page
 	drawings ooxml.Drawings
+
+	furnishing bool            // a header or footer is being read
+	pageField  int             // number of open fields when the field of a page number began, or 0
+	hidden     map[string]bool // styles of characters that are hidden
+	furniture  []*furniture    // headers and footers, by section
+	section    int             // number of the current section of pages
+	headed     bool            // the headers of this section were written
+	held       []blocks.Block  // notes of a table, which follow it
+	carried    *paragraph      // a paragraph whose end was deleted, so that the next one continues it
 }
 
-// note is a footnote, endnote or comment.
-type note struct{ author, text string }
-
-// Read reads a Word document. It skips deleted text, the instructions of fields, and all but the
-// first of alternative contents. Footnotes, comments and text boxes follow their paragraph. Page
-// numbers are known only if Word has stored its page breaks.
+// Read reads a Word document as it is printed with all changes accepted. It skips deleted and hidden
+// text, the instructions of fields, and all but the first of alternative contents. Notes, comments and
+// text boxes follow their paragraph. The header of a section of pages stands before its text, and the
+// footer after it; a text that several headers or footers have stands only once. Page numbers are known
+// only if Word has stored its page breaks.
 func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	pkg, err := zipxml.Open(ctx, f, "Word document")
 	if err != nil {
 		return extract.Info{}, err
 	}
-	d := &document{ctx: ctx, pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, styles: map[string]*paragraphStyle{}, notes: map[string]note{}}
+	d := &document{ctx: ctx, pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, styles: map[string]*paragraphStyle{}, hidden: map[string]bool{}, notes: map[string]string{}}
 	root, err := ooxml.ReadRelations(pkg, "")
 	if err != nil {
 		return extract.Info{}, err
@@ -105,12 +111,19 @@ func (d *document) readReferences(main string) (err error) {
 		}
 	}
 	d.rels, d.noteCount = mainRels, 0
-	marked, err := d.hasPageMarks(main)
+	marked, furniture, err := d.scan(main)
+	if err != nil {
+		return err
+	}
+	d.furniture = furniture
+	if err := d.readFurniture(); err != nil {
+		return err
+	}
 	if marked {
 		d.fresh = true
 		d.out.StartPages()
 	}
-	return err
+	return nil
 }
 
 func (d *document) readNotes(part, kind string) error {
@@ -119,41 +132,16 @@ func (d *document) readNotes(part, kind string) error {
 		if t := e.Attr("type"); t != "" && t != "normal" { // the separator of notes
 			return x.Skip()
 		}
-		text, err := d.collect(func(out blocks.Sink) error { return d.blocks(x, out) })
+		text, err := d.collect(func(out blocks.Sink) error { return d.story(x, out) })
 		if d.noteBytes += len(text); d.noteBytes > maxNotesBytes {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of notes: split it, and upload the parts", maxNotesBytes)
 		}
-		d.notes[id] = note{author: extract.CleanTitle(e.Attr("author")), text: text}
+		if author := extract.CleanTitle(e.Attr("author")); kind == "comment" && text != "" {
+			text = "> " + strings.TrimSuffix("Comment by "+author, " by ") + ": " + text
+		}
+		d.notes[id] = text
 		return err
 	})
-}
-
-// hasPageMarks reports whether Word has stored its page breaks in a part.
-func (d *document) hasPageMarks(part string) (bool, error) {
-	r, err := d.pkg.Read(part, zipxml.MaxPackage)
-	if r == nil || err != nil {
-		return false, err
-	}
-	defer r.Close()
-	mark := []byte("lastRenderedPageBreak")
-	buf := make([]byte, 64<<10)
-	for kept := 0; ; {
-		n, err := r.Read(buf[kept:])
-		b := buf[:kept+n]
-		if bytes.Contains(b, mark) {
-			return true, nil
-		}
-		if err == io.EOF {
-			return false, nil
-		}
-		if err == nil {
-			err = d.ctx.Err()
-		}
-		if err != nil {
-			return false, err
-		}
-		kept = copy(buf, b[max(0, len(b)-len(mark)+1):])
-	}
 }
 
 func (d *document) readMain(part string) error {
@@ -168,18 +156,36 @@ func (d *document) readMain(part string) error {
 			return d.pkg.Damaged(part)
 		}
 		if err == io.EOF {
-			return d.out.Close()
+			return d.endSection()
 		}
 		if err != nil {
 			return err
 		}
 		if start, ok := t.(xml.StartElement); ok && start.Name.Local == "body" {
 			bodies++
-			if err := d.blocks(x, d.out.Write); err != nil {
+			if err := d.story(x, d.write); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// story reads the blocks in the open element, which other text does not continue.
+func (d *document) story(x *zipxml.Part, out blocks.Sink) error {
+	if err := d.blocks(x, out); err != nil {
+		return err
+	}
+	return d.flush(out)
+}
+
+// flush emits the paragraph that the next one would have continued.
+func (d *document) flush(out blocks.Sink) error {
+	p := d.carried
+	if p == nil {
+		return nil
+	}
+	d.carried = nil
+	return d.emit(p, out)
 }
 
 // blocks reads the paragraphs and tables in the open element.
@@ -197,6 +203,7 @@ func (d *document) blockElement(x *zipxml.Part, e *zipxml.Element, out blocks.Si
 		return d.blocks(x, out)
 	case "mc:AlternateContent":
 		return d.choose(x, func(e *zipxml.Element) error { return d.blockElement(x, e, out) })
+	case "w:sectPr": // of the last section
 	case "w:altChunk", "w:subDoc":
 		d.warn("The document embeds another file, which was not read.")
 	case "m:oMathPara", "m:oMath":

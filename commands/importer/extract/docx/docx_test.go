@@ -35,6 +35,9 @@ const testStyles = `<w:styles ` + extracttest.WordNS + `>
 <w:style w:type="paragraph" w:styleId="berschrift2"><w:name w:val="Überschrift 2"/></w:style>
 <w:style w:type="paragraph" w:styleId="Outline"><w:name w:val="Clause"/><w:pPr><w:outlineLvl w:val="2"/></w:pPr></w:style>
 <w:style w:type="paragraph" w:styleId="Code"><w:name w:val="Source Code"/></w:style>
+<w:style w:type="paragraph" w:styleId="Unseen"><w:name w:val="Unseen"/><w:basedOn w:val="Hider"/></w:style>
+<w:style w:type="paragraph" w:styleId="Hider"><w:name w:val="Hider"/><w:rPr><w:vanish/></w:rPr></w:style>
+<w:style w:type="character" w:styleId="Secret"><w:name w:val="Secret"/><w:rPr><w:vanish/></w:rPr></w:style>
 <w:style w:type="paragraph" w:styleId="Quote"><w:name w:val="Quote"/></w:style>
 <w:style w:type="paragraph" w:styleId="Loop"><w:name w:val="Loop"/><w:basedOn w:val="Loop"/></w:style>
 </w:styles>`
@@ -86,12 +89,109 @@ func TestWordTextMatchesDisplay(t *testing.T) {
 		"no markup":       {extracttest.P("# 5 is a number") + extracttest.P("- 3 degrees") + extracttest.P("&gt; 2"), `\# 5 is a number` + "\n\n" + `\- 3 degrees` + "\n\n" + `\> 2`},
 		"text boxes":      {`<w:p><w:r><w:t>anchor</w:t><w:pict><w:txbxContent>` + extracttest.P("boxed") + `</w:txbxContent></w:pict></w:r></w:p>`, "anchor\n\nboxed"},
 		"formulas":        {`<w:p><m:oMath><m:r><m:t>x=</m:t></m:r><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:sSup><m:e><m:r><m:t>c</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:den></m:f></m:oMath></w:p>`, `$x=\frac{a+b}{c^{2}}$`},
+		"joined":          {`<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>one </w:t></w:r></w:p>` + extracttest.P("paragraph"), "one paragraph"},
+		"joined at end":   {`<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>last</w:t></w:r></w:p>`, "last"},
+		"hidden styles":   {`<w:p><w:r><w:rPr><w:rStyle w:val="Secret"/></w:rPr><w:t>hidden</w:t><w:tab/></w:r><w:r><w:t>shown</w:t></w:r></w:p>` + extracttest.Styled("Unseen", "hidden"), "shown"},
+		"ruby":            {run(`<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby><w:t>タワー</w:t>`), "東京(とうきょう)タワー"},
+		"symbols":         {run(`<w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>`+"\uf061b \uf0e5"+`</w:t>`) + run(`<w:sym w:font="Symbol" w:char="F0D6"/><w:sym w:font="Wingdings" w:char="F0FC"/><w:sym w:font="Wingdings" w:char="F0FF"/>`), "αβ ∑\n\n√✓"},
+		"indices":         {`<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-6</w:t></w:r><w:r><w:t> H</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="subscript"/></w:rPr><w:t>2</w:t></w:r><w:r><w:t>O 1</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>st</w:t></w:r></w:p>`, "10⁻⁶ H₂O 1st"},
+		"WordArt":         {run(`<w:pict><v:shape alt="A blue banner"><v:textpath string="Big news"/></v:shape></w:pict>`), "[Image: A blue banner]\n\nBig news"},
+		"deleted cells":   {`<w:tbl><w:tr><w:tc>` + extracttest.P("a") + `</w:tc><w:tc><w:tcPr><w:cellDel/></w:tcPr>` + extracttest.P("gone") + `</w:tc><w:tc>` + extracttest.P("b") + `</w:tc></w:tr></w:tbl>`, "| a | b |\n| --- | --- |"},
+		"formula in text": {`<w:p><w:r><w:t>let</w:t></w:r><m:oMath><m:r><m:t>α≤1</m:t></m:r></m:oMath><m:oMath><m:r><m:t>b</m:t></m:r></m:oMath><w:r><w:t>hold</w:t></w:r></w:p>`, `let $\alpha \leq 1$ $b$ hold`},
 		"pictures":        {`<w:p><w:r><w:drawing><wp:inline><wp:docPr descr="A red lighthouse"/></wp:inline></w:drawing></w:r></w:p>`, "[Image: A red lighthouse]"},
 	} {
 		got, _ := readWord(t, c.body, map[string]string{"word/styles.xml": testStyles, "word/numbering.xml": testNumbering})
 		if len(got) != 1 || got[0].Text != c.want {
 			t.Errorf("%s\n got %+v\nwant %q", name, got, c.want)
 		}
+	}
+}
+
+// item is a list item of list numID; a level below 0 is left out.
+func item(numID, level int, style, text string) string {
+	at := ""
+	if level >= 0 {
+		at = fmt.Sprintf(`<w:ilvl w:val="%d"/>`, level)
+	}
+	return fmt.Sprintf(`<w:p><w:pPr><w:pStyle w:val="%s"/><w:numPr>%s<w:numId w:val="%d"/></w:numPr></w:pPr><w:r><w:t>%s</w:t></w:r></w:p>`, style, at, numID, text)
+}
+
+func TestWordNumbersAsPrinted(t *testing.T) {
+	level := func(i int, format, text, more string) string {
+		return fmt.Sprintf(`<w:lvl w:ilvl="%d"><w:start w:val="1"/><w:numFmt w:val="%s"/><w:lvlText w:val="%s"/>%s</w:lvl>`, i, format, text, more)
+	}
+	one := func(format string) string { // a list of a single format, that starts at 4
+		return `<w:abstractNum w:abstractNumId="5">` + strings.Replace(level(0, format, "%1", ""), `start w:val="1"`, `start w:val="21"`, 1) + `</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="5"/></w:num>`
+	}
+	outline := `<w:abstractNum w:abstractNumId="0">` + level(0, "upperRoman", "%1.", "") + level(1, "decimal", "%1.%2", `<w:isLgl/><w:pStyle w:val="Clause"/>`) + level(2, "lowerLetter", "%1.%2.%3", `<w:isLgl/><w:lvlRestart w:val="1"/>`) + `</w:abstractNum>
+<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>
+<w:num w:numId="2"><w:abstractNumId w:val="0"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride></w:num>
+<w:num w:numId="3"><w:abstractNumId w:val="0"/><w:lvlOverride w:ilvl="0">` + level(0, "decimal", "Part %1:", "") + `</w:lvlOverride></w:num>`
+	for name, c := range map[string]struct{ numbering, body, want string }{
+		"override of the start":  {outline, item(1, 0, "", "a") + item(2, 0, "", "b") + item(2, 0, "", "c") + item(1, 0, "", "d"), "I. a\nVII. b\nVIII. c\nIX. d"},
+		"override of the format": {outline, item(1, 0, "", "a") + item(3, 0, "", "b"), "I. a\nPart 2: b"},
+		"legal numbers":          {outline, item(1, 0, "", "a") + item(1, 1, "", "b") + item(1, 2, "", "c"), "I. a\n  1.1 b\n    1.1.1 c"},
+		"level of a style":       {outline, item(1, 0, "", "a") + item(1, -1, "Clause", "b"), "I. a\n  1.1 b"},
+		"restart after level 1":  {outline, item(1, 0, "", "a") + item(1, 1, "", "b") + item(1, 2, "", "c") + item(1, 1, "", "d") + item(1, 2, "", "e") + item(1, 0, "", "f") + item(1, 1, "", "g") + item(1, 2, "", "h"), "I. a\n  1.1 b\n    1.1.1 c\n  1.2 d\n    1.2.2 e\nII. f\n  2.1 g\n    2.1.1 h"},
+		"ordinal":                {one("ordinal"), item(1, 0, "", "a") + item(1, 0, "", "b"), "21st a\n22nd b"},
+		"letters twice":          {one("upperLetter"), strings.Repeat(item(1, 0, "", "x"), 6), "U x\nV x\nW x\nX x\nY x\nZ x"},
+		"circles":                {one("decimalEnclosedCircle"), item(1, 0, "", "a"), "21 a"},
+		"Chinese":                {one("chineseCounting"), item(1, 0, "", "a"), "二十一 a"},
+		"full width":             {one("decimalFullWidth"), item(1, 0, "", "a"), "２１ a"},
+		"Hangul":                 {one("ganada"), item(1, 0, "", "a"), "사사 a"},
+	} {
+		got, _ := readWord(t, c.body, map[string]string{"word/numbering.xml": `<w:numbering ` + extracttest.WordNS + `>` + c.numbering + `</w:numbering>`})
+		if len(got) != 1 || got[0].Text != c.want {
+			t.Errorf("%s\n got %+v\nwant %q", name, got, c.want)
+		}
+	}
+}
+
+func TestWordHeadersAndFooters(t *testing.T) {
+	section := func(refs string) string { return `<w:sectPr>` + refs + `</w:sectPr>` }
+	ref := func(kind, id string) string { return `<w:` + kind + `Reference w:type="default" r:id="` + id + `"/>` }
+	part := func(root, body string) string {
+		return `<w:` + root + ` ` + extracttest.WordNS + `>` + body + `</w:` + root + `>`
+	}
+	field := func(instruction string) string {
+		return `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> ` + instruction + ` </w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>`
+	}
+	parts := map[string]string{
+		"word/_rels/document.xml.rels": extracttest.RelsHead + `<Relationship Id="h1" Type="` + extracttest.RelType + `header" Target="header1.xml"/><Relationship Id="h2" Type="` + extracttest.RelType + `header" Target="header2.xml"/>` +
+			`<Relationship Id="h3" Type="` + extracttest.RelType + `header" Target="header3.xml"/><Relationship Id="f1" Type="` + extracttest.RelType + `footer" Target="footer1.xml"/><Relationship Id="x" Type="` + extracttest.RelType + `header" TargetMode="External" Target="file:///etc/passwd"/></Relationships>`,
+		"word/header1.xml": part("hdr", extracttest.P("Acme letters")),
+		"word/header2.xml": part("hdr", extracttest.P("Acme letters")+extracttest.Styled("Heading1", "Appendix of Acme")),
+		"word/header3.xml": part("hdr", extracttest.P("never used")),
+		"word/footer1.xml": part("ftr", `<w:p><w:r><w:t xml:space="preserve">Page </w:t></w:r>`+field("PAGE")+`</w:p><w:p><w:r><w:t xml:space="preserve">Confidential, </w:t></w:r>`+field(`NUMPAGES \* MERGEFORMAT`)+`<w:r><w:t> pages</w:t></w:r></w:p>`),
+	}
+	body := extracttest.Styled("Heading1", "First") + extracttest.P("one") + `<w:p><w:pPr>` + section(ref("header", "h1")+ref("footer", "f1")+ref("header", "x")) + `</w:pPr></w:p>` +
+		extracttest.P("two") + `<w:p><w:pPr>` + section(ref("header", "h2")) + `</w:pPr><w:r><w:t>three</w:t></w:r></w:p>` + extracttest.P("four") + section("")
+	got, _ := readWord(t, body, parts)
+	want := []extract.Section{{Level: 1, Title: "First", Path: []string{"First"}, Text: "Acme letters\n\none\n\nConfidential,  pages\n\nAppendix of Acme\n\ntwo\n\nthree\n\nfour"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	got, _ = readWord(t, section(ref("header", "h1")), parts)
+	if len(got) != 1 || got[0].Text != "Acme letters" {
+		t.Errorf("a document of only a header: %+v", got)
+	}
+	var long strings.Builder // the reference is far behind, at each offset from the ends of what scan reads
+	for long.Len() < 64<<10-1<<10 {
+		long.WriteString(extracttest.P("text of the document"))
+	}
+	for _, more := range []int{0, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200} {
+		got, _ = readWord(t, long.String()+`<!--`+strings.Repeat("x", more)+`-->`+section(ref("header", "h1")), parts)
+		if len(got) == 0 || !strings.HasPrefix(got[0].Text, "Acme letters\n\ntext") {
+			t.Errorf("the header of a long document is missing at offset %d", more)
+		}
+	}
+}
+
+func TestWordNotesFollowTable(t *testing.T) {
+	notes := `<w:footnotes ` + extracttest.WordNS + `><w:footnote w:id="1">` + extracttest.P("the note") + `</w:footnote></w:footnotes>`
+	got, _ := readWord(t, `<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t><w:footnoteReference w:id="1"/></w:r></w:p></w:tc><w:tc>`+extracttest.P("b")+`</w:tc></w:tr></w:tbl>`+extracttest.P("next"), map[string]string{"word/footnotes.xml": notes})
+	if want := "| a[^1] | b |\n| --- | --- |\n\n[^1]: the note\n\nnext"; len(got) != 1 || got[0].Text != want {
+		t.Errorf("got %+v\nwant %q", got, want)
 	}
 }
 

@@ -22,7 +22,7 @@ func (d *document) drawingElement(x *zipxml.Part, e *zipxml.Element, p *paragrap
 	}
 	switch e.Name {
 	case "w:txbxContent":
-		return d.blocks(x, func(b blocks.Block) error {
+		return d.story(x, func(b blocks.Block) error {
 			if b.Breaks = nil; b.Text == "" {
 				return nil
 			}
@@ -34,6 +34,18 @@ func (d *document) drawingElement(x *zipxml.Part, e *zipxml.Element, p *paragrap
 	case "wp:docPr":
 		if text := extract.CleanTitle(e.Attr("descr")); strings.Contains(text, " ") { // without a space it is a file name
 			return errors.Join(d.add(p, " [Image: "+text+"] "), x.Skip())
+		}
+	case "v:shape", "v:rect", "v:imagedata":
+		if text := extract.CleanTitle(e.Attr("alt")); strings.Contains(text, " ") {
+			if err := d.add(p, " [Image: "+text+"] "); err != nil {
+				return err
+			}
+		}
+	case "v:textpath": // WordArt
+		if text := extract.CleanTitle(e.Attr("string")); text != "" {
+			if err := hang(blocks.Block{Text: blocks.Escape(text)}); err != nil {
+				return err
+			}
 		}
 	case "c:chart":
 		if err := d.drawings.Chart(d.rels[e.Relation("id")].Target, hang); err != nil {

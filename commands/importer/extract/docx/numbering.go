@@ -5,7 +5,6 @@ import (
 
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"annals/events/fault"
 )
@@ -27,8 +26,9 @@ type abstractList struct {
 type listLevel struct {
 	format, text string
 	start        int
-	noRestart    bool
-	legal        bool // all numbers are in Arabic digits
+	restart      int    // number of the outer level that restarts this one; 0 means none, -1 any
+	style        string // paragraphs with this style are of this level
+	legal        bool   // all numbers are in Arabic digits
 }
 
 type list struct {
@@ -101,7 +101,7 @@ func readList(x *zipxml.Part, l *list) error {
 }
 
 func readLevel(x *zipxml.Part, l *listLevel) error {
-	l.format, l.start = "decimal", 0
+	l.format, l.start, l.restart = "decimal", 0, -1
 	return x.Children(func(e *zipxml.Element) error {
 		switch e.Name {
 		case "w:start":
@@ -111,7 +111,9 @@ func readLevel(x *zipxml.Part, l *listLevel) error {
 		case "w:lvlText":
 			l.text = e.Attr("val")
 		case "w:lvlRestart":
-			l.noRestart = e.Attr("val") == "0"
+			l.restart = atoi(e.Attr("val"), -1)
+		case "w:pStyle":
+			l.style = e.Attr("val")
 		case "w:isLgl":
 			l.legal = on(e)
 		}
@@ -121,12 +123,10 @@ func readLevel(x *zipxml.Part, l *listLevel) error {
 
 const maxLabel = 256 // bytes of a label; only its last numeral may exceed the limit
 
-// label counts an item of a list, and returns its number as displayed, "-" for a bullet, or "" if
-// nothing is displayed.
-func (d *document) label(numID, level int) string {
-	l := d.lists.lists[numID]
+// abstract returns the definition of a list, or nil.
+func (d *document) abstract(l *list) *abstractList {
 	if l == nil {
-		return ""
+		return nil
 	}
 	a := d.lists.abstracts[l.abstract]
 	if a != nil && a.styleLink != "" {
@@ -135,6 +135,15 @@ func (d *document) label(numID, level int) string {
 			a = d.lists.abstracts[other.abstract]
 		}
 	}
+	return a
+}
+
+// label counts an item of a list, and returns its number as displayed, "-" for a bullet, or "" if
+// nothing is displayed. If the item's paragraph does not say its level, level is -1: it is the one that
+// the list has for the paragraph's style, or the first.
+func (d *document) label(numID int, level *int, style string) string {
+	l := d.lists.lists[numID]
+	a := d.abstract(l)
 	if a == nil {
 		return ""
 	}
@@ -144,8 +153,17 @@ func (d *document) label(numID, level int) string {
 		}
 		return &a.levels[i]
 	}
-	a.count(l, level, at)
-	this := at(level)
+	if *level < 0 {
+		*level = 0
+		for i := range a.levels {
+			if style != "" && at(i).style == style {
+				*level = i
+			}
+		}
+	}
+	*level = min(*level, len(a.levels)-1)
+	a.count(l, *level, at)
+	this := at(*level)
 	switch this.format {
 	case "bullet":
 		return "-"
@@ -192,7 +210,7 @@ func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
 	}
 	a.counted[level], l.used[level] = true, true
 	for i := level + 1; i < len(a.counts); i++ {
-		if !at(i).noRestart {
+		if r := at(i).restart; r < 0 || level < r {
 			a.counted[i] = false
 		}
 	}
@@ -200,25 +218,85 @@ func (a *abstractList) count(l *list, level int, at func(int) *listLevel) {
 
 // numeral formats n as specified by a numFmt. Unknown formats are in digits.
 func numeral(n int, format string) string {
+	digits := strconv.Itoa(n)
 	switch format {
 	case "lowerRoman":
 		return strings.ToLower(roman(n))
 	case "upperRoman":
 		return roman(n)
 	case "lowerLetter":
-		return letters(n, 'a', 26)
+		return letters(n, []rune("abcdefghijklmnopqrstuvwxyz"))
 	case "upperLetter":
-		return letters(n, 'A', 26)
+		return letters(n, []rune("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 	case "russianLower":
-		return letters(n, 'а', 32)
+		return letters(n, []rune("абвгдежзиклмнопрстуфхцчшщыэюя"))
+	case "russianUpper":
+		return letters(n, []rune("АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ"))
+	case "hebrew2":
+		return letters(n, []rune("אבגדהוזחטיכלמנסעפצקרשת"))
+	case "arabicAlpha":
+		return letters(n, []rune("أبتثجحخدذرزسشصضطظعغفقكلمنهوي"))
+	case "ganada":
+		return letters(n, []rune("가나다라마바사아자차카타파하"))
+	case "aiueo", "aiueoFullWidth":
+		return letters(n, []rune("アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"))
+	case "iroha", "irohaFullWidth":
+		return letters(n, []rune("イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"))
+	case "decimalEnclosedCircle", "decimalEnclosedCircleChinese":
+		if n >= 1 && n <= 20 {
+			return string(rune('①' + n - 1))
+		}
+	case "decimalEnclosedParen":
+		return "(" + digits + ")"
+	case "decimalEnclosedFullstop":
+		return digits + "."
+	case "numberInDash":
+		return "- " + digits + " -"
+	case "decimalFullWidth", "decimalFullWidth2":
+		return strings.Map(func(r rune) rune { return r - '0' + '０' }, digits)
+	case "chineseCounting", "chineseCountingThousand", "ideographDigital", "japaneseCounting", "taiwaneseCounting", "taiwaneseCountingThousand", "japaneseDigitalTenThousand":
+		return chinese(n)
+	case "ordinal":
+		return digits + ordinalEnd(n)
 	case "decimalZero":
 		if n >= 0 && n < 10 {
-			return "0" + strconv.Itoa(n)
+			return "0" + digits
 		}
 	case "none", "bullet":
 		return ""
 	}
-	return strconv.Itoa(n)
+	return digits
+}
+
+// ordinalEnd returns the end of an English ordinal number, such as "st".
+func ordinalEnd(n int) string {
+	if tens := n / 10 % 10; tens != 1 {
+		switch n % 10 {
+		case 1:
+			return "st"
+		case 2:
+			return "nd"
+		case 3:
+			return "rd"
+		}
+	}
+	return "th"
+}
+
+// chinese formats the numbers below 100 in Chinese numerals.
+func chinese(n int) string {
+	if n <= 0 || n > 99 {
+		return strconv.Itoa(n)
+	}
+	numerals := []string{"", "一", "二", "三", "四", "五", "六", "七", "八", "九"}
+	if n < 10 {
+		return numerals[n]
+	}
+	tens := numerals[n/10]
+	if n < 20 {
+		tens = ""
+	}
+	return tens + "十" + numerals[n%10]
 }
 
 func roman(n int) string {
@@ -238,10 +316,9 @@ func roman(n int) string {
 }
 
 // letters formats n as a … z, aa … zz, aaa …, as Word does.
-func letters(n int, first rune, size int) string {
-	if n <= 0 || n > 32*size {
+func letters(n int, alphabet []rune) string {
+	if n <= 0 || n > 32*len(alphabet) {
 		return strconv.Itoa(n)
 	}
-	letter := first + rune((n-1)%size)
-	return strings.Repeat(string(utf8.AppendRune(nil, letter)), (n-1)/size+1)
+	return strings.Repeat(string(alphabet[(n-1)%len(alphabet)]), (n-1)/len(alphabet)+1)
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
@@ -23,17 +24,39 @@ type paragraph struct {
 	breaks       []int
 	attached     []blocks.Block // text boxes, notes and comments
 	attachedSize int            // bytes of text boxes, charts and diagrams in attached
+	joined       bool           // its end was deleted
+	sectionEnd   bool           // it is the last paragraph of a section of pages
+	formula      int            // offset after the last formula, or 0
 }
 
 // paragraph reads the open w:p, and emits it and then its attached blocks.
 func (d *document) paragraph(x *zipxml.Part, out blocks.Sink) error {
 	p := &paragraph{outline: -1, numID: -1, level: -1}
+	if c := d.carried; c != nil {
+		p.text, p.breaks, p.attached, p.attachedSize = c.text, c.breaks, c.attached, c.attachedSize
+		d.carried = nil
+	}
 	if err := x.Children(func(e *zipxml.Element) error { return d.inline(x, e, p) }); err != nil {
 		return err
 	}
 	for i := range d.fields { // a field instruction that has no separator ends with the paragraph
 		d.fields[i] = false
 	}
+	if p.joined {
+		d.carried = p
+		return nil
+	}
+	if err := d.emit(p, out); err != nil {
+		return err
+	}
+	if p.sectionEnd {
+		return d.endSection()
+	}
+	return nil
+}
+
+// emit emits a paragraph, and then its attached blocks.
+func (d *document) emit(p *paragraph, out blocks.Sink) error {
 	if err := out(d.finish(p)); err != nil {
 		return err
 	}
@@ -59,7 +82,7 @@ func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph) error
 		return d.add(p, text)
 	case "w:pPr":
 		return d.properties(x, p)
-	case "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:sdt", "w:sdtContent", "w:fldSimple", "w:dir", "w:bdo", "w:ruby", "w:rubyBase":
+	case "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:sdt", "w:sdtContent", "w:dir", "w:bdo", "w:rubyBase":
 		return x.Children(func(e *zipxml.Element) error { return d.inline(x, e, p) })
 	case "w:drawing", "w:pict", "w:object":
 		return d.drawing(x, p)
@@ -70,7 +93,20 @@ func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph) error
 		if err != nil {
 			return err
 		}
-		return d.add(p, " "+text+" ")
+		return d.addFormula(p, text)
+	case "w:fldSimple":
+		if d.furnishing && isPageField(e.Attr("instr")) {
+			return x.Skip()
+		}
+		return x.Children(func(e *zipxml.Element) error { return d.inline(x, e, p) })
+	case "w:instrText":
+		text, err := x.Text()
+		if d.furnishing && d.pageField == 0 && isPageField(text) {
+			d.pageField = len(d.fields)
+		}
+		return err
+	case "w:ruby":
+		return d.ruby(x, p)
 	case "w:fldChar":
 		return d.field(x, e, p)
 	case "w:footnoteReference", "w:endnoteReference", "w:commentReference":
@@ -109,47 +145,82 @@ func character(e *zipxml.Element) string {
 		if err != nil {
 			return ""
 		}
-		switch code & 0xfff {
-		case 0x06f, 0x0a8, 0x071:
-			return "☐"
-		case 0x0fe, 0x078, 0x0fd, 0x052:
-			return "☒"
-		case 0x0fc:
-			return "✓"
-		case 0x0b7, 0x0a7:
-			return "•"
-		case 0x0e0, 0x0e8:
-			return "→"
-		}
-		if code < 0xe000 && code >= ' ' {
-			return string(rune(code))
-		}
+		return symbol(e.Attr("font"), rune(code))
 	}
 	return ""
 }
 
-// run reads the open w:r, unless it is hidden.
+// run reads the open w:r. Of hidden text, only the marks of fields count.
 func (d *document) run(x *zipxml.Part, p *paragraph) error {
-	hidden := false
+	hidden, symbol, raised := false, false, ""
 	return x.Children(func(e *zipxml.Element) error {
-		if e.Name == "w:rPr" {
+		switch {
+		case e.Name == "w:rPr":
 			return x.Children(func(c *zipxml.Element) error {
-				if c.Name == "w:vanish" {
+				switch c.Name {
+				case "w:rStyle":
+					hidden = hidden || d.hidden[c.Attr("val")]
+				case "w:vanish":
 					hidden = on(c)
+				case "w:rFonts":
+					symbol = c.Attr("ascii") == "Symbol"
+				case "w:vertAlign":
+					raised = c.Attr("val")
 				}
 				return x.Skip()
 			})
-		}
-		if hidden && e.Name == "w:t" {
+		case hidden && e.Name != "w:fldChar":
 			return x.Skip()
+		case e.Name == "w:t" && (symbol || raised != ""):
+			text, err := x.Text()
+			if err != nil {
+				return err
+			}
+			if symbol {
+				text = fromSymbolFont(text)
+			}
+			return d.add(p, shifted(text, raised))
 		}
 		return d.inline(x, e, p)
 	})
 }
 
+// ruby reads the open w:ruby: a text with its pronunciation, which follows it in brackets.
+func (d *document) ruby(x *zipxml.Part, p *paragraph) error {
+	spoken := &paragraph{}
+	err := x.Children(func(e *zipxml.Element) error {
+		switch e.Name {
+		case "w:rt":
+			return x.Children(func(e *zipxml.Element) error { return d.inline(x, e, spoken) })
+		case "w:rubyBase":
+			return d.inline(x, e, p)
+		}
+		return x.Skip()
+	})
+	if text := strings.TrimSpace(string(spoken.text)); err == nil && text != "" {
+		err = d.add(p, "("+text+")")
+	}
+	return err
+}
+
+// addFormula adds a formula. Markdown does not recognise one that touches other text.
+func (d *document) addFormula(p *paragraph, text string) error {
+	if r, _ := utf8.DecodeLastRune(p.text); len(p.text) > 0 && (unicode.IsLetter(r) || unicode.IsNumber(r) || r == '$') {
+		text = " " + text
+	}
+	err := d.add(p, text)
+	p.formula = len(p.text)
+	return err
+}
+
 func (d *document) add(p *paragraph, text string) error {
 	if text == "" || len(d.fields) > 0 && d.inInstruction() {
 		return nil
+	}
+	if p.formula > 0 && p.formula == len(p.text) {
+		if r, _ := utf8.DecodeRuneInString(text); unicode.IsLetter(r) || unicode.IsNumber(r) {
+			text = " " + text
+		}
 	}
 	p.text = append(p.text, text...)
 	if d.fresh && strings.TrimSpace(text) != "" {
@@ -185,10 +256,13 @@ func (d *document) field(x *zipxml.Part, e *zipxml.Element, p *paragraph) error 
 		}
 	case "separate":
 		if n := len(d.fields); n > 0 {
-			d.fields[n-1] = false
+			d.fields[n-1] = n == d.pageField
 		}
 	case "end":
 		if n := len(d.fields); n > 0 {
+			if n <= d.pageField {
+				d.pageField = 0
+			}
 			d.fields = d.fields[:n-1]
 		}
 	}
@@ -216,24 +290,35 @@ func (d *document) field(x *zipxml.Part, e *zipxml.Element, p *paragraph) error 
 	return err
 }
 
+// isPageField reports whether an instruction of a field stands for the number of a page or of pages,
+// which is not a text of a header or footer.
+func isPageField(instruction string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(instruction), " ")
+	switch strings.ToUpper(name) {
+	case "PAGE", "NUMPAGES", "SECTIONPAGES":
+		return true
+	}
+	return false
+}
+
 // reference adds the mark of a note to the text, and attaches the note.
 func (d *document) reference(kind string, e *zipxml.Element, p *paragraph) error {
-	n, ok := d.notes[kind+e.Attr("id")]
-	if !ok || n.text == "" {
+	text := d.notes[kind+e.Attr("id")]
+	if text == "" {
 		return nil
 	}
 	delete(d.notes, kind+e.Attr("id")) // so that a note is written only once
-	if kind == "comment" {
-		text := "Comment: " + n.text
-		if n.author != "" {
-			text = "Comment by " + n.author + ": " + n.text
-		}
-		p.attached = append(p.attached, blocks.Block{Kind: blocks.Quote, Text: "> " + text})
-		return nil
+	mark, note := "", blocks.Block{Kind: blocks.Quote, Text: text}
+	if kind != "comment" {
+		d.noteCount++
+		mark = "[^" + strconv.Itoa(d.noteCount) + "]"
+		note = blocks.Block{Text: mark + ": " + text}
 	}
-	d.noteCount++
-	mark := "[^" + strconv.Itoa(d.noteCount) + "]"
-	p.attached = append(p.attached, blocks.Block{Text: mark + ": " + n.text})
+	if d.nesting > 0 {
+		d.held = append(d.held, note)
+	} else {
+		p.attached = append(p.attached, note)
+	}
 	return d.add(p, mark)
 }
 
@@ -247,6 +332,13 @@ func (d *document) properties(x *zipxml.Part, p *paragraph) error {
 			p.outline = atoi(e.Attr("val"), -1)
 		case "w:numPr":
 			return readNumPr(x, &p.numID, &p.level)
+		case "w:sectPr":
+			p.sectionEnd = true
+		case "w:rPr": // of the paragraph's end
+			return x.Children(func(c *zipxml.Element) error {
+				p.joined = p.joined || c.Name == "w:del" || c.Name == "w:moveFrom"
+				return x.Skip()
+			})
 		case "w:pageBreakBefore":
 			if on(e) && !d.fresh {
 				d.breakPage(p)
@@ -266,6 +358,9 @@ func (d *document) finish(p *paragraph) blocks.Block {
 	}
 	if p.style == "" {
 		p.style = d.defaultStyle
+	}
+	if d.hiddenStyle(p.style) {
+		b.Text = ""
 	}
 	level := d.headingLevel(p.style)
 	if p.outline >= 0 && p.outline <= 9 {
@@ -314,10 +409,10 @@ func (d *document) itemLabel(p *paragraph) string {
 		numID = p.numID
 	}
 	if p.level < 0 {
-		p.level = max(level, 0)
+		p.level = level
 	}
 	if numID <= 0 {
 		return ""
 	}
-	return d.label(numID, min(p.level, 8))
+	return d.label(numID, &p.level, p.style)
 }

@@ -15,6 +15,7 @@ type paragraphStyle struct {
 	name, basedOn string
 	outline       int // w:outlineLvl, from 0; -1 if not set
 	numID, level  int // -1 if not set
+	hidden        bool
 }
 
 // readStyles reads the part with the styles.
@@ -24,10 +25,23 @@ func (d *document) readStyles(part string) error {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d styles: save it again as PDF, and upload that", maxStyles)
 		}
 		s := &paragraphStyle{outline: -1, numID: -1, level: -1}
-		if kind := e.Attr("type"); kind != "" && kind != "paragraph" {
+		id := e.Attr("styleId")
+		switch e.Attr("type") {
+		case "", "paragraph":
+		case "character":
+			return x.Children(func(c *zipxml.Element) error {
+				if c.Name != "w:rPr" || len(d.hidden) >= maxStyles {
+					return x.Skip()
+				}
+				hidden, err := hides(x)
+				if hidden {
+					d.hidden[id] = true
+				}
+				return err
+			})
+		default:
 			return x.Skip()
 		}
-		id := e.Attr("styleId")
 		d.styles[id] = s
 		if e.Attr("default") == "1" || e.Attr("default") == "true" {
 			d.defaultStyle = id
@@ -38,6 +52,10 @@ func (d *document) readStyles(part string) error {
 				s.name = strings.ToLower(c.Attr("val"))
 			case "w:basedOn":
 				s.basedOn = c.Attr("val")
+			case "w:rPr":
+				var err error
+				s.hidden, err = hides(x)
+				return err
 			case "w:pPr":
 				return x.Children(func(p *zipxml.Element) error {
 					switch p.Name {
@@ -52,6 +70,25 @@ func (d *document) readStyles(part string) error {
 			return x.Skip()
 		})
 	})
+}
+
+// hides reports whether the open w:rPr hides text.
+func hides(x *zipxml.Part) (hidden bool, err error) {
+	err = x.Children(func(p *zipxml.Element) error {
+		if p.Name == "w:vanish" {
+			hidden = on(p)
+		}
+		return x.Skip()
+	})
+	return hidden, err
+}
+
+func (d *document) hiddenStyle(id string) (hidden bool) {
+	d.chain(id, func(s *paragraphStyle) bool {
+		hidden = s.hidden
+		return !hidden
+	})
+	return hidden
 }
 
 func readNumPr(x *zipxml.Part, numID, level *int) error {

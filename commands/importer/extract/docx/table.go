@@ -14,15 +14,25 @@ type table struct {
 
 // table reads the open w:tbl. A table with one column is a frame: its paragraphs are read like
 // paragraphs outside of tables. A table inside another one becomes text of the cell that
-// contains it.
+// contains it. Notes follow the table.
 func (d *document) table(x *zipxml.Part, out blocks.Sink) error {
 	d.nesting++
-	defer func() { d.nesting-- }()
 	t := &table{d: d, rows: blocks.Table{Out: out, Nested: d.nesting > 1}}
-	if err := x.Children(func(e *zipxml.Element) error { return t.element(x, e) }); err != nil {
+	err := x.Children(func(e *zipxml.Element) error { return t.element(x, e) })
+	if err == nil {
+		err = t.rows.Flush()
+	}
+	if d.nesting--; d.nesting > 0 {
 		return err
 	}
-	return t.rows.Flush()
+	held := d.held
+	d.held = nil
+	for _, note := range held {
+		if err == nil {
+			err = out(note)
+		}
+	}
+	return err
 }
 
 func (t *table) element(x *zipxml.Part, e *zipxml.Element) error {
@@ -82,19 +92,26 @@ func (t *table) rowElement(x *zipxml.Part, e *zipxml.Element, r *row) error {
 // cell reads the open w:tc and adds it to the row. A cell that is merged with the cell above is
 // empty.
 func (t *table) cell(x *zipxml.Part, r *row) error {
-	span, breaks, before := 1, 0, false
+	span, breaks, before, deleted := 1, 0, false, false
 	contents := func(out blocks.Sink) error {
-		return x.Children(func(e *zipxml.Element) error {
+		err := x.Children(func(e *zipxml.Element) error {
 			if e.Name != "w:tcPr" {
 				return t.d.blockElement(x, e, out)
 			}
 			return x.Children(func(e *zipxml.Element) error {
-				if e.Name == "w:gridSpan" {
+				switch e.Name {
+				case "w:gridSpan":
 					span = max(atoi(e.Attr("val"), 1), 1)
+				case "w:cellDel":
+					deleted = true
 				}
 				return x.Skip()
 			})
 		})
+		if err != nil {
+			return err
+		}
+		return t.d.flush(out)
 	}
 	if t.grid == 1 && t.d.nesting == 1 {
 		return contents(t.rows.Out)
@@ -115,6 +132,9 @@ func (t *table) cell(x *zipxml.Part, r *row) error {
 		r.Before = before
 	}
 	r.Breaks = max(r.Breaks, breaks)
+	if deleted {
+		return nil
+	}
 	r.Add(text, span)
 	return tooLong(r.Size)
 }

@@ -118,7 +118,7 @@ func formulaObject(x *zipxml.Part, object string) (string, error) {
 		case "lin", "skw":
 			return grouped(arg("num")) + "/" + grouped(arg("den")), err
 		case "noBar":
-			return `\binom{` + arg("num") + "}{" + arg("den") + "}", err
+			return "{" + arg("num") + ` \atop ` + arg("den") + "}", err
 		}
 		return `\frac{` + arg("num") + "}{" + arg("den") + "}", err
 	case "rad":
