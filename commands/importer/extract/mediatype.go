@@ -13,6 +13,7 @@ const (
 	Word      = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 	Markdown  = "text/markdown"
 	PlainText = "text/plain"
+	HTML      = "text/html"
 )
 
 // Format describes the files whose names have one extension.
@@ -33,6 +34,8 @@ var all = Formats{
 	{Extension: ".markdown", MediaType: Markdown, Standard: true},
 	{Extension: ".txt", MediaType: PlainText, Standard: true},
 	{Extension: ".text", MediaType: PlainText, Standard: true},
+	{Extension: ".html", MediaType: HTML},
+	{Extension: ".htm", MediaType: HTML},
 }
 
 // Formats are formats that a server reads.

@@ -67,15 +67,15 @@ func (w *Writer) Page(n int) {
 func (w *Writer) Recognised(confidence float64) { w.ocr.set(confidence) }
 
 // Begin ends the open section and starts one with this title and level, from 1. It does
-// nothing if the title is empty. If the budget is too small, the title becomes text of the
-// open section.
+// nothing if the title is empty. If the budget is too small, or after MaxSections, the title
+// becomes text of the open section.
 func (w *Writer) Begin(level int, title string) error {
 	title = CleanTitle(title)
 	if title == "" {
 		return nil
 	}
 	level = min(max(level, 1), MaxLevel)
-	if !w.affords(level, title) {
+	if w.count >= MaxSections || !w.affords(level, title) {
 		w.budget.merged++
 		return w.Write(headingLine(level, title))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/docx"
+	"annals/commands/importer/extract/html"
 	"annals/commands/importer/extract/text"
 )
 
@@ -21,6 +22,7 @@ func formats(pdf format) map[string]format {
 		extract.Word:      docx.Read,
 		extract.Markdown:  text.ReadMarkdown,
 		extract.PlainText: text.Read,
+		extract.HTML:      html.Read,
 	}
 }
 

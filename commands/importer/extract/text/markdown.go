@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/charset"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -20,8 +21,8 @@ const maxParsed = 8 << 20 // bytes of a Markdown file that is parsed; larger fil
 
 // readMarkdown parses Markdown or, if that would take too much time or memory, reads it line by
 // line.
-func readMarkdown(ctx context.Context, f *file, w *extract.Writer) (extract.Info, error) {
-	r, err := f.decoded(ctx)
+func readMarkdown(ctx context.Context, f *charset.File, w *extract.Writer) (extract.Info, error) {
+	r, err := f.Decode(ctx)
 	if err != nil {
 		return extract.Info{}, err
 	}
@@ -46,7 +47,7 @@ func readMarkdown(ctx context.Context, f *file, w *extract.Writer) (extract.Info
 	return m.info(), err
 }
 
-func scanMarkdown(ctx context.Context, f *file, r io.Reader, w *extract.Writer) (extract.Info, error) {
+func scanMarkdown(ctx context.Context, f *charset.File, r io.Reader, w *extract.Writer) (extract.Info, error) {
 	buffered := bufio.NewReaderSize(r, maxFrontMatter)
 	head, err := buffered.Peek(maxFrontMatter)
 	if err != nil && err != io.EOF {
@@ -129,7 +130,7 @@ func (m *markdown) write(ctx context.Context, b []byte) error {
 	for len(b) > 0 {
 		n := len(b)
 		if n > blockBytes {
-			n = blockBytes - incompleteRune(b[:blockBytes])
+			n = blockBytes - charset.IncompleteRune(b[:blockBytes])
 		}
 		if err := m.w.Write(withoutControls(b[:n])); err != nil {
 			return err
@@ -181,7 +182,7 @@ var titles = parser.NewParser(
 // at most the first extract.MaxTitle bytes.
 func inlineText(b []byte) string {
 	if len(b) > extract.MaxTitle {
-		b = b[:extract.MaxTitle-incompleteRune(b[:extract.MaxTitle])]
+		b = b[:extract.MaxTitle-charset.IncompleteRune(b[:extract.MaxTitle])]
 	}
 	b = bytes.ReplaceAll(bytes.TrimSpace(b), []byte("\n"), []byte(" "))
 	if !bytes.ContainsAny(b, "\\`*_[]<>&{!") || hasManyMarks(b) {

@@ -12,16 +12,19 @@ import (
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/charset"
 )
 
 const (
 	maxLine    = 64 << 10 // bytes; longer lines are read in pieces
 	blockBytes = 32 << 10 // bytes of text written at a time
+
+	bufferBytes = 256 << 10 // bytes of a file that are read at a time
 )
 
 // readPlain reads plain text in constant memory.
-func readPlain(ctx context.Context, f *file, w *extract.Writer) (extract.Info, error) {
-	r, err := f.decoded(ctx)
+func readPlain(ctx context.Context, f *charset.File, w *extract.Writer) (extract.Info, error) {
+	r, err := f.Decode(ctx)
 	if err != nil {
 		return extract.Info{}, err
 	}
@@ -163,7 +166,7 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 		l.whole = false
 		n := bytes.LastIndexByte(data[maxLine/2:maxLine], ' ') + maxLine/2 + 1
 		if n == maxLine/2 {
-			n = maxLine - incompleteRune(data[:maxLine])
+			n = maxLine - charset.IncompleteRune(data[:maxLine])
 		}
 		return n, data[:n], nil
 	}

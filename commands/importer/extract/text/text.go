@@ -1,12 +1,12 @@
 // Package text reads plain text and Markdown in all common encodings. It recognises headings, and
-// the front matter of Markdown. It imports extract and events/fault.
+// the front matter of Markdown. It imports extract, extract/charset and events/fault.
 package text
 
 import (
 	"context"
-	"fmt"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/charset"
 )
 
 // Read reads plain text in constant memory. It recognises headings by their words, and by the
@@ -21,11 +21,9 @@ func ReadMarkdown(ctx context.Context, f extract.File, w *extract.Writer) (extra
 	return read(ctx, f, w, readMarkdown)
 }
 
-func read(ctx context.Context, f extract.File, w *extract.Writer, by func(context.Context, *file, *extract.Writer) (extract.Info, error)) (extract.Info, error) {
-	encoded := file{File: f}
+func read(ctx context.Context, f extract.File, w *extract.Writer, by func(context.Context, *charset.File, *extract.Writer) (extract.Info, error)) (extract.Info, error) {
+	encoded := charset.File{File: f}
 	info, err := by(ctx, &encoded, w)
-	if encoded.nuls > 0 {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("The file contains zero bytes (%d in all), which are read as spaces: it may be damaged.", encoded.nuls))
-	}
+	info.Warnings = append(info.Warnings, encoded.Warnings()...)
 	return info, err
 }

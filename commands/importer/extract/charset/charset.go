@@ -1,8 +1,10 @@
-package text
+// Package charset decodes files of text in any encoding. It imports extract and events/fault.
+package charset
 
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	runes "unicode"
@@ -38,17 +40,29 @@ var marks = []struct {
 	{"\xff\xfe", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
 }
 
-// file is a file of text in any encoding.
-type file struct {
+// File is a file of text in any encoding.
+type File struct {
 	extract.File
+	// Declared returns the encoding that the start of the file names, or nil. May be nil.
+	Declared func(head []byte) encoding.Encoding
+
 	nuls int64 // number of NULs that were replaced by spaces so far
 }
 
-// decoded returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid in
+// Warnings returns warnings for the user about what was decoded so far.
+func (f *File) Warnings() []string {
+	if f.nuls == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The file contains zero bytes (%d in all), which are read as spaces: it may be damaged.", f.nuls)}
+}
+
+// Decode returns the file's text as UTF-8, without its byte order mark. Bytes that are invalid in
 // the file's encoding become U+FFFD or stay as they are. The encoding is determined, in this
 // order, by a byte order mark, by NULs in every other byte (UTF-16 without a mark), by being valid
-// UTF-8, and by statistics of a sample. The default is windows-1252. Binary files are refused.
-func (f *file) decoded(ctx context.Context) (io.Reader, error) {
+// UTF-8, by what the file declares, and by statistics of a sample. The default is windows-1252.
+// Binary files are refused.
+func (f *File) Decode(ctx context.Context) (io.Reader, error) {
 	head := make([]byte, min(f.Size, encodingSample))
 	if _, err := f.ReadAt(head, 0); err != nil && err != io.EOF {
 		return nil, err
@@ -71,6 +85,11 @@ func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 	if bad < 0 {
 		return f.decode(nil, 0), nil
 	}
+	if f.Declared != nil {
+		if enc := f.Declared(head); enc != nil {
+			return f.decode(enc, 0), nil
+		}
+	}
 	sample := make([]byte, encodingSample)
 	n, err := f.ReadAt(sample, max(0, bad-encodingSample/8))
 	if err != nil && err != io.EOF {
@@ -79,7 +98,7 @@ func (f *file) decoded(ctx context.Context) (io.Reader, error) {
 	return f.decode(guess(sample[:n]), 0), nil
 }
 
-func (f *file) decode(enc encoding.Encoding, from int64) io.Reader {
+func (f *File) decode(enc encoding.Encoding, from int64) io.Reader {
 	r := io.Reader(io.NewSectionReader(f, from, f.Size-from))
 	if enc != nil {
 		r = transform.NewReader(r, enc.NewDecoder())
@@ -129,7 +148,7 @@ func (w *withoutNULs) compact(b []byte) int {
 
 // firstInvalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1 if there is
 // none. head is the start of the file.
-func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
+func (f *File) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error) {
 	if int64(len(head)) == f.Size && utf8.Valid(head) {
 		return -1, nil
 	}
@@ -138,7 +157,7 @@ func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error)
 	for offset := int64(0); ; {
 		n, err := f.ReadAt(buf[kept:], offset+int64(kept))
 		b := buf[:kept+n]
-		end := len(b) - incompleteRune(b)
+		end := len(b) - IncompleteRune(b)
 		if err == io.EOF {
 			end = len(b)
 		}
@@ -159,8 +178,8 @@ func (f *file) firstInvalidUTF8(ctx context.Context, head []byte) (int64, error)
 	}
 }
 
-// incompleteRune returns the number of bytes of a truncated rune at the end of b.
-func incompleteRune(b []byte) int {
+// IncompleteRune returns the number of bytes of a truncated rune at the end of b.
+func IncompleteRune(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
 			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
@@ -204,7 +223,7 @@ func utf16WithoutMark(b []byte, size int64) encoding.Encoding {
 	}
 	few, many, units := min(nul[0], nul[1]), max(nul[0], nul[1]), len(b)/2
 	western := many*10 >= units*3
-	other := many*50 >= units && ascii*10 < len(b)*7 && (isBinary(b) || !utf8.Valid(b[:len(b)-incompleteRune(b)]))
+	other := many*50 >= units && ascii*10 < len(b)*7 && (isBinary(b) || !utf8.Valid(b[:len(b)-IncompleteRune(b)]))
 	if few*20 > many || !western && !other {
 		return nil
 	}
