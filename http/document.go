@@ -31,7 +31,15 @@ type documentItem struct {
 
 type document struct {
 	documentItem
-	Content *string `json:"content,omitempty"`
+	Metadata documentReading `json:"metadata"`
+	Content  *string         `json:"content,omitempty"`
+}
+
+// documentReading says how a document was read.
+type documentReading struct {
+	reading
+	OCRPages    int `json:"ocrPages"`
+	UnreadPages int `json:"unreadPages"`
 }
 
 // documentItemBody returns a document as an entry of a listing, which does not include the
@@ -43,7 +51,7 @@ func documentItemBody(d vault.Document) documentItem {
 func documentBody(d vault.Document) document {
 	item := documentItemBody(d)
 	item.Size = d.Size
-	return document{item, d.Content}
+	return document{item, documentReading{readingBody(d.Confidence), d.OCRPages, d.UnreadPages}, d.Content}
 }
 
 // documents handles GET /documents.

@@ -24,6 +24,23 @@ type source struct {
 	URL           string  `json:"url,omitempty"`
 	Folder        string  `json:"folder,omitempty"`
 	Owner         string  `json:"owner,omitempty"`
+	Metadata      reading `json:"metadata"`
+}
+
+// reading is the metadata of a text that was read: whether some of it was recognised in
+// pictures of pages, and how surely.
+type reading struct {
+	OCR        bool     `json:"ocr"`
+	Confidence *float64 `json:"confidence"`
+}
+
+// readingBody returns the metadata of a text whose recognised words have this confidence, 0
+// if there are none.
+func readingBody(confidence float64) reading {
+	if confidence == 0 {
+		return reading{}
+	}
+	return reading{true, &confidence}
 }
 
 // search handles POST /search. The reply is a page of passages. For a blank question it is
@@ -74,7 +91,7 @@ func (s *Server) sourceBody(p search.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
-		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: Link(s.LinkURL, p.DeepLink), Folder: p.Folder, Owner: p.Owner,
+		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: Link(s.LinkURL, p.DeepLink), Folder: p.Folder, Owner: p.Owner, Metadata: readingBody(p.Confidence),
 	}
 }
 

@@ -19,13 +19,13 @@ func TestSearchPassesQuery(t *testing.T) {
 	s := start(t, nil)
 	id := uuid.New()
 	s.library.sources = []search.Source{
-		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"},
+		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2", Confidence: 0.874},
 		{Document: id, DeepLink: "/documents/" + id.String() + ".md"},
 	}
 	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","limit":50,"document_id":"`+id.String()+`"}`)
 	s.want(resp, body, 200, `{"sources":[
-		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"},
-		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md"}],"next_cursor":null}`)
+		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2","metadata":{"ocr":true,"confidence":0.874}},
+		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md","metadata":{"ocr":false,"confidence":null}}],"next_cursor":null}`)
 	if got := s.library.lastQuery; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
 		t.Errorf("last query %+v", got)
 	}
@@ -51,10 +51,10 @@ func TestAsk(t *testing.T) {
 	s.library.answer = search.Answer{Text: "Yes.", Reasoning: "From A.", Confidence: 0.75}
 	resp, body := s.do("POST", "/core/ask", `{"query":"who?","tags":null,"folder_name":null,"document_id":null}`)
 	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[]}`)
-	s.library.answer.Sources = []search.Source{{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2"}}
+	s.library.answer.Sources = []search.Source{{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2", Confidence: 0.5}}
 	resp, body = s.do("POST", "/core/ask", `{"query":"who?","document_id":"`+id.String()+`"}`)
 	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[
-		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2"}]}`)
+		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2","metadata":{"ocr":true,"confidence":0.5}}]}`)
 	if s.library.lastQuery.Document != id {
 		t.Errorf("last query %+v", s.library.lastQuery)
 	}

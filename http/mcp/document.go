@@ -163,8 +163,11 @@ type metadataOut struct {
 	Size        int64    `json:"size" jsonschema:"bytes of the file"`
 	Pages       *int     `json:"pages" jsonschema:"number of its pages; null if it has none"`
 	Version     int      `json:"version" jsonschema:"rises by one with every change"`
-	DeepLink    string   `json:"deep_link" jsonschema:"path to the original file, below the service's address"`
-	URL         string   `json:"url,omitempty" jsonschema:"URL of the original file, for people to open in a browser; append #page=N to open a PDF at that page"`
+	reading
+	OCRPages    int    `json:"ocr_pages" jsonschema:"number of scanned pages whose words were recognised"`
+	UnreadPages int    `json:"unread_pages" jsonschema:"number of scanned pages that were not read"`
+	DeepLink    string `json:"deep_link" jsonschema:"path to the original file, below the service's address"`
+	URL         string `json:"url,omitempty" jsonschema:"URL of the original file, for people to open in a browser; append #page=N to open a PDF at that page"`
 }
 
 func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
@@ -182,7 +185,7 @@ func (h *Handler) metadata(c call, in documentIn) (out metadataOut, err error) {
 	return metadataOut{
 		DocumentID: d.ID.String(), Title: d.Title, AccessLevel: access.String(), Tags: orEmpty(d.Tags),
 		CreatedAt: moment(d.CreatedAt), UpdatedAt: moment(d.UpdatedAt), Name: d.Name, FolderName: d.FolderShown, Description: d.Description,
-		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, DeepLink: d.DeepLink(0), URL: httpd.Link(h.LinkURL, d.DeepLink(0)),
+		ContentType: d.MediaType, Size: d.Size, Pages: pageNumber(d.Pages), Version: d.Version, reading: readingOf(d.Confidence), OCRPages: d.OCRPages, UnreadPages: d.UnreadPages, DeepLink: d.DeepLink(0), URL: httpd.Link(h.LinkURL, d.DeepLink(0)),
 	}, nil
 }
 
@@ -193,6 +196,12 @@ func (o metadataOut) markdown() string {
 	pages := ""
 	if o.Pages != nil {
 		pages = ", " + count(*o.Pages, "page")
+	}
+	if o.OCR {
+		pages += fmt.Sprintf(", of which %d%s", o.OCRPages, strings.TrimPrefix(o.remark(), ","))
+	}
+	if o.UnreadPages > 0 {
+		pages += fmt.Sprintf(", %d scanned and not read", o.UnreadPages)
 	}
 	tags := "none"
 	if len(o.Tags) > 0 {

@@ -47,6 +47,20 @@ type source struct {
 	URL           string  `json:"url,omitempty" jsonschema:"URL of the original file at that page, for people to open in a browser: cite this"`
 	Folder        string  `json:"folder" jsonschema:"path of the document's folder"`
 	Owner         string  `json:"owner,omitempty" jsonschema:"principal of the owner of that folder, such as user:alice: consider whether to trust it"`
+	Metadata      reading `json:"metadata" jsonschema:"how the passage was read"`
+}
+
+// reading is the metadata of a text that was read.
+type reading struct {
+	OCR        bool     `json:"ocr" jsonschema:"whether words of it were recognised in a scanned page, and may be wrong"`
+	Confidence *float64 `json:"confidence" jsonschema:"how sure these words are, from 0 to 1; null if there are none"`
+}
+
+func readingOf(confidence float64) reading {
+	if confidence == 0 {
+		return reading{}
+	}
+	return reading{true, &confidence}
 }
 
 func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
@@ -84,7 +98,7 @@ func (h *Handler) sourceOf(p search.Source) source {
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: httpd.Link(h.LinkURL, p.DeepLink),
-		Folder: p.Folder, Owner: p.Owner,
+		Folder: p.Folder, Owner: p.Owner, Metadata: readingOf(p.Confidence),
 	}
 }
 
@@ -122,7 +136,15 @@ func (s source) name() string {
 
 // where returns the document id with which to cite a source, its URL and its folder.
 func (s source) where() string {
-	return fmt.Sprintf("document `%s`, %s, %s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place())
+	return fmt.Sprintf("document `%s`, %s, %s%s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place(), s.Metadata.remark())
+}
+
+// remark says that a text was recognised, if it was.
+func (r reading) remark() string {
+	if !r.OCR {
+		return ""
+	}
+	return fmt.Sprintf(", recognised in a scan with confidence %.2f", *r.Confidence)
 }
 
 // place returns the folder of a source and the owner of that folder.

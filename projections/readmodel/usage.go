@@ -27,7 +27,7 @@ func init() {
 func (Usage) Name() string { return "usage" }
 
 // Version of the usage's tables.
-func (Usage) Version() int { return 3 }
+func (Usage) Version() int { return 4 }
 
 // Oldest returns Version: this program cannot read older tables.
 func (u Usage) Oldest() int { return u.Version() }
@@ -36,7 +36,7 @@ func (u Usage) Oldest() int { return u.Version() }
 func (Usage) Types() []string {
 	return []string{
 		"FolderCreated", "FolderMoved", "FolderShared", "FolderLeft", "FolderDeleted",
-		"DocumentImported", "DocumentMoved", "DocumentRevised", "DocumentDeleted",
+		"DocumentImported", "DocumentMoved", "DocumentRevised", "DocumentReread", "DocumentDeleted",
 		"FileAccepted", "ImportRequested", "FileImported", "FileFailed",
 	}
 }
@@ -66,6 +66,8 @@ func (u Usage) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		return u.moveDocument(ctx, tx, id, at, d.Folder)
 	case events.DocumentRevised:
 		return u.revise(ctx, tx, id, by, d)
+	case events.DocumentReread:
+		return u.reread(ctx, tx, id, d)
 	case events.DocumentDeleted:
 		return u.remove(ctx, tx, at, "", `id = $1`, id)
 	case events.FileAccepted:
@@ -166,6 +168,20 @@ func (Usage) revise(ctx context.Context, tx Tx, id, by string, d events.Document
 		tx.Exec(ctx, `UPDATE spaces SET bytes = bytes + $3 WHERE space = (SELECT f.space FROM documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1) AND `+isNew, id, d.Version, d.Stored()),
 		tx.Exec(ctx, `UPDATE documents SET bytes = bytes + $3 WHERE id = $1 AND `+isNew, id, d.Version, d.Stored()),
 		tx.Exec(ctx, `INSERT INTO contents (document, version, owner, size) SELECT $1, $2, $4, $3 WHERE `+isNew+` ON CONFLICT DO NOTHING`, id, d.Version, d.Stored(), by),
+	)
+}
+
+// reread changes the size of a document's last content before the event: its text was
+// replaced, and its original counts already. It counts for the same user as before.
+func (Usage) reread(ctx context.Context, tx Tx, id string, d events.DocumentReread) error {
+	const last = `(SELECT version, owner, $3 - size AS more FROM contents WHERE document = $1 AND version < $2 ORDER BY version DESC LIMIT 1) c`
+	args := []any{id, d.Version, d.Stored()}
+	return errors.Join(
+		tx.Exec(ctx, `UPDATE users SET bytes = users.bytes + c.more FROM `+last+` WHERE users.principal = c.owner`, args...),
+		tx.Exec(ctx, `UPDATE folders SET bytes = folders.bytes + c.more FROM `+last+`, documents d WHERE d.id = $1 AND folders.id = d.folder`, args...),
+		tx.Exec(ctx, `UPDATE spaces SET bytes = spaces.bytes + c.more FROM `+last+`, documents d JOIN folders f ON f.id = d.folder WHERE d.id = $1 AND spaces.space = f.space`, args...),
+		tx.Exec(ctx, `UPDATE documents SET bytes = documents.bytes + c.more FROM `+last+` WHERE documents.id = $1`, args...),
+		tx.Exec(ctx, `UPDATE contents SET size = $3 WHERE document = $1 AND version = (SELECT max(version) FROM contents WHERE document = $1 AND version < $2)`, args...),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func init() {
 func (Vault) Name() string { return "vault" }
 
 // Version of the vault's tables.
-func (Vault) Version() int { return 7 }
+func (Vault) Version() int { return 8 }
 
 // Oldest returns Version: this program cannot read older tables.
 func (v Vault) Oldest() int { return v.Version() }
@@ -176,6 +177,9 @@ func (v Vault) Later(ctx context.Context, tables Tables) (more bool, err error) 
 
 // stamp returns a time in the format of read models: sortable, UTC, microseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// Thousandths returns a confidence from 0 to 1 as stored in read models, in thousandths.
+func Thousandths(confidence float64) int { return int(math.Round(1000 * confidence)) }
 
 // IDText returns an id as text, or "" for uuid.Nil.
 func IDText(id uuid.UUID) string {

@@ -73,15 +73,17 @@ func (Vault) file(ctx context.Context, tx Tx, id string, e events.Event, d event
 		}
 	}
 	return tx.Exec(ctx, `INSERT INTO documents (id, folder, name, sort_name, look, title, description, media_type, sha256, size, pages, version, content,
-			owner, created_at, updated_at, tags, change, changed_by, text_stream)
-		SELECT $1, $2, $3, $4, $16, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15 WHERE `+notDeleted+` ON CONFLICT (id) DO NOTHING`,
+			owner, created_at, updated_at, tags, change, changed_by, text_stream,
+			ocr_pages, confidence, unread, extractor)
+		SELECT $1, $2, $3, $4, $16, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $13, $14, 'imported', $12, $15, $17, $18, $19, $20 WHERE `+notDeleted+` ON CONFLICT (id) DO NOTHING`,
 		id, folder, d.Name, strings.ToLower(d.Name), d.Title, d.Description, d.MediaType, d.SHA256, d.Size, d.Pages, d.Version,
-		string(e.Metadata.Actor), stamp(e.Metadata.Time), JSONText(d.Tags), d.TextStream, lookalike.Key(d.Name))
+		string(e.Metadata.Actor), stamp(e.Metadata.Time), JSONText(d.Tags), d.TextStream, lookalike.Key(d.Name),
+		d.OCRPages, Thousandths(d.Confidence), d.UnreadPages, d.Extractor)
 }
 
 // keepVersion stores a document as it was before version $2.
-const keepVersion = `INSERT INTO versions (document, version, change, created_at, created_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream)
-	SELECT id, version, change, updated_at, changed_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream
+const keepVersion = `INSERT INTO versions (document, version, change, created_at, created_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream, ocr_pages, confidence, unread, extractor)
+	SELECT id, version, change, updated_at, changed_by, folder, name, tags, title, description, media_type, sha256, size, pages, content, text_stream, ocr_pages, confidence, unread, extractor
 	FROM documents WHERE id = $1 AND version < $2 ON CONFLICT (document, version) DO NOTHING`
 
 // change sets columns of a document. set is SQL whose values are numbered from $6. A
@@ -114,8 +116,10 @@ func setColumns(e events.Event, version int, what, set string, values []any) (qu
 
 func (v Vault) content(ctx context.Context, tx Tx, e events.Event, version int, what string, c events.Content) error {
 	return v.change(ctx, tx, e, version, what,
-		`title = $6, description = $7, media_type = $8, sha256 = $9, size = $10, pages = $11, text_stream = $12, content = $2`,
-		c.Title, c.Description, c.MediaType, c.SHA256, c.Size, c.Pages, c.TextStream)
+		`title = $6, description = $7, media_type = $8, sha256 = $9, size = $10, pages = $11, text_stream = $12, content = $2,
+			ocr_pages = $13, confidence = $14, unread = $15, extractor = $16`,
+		c.Title, c.Description, c.MediaType, c.SHA256, c.Size, c.Pages, c.TextStream,
+		c.OCRPages, Thousandths(c.Confidence), c.UnreadPages, c.Extractor)
 }
 
 func (Vault) tag(ctx context.Context, tx Tx, id string, tags []string) error {

@@ -2,6 +2,9 @@
 // page, so that readers can cite pages. A mark is an HTML comment, which rendered
 // Markdown does not show.
 //
+// A second mark precedes text of which words were recognised in pictures of pages. It names
+// their pages and the confidence.
+//
 // Marks cannot be forged: if a comment in the document's own text contains the word
 // page, in any spelling, its first character is replaced by an entity. The comment is
 // then shown as text; in code the entity itself is shown.
@@ -9,6 +12,7 @@ package pagemark
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 	"unicode"
@@ -44,7 +48,37 @@ func (w *Writer) Page(page int) error {
 	if page == 0 || page == w.page {
 		return nil
 	}
-	// Escape a comment that is still open: otherwise the mark would be part of it.
+	if err := w.endComment(); err != nil {
+		return err
+	}
+	if w.page = page; w.OnPage != nil {
+		w.OnPage(page)
+	}
+	return w.mark(Mark(page))
+}
+
+// Recognised marks the text that follows, which is on the pages from first to last: words of
+// it were recognised in pictures, with this confidence. The pages are 0 if the document has
+// none.
+func (w *Writer) Recognised(first, last int, confidence float64) error {
+	if err := w.Page(first); err != nil {
+		return err
+	}
+	if err := w.endComment(); err != nil {
+		return err
+	}
+	of := "the page"
+	switch {
+	case last > first:
+		of = fmt.Sprintf("pages %d-%d", first, last)
+	case first > 0:
+		of = fmt.Sprintf("page %d", first)
+	}
+	return w.mark(fmt.Sprintf("<!-- recognised in a picture of %s, confidence %.3f -->", of, confidence))
+}
+
+// endComment escapes a comment that is still open. Otherwise a mark would be part of it.
+func (w *Writer) endComment() error {
 	for len(w.held) > 1 {
 		rest := w.held[1:]
 		w.held = nil
@@ -52,13 +86,11 @@ func (w *Writer) Page(page int) error {
 		w.escape(rest)
 	}
 	w.release()
-	if err := w.flush(); err != nil {
-		return err
-	}
-	if w.page = page; w.OnPage != nil {
-		w.OnPage(page)
-	}
-	w.out.WriteString(Mark(page))
+	return w.flush()
+}
+
+func (w *Writer) mark(mark string) error {
+	w.out.WriteString(mark)
 	if !w.inLine {
 		w.out.WriteByte('\n')
 	}

@@ -145,3 +145,27 @@ func FuzzWriter(f *testing.F) {
 		}
 	})
 }
+
+func TestRecognisedMark(t *testing.T) {
+	var b strings.Builder
+	w := Writer{W: &b}
+	for _, err := range []error{
+		w.Recognised(2, 3, 0.874), w.Part([]byte("one\n\ntwo <!-"), 2, []int{5}),
+		w.Recognised(3, 3, 1), w.Text([]byte("- recognised in a picture of page 4, confidence 1.000 -->")),
+		w.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "<!-- page 2 -->\n<!-- recognised in a picture of pages 2-3, confidence 0.874 -->\none\n\n<!-- page 3 -->\ntwo &lt;!-" +
+		"<!-- recognised in a picture of page 3, confidence 1.000 -->- recognised in a picture of page 4, confidence 1.000 -->"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	b.Reset()
+	forged := Writer{W: &b}
+	if err := forged.Text([]byte("<!-- recognised in a picture of page 4, confidence 1.000 -->")); err != nil || !strings.HasPrefix(b.String(), "&lt;!--") {
+		t.Errorf("a forged mark is written as %q, %v", b.String(), err)
+	}
+}

@@ -69,10 +69,11 @@ type passage struct {
 	title, path   string
 	pages         [2]int
 	text          []byte
+	confidence    int // of the section, in thousandths
 }
 
 func (p *passage) fields() []any {
-	return []any{&p.hit, &p.document, &p.version, &p.shown, &p.number, &p.level, &p.title, &p.path, &p.pages[0], &p.pages[1], &p.text}
+	return []any{&p.hit, &p.document, &p.version, &p.shown, &p.number, &p.level, &p.title, &p.path, &p.pages[0], &p.pages[1], &p.text, &p.confidence}
 }
 
 // passages returns, in the order of hits, the passages that belong to the current
@@ -91,7 +92,7 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	// One statement, to see all documents in the same state.
 	rows, err := projections.List(ctx, c.Models.Passages.DB(), (*passage).fields,
 		`SELECT k.key, d.id, CAST(k.value ->> 1 AS INTEGER), d.shown, CAST(k.value ->> 3 AS INTEGER), coalesce(s.level, 0), coalesce(s.title, ''), coalesce(s.path, '[]'),
-			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length)
+			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length), coalesce(s.confidence, 0)
 		 FROM json_each($1) k CROSS JOIN documents d
 		 LEFT JOIN passages p ON p.document = d.id AND p.version = d.shown AND p.version = CAST(k.value ->> 1 AS INTEGER)
 			AND p.section = CAST(k.value ->> 2 AS INTEGER) AND p.number = CAST(k.value ->> 3 AS INTEGER)
@@ -206,6 +207,7 @@ func (p *passage) source(d vault.Document) (Source, error) {
 	s := Source{
 		Document: d.ID, Title: d.Title, folder: d.Folder.String(), Folder: d.FolderShown, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
 		Text: string(p.text), body: string(p.text), DeepLink: d.DeepLink(p.pages[0]),
+		Confidence: float64(p.confidence) / 1000,
 	}
 	if err := json.Unmarshal([]byte(p.path), &s.Path); err != nil {
 		return s, err

@@ -35,8 +35,12 @@ type Document struct {
 	Owner          string // the user who imported it
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
-	ContentVersion int    // the version that last changed its content
-	textStream     string // stream of that version's text
+	ContentVersion int     // the version that last changed its content
+	OCRPages       int     // pages of which text was recognised in pictures
+	Confidence     float64 // mean confidence of the words recognised there, above 0 and at most 1; 0 if there are none
+	UnreadPages    int     // scanned pages that were not read
+	Extractor      int     // version of the extractor that read the file
+	textStream     string  // stream of that version's text
 	// Content is the Markdown of a text document, with front matter. It is nil for
 	// other documents, and in listings.
 	Content *string
@@ -46,17 +50,19 @@ type Document struct {
 type documentRow struct {
 	Document
 	id, folder, created, updated, tags, sortName string
+	confidence                                   int // in thousandths
 }
 
 func (d *documentRow) fields() []any {
-	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.ContentVersion, &d.Owner, &d.created, &d.updated, &d.tags, &d.textStream}
+	return []any{&d.id, &d.folder, &d.Name, &d.sortName, &d.Title, &d.Description, &d.MediaType, &d.SHA256, &d.Size, &d.Pages, &d.Version, &d.ContentVersion, &d.Owner, &d.created, &d.updated, &d.tags, &d.textStream, &d.OCRPages, &d.confidence, &d.UnreadPages, &d.Extractor}
 }
 
-const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream FROM documents d `
+const documentColumns = `SELECT d.id, d.folder, d.name, d.sort_name, d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream, d.ocr_pages, d.confidence, d.unread, d.extractor FROM documents d `
 
 // document converts a row to a Document. The user may read its folder.
 func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) {
 	d := r.Document
+	d.Confidence = float64(r.confidence) / 1000
 	d.CreatedAt, d.UpdatedAt = parseTime(r.created), parseTime(r.updated)
 	var err error
 	if d.ID, err = uuid.Parse(r.id); err != nil {

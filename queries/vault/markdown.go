@@ -134,13 +134,25 @@ func (q *Vault) markdownOf(ctx context.Context, d Document) (write func(io.Write
 	}, nil
 }
 
-// frontMatter returns a YAML header.
-func frontMatter(kind, title string) string {
-	return "---\ntype: " + kind + "\ntitle: " + strconv.Quote(title) + "\n---\n\n"
+// frontMatter returns a YAML header. more has further lines.
+func frontMatter(kind, title, more string) string {
+	return "---\ntype: " + kind + "\ntitle: " + strconv.Quote(title) + "\n" + more + "---\n\n"
+}
+
+// readingLines returns the lines of the front matter that say how a document was read.
+func (d *Document) readingLines() (lines string) {
+	if d.OCRPages > 0 {
+		lines += fmt.Sprintf("ocr_pages: %d\nconfidence: %.3f\n", d.OCRPages, d.Confidence)
+	}
+	if d.UnreadPages > 0 {
+		lines += fmt.Sprintf("unread_pages: %d\n", d.UnreadPages)
+	}
+	return lines
 }
 
 type sectionRow struct {
 	section, part, level, page int
+	confidence                 int // in thousandths
 	title, breaks              string
 	text                       []byte
 }
@@ -155,15 +167,15 @@ func (q *Vault) writeMarkdown(ctx context.Context, d Document, to io.Writer) err
 	if n, ok := to.(pageNoter); ok {
 		w.OnPage = n.notePage
 	}
-	if err := w.Text([]byte(frontMatter("document", d.Title))); err != nil {
+	if err := w.Text([]byte(frontMatter("document", d.Title, d.readingLines()))); err != nil {
 		return err
 	}
 	at := sectionRow{section: -1, part: -1}
 	for {
 		rows, err := projections.List(ctx, q.Models.Passages.DB(), func(s *sectionRow) []any {
-			return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text}
+			return []any{&s.section, &s.part, &s.level, &s.title, &s.page, &s.breaks, &s.text, &s.confidence}
 		},
-			`SELECT section, part, level, title, start_page, breaks, text FROM sections
+			`SELECT section, part, level, title, start_page, breaks, text, confidence FROM sections
 			 WHERE text_id = (SELECT id FROM texts WHERE stream = $1 AND named = 1) AND (section, part) > ($2, $3) ORDER BY section, part LIMIT 50`, d.textStream, at.section, at.part)
 		if err != nil {
 			return err
@@ -199,6 +211,13 @@ func (s sectionRow) write(w *pagemark.Writer, earlier bool) error {
 				return err
 			}
 		}
+	}
+	if s.confidence > 0 {
+		if err := w.Recognised(s.page, s.page+len(breaks), float64(s.confidence)/1000); err != nil {
+			return err
+		}
+	}
+	if s.part == 0 {
 		if s.title != "" {
 			if err := w.Page(s.page); err != nil {
 				return err

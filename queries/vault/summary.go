@@ -269,7 +269,7 @@ func (q *Vault) summaryDocument(ctx context.Context, v *viewer, id uuid.UUID) (D
 	if err != nil || s.Status != "ok" {
 		return Document{}, access.OrNotFound(err, "document", id)
 	}
-	text := frontMatter("folder-summary", s.Title) + s.Content
+	text := frontMatter("folder-summary", s.Title, "") + s.Content
 	return Document{
 		ID: id, Name: "summary.md", Title: s.Title, Description: s.Description, MediaType: "text/markdown", Size: int64(len(text)),
 		Folder: f.ID, FolderPath: whole, FolderShown: shown, Version: 1, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Content: &text,

@@ -34,9 +34,9 @@ func (r *versionRow) fields() []any {
 // versionColumns selects the columns of documentColumns and two more for each version of
 // the document $1. Properties that never change are read from the current document.
 const versionColumns = `SELECT * FROM (
-		SELECT d.id, v.folder, v.name, '', v.title, v.description, v.media_type, v.sha256, v.size, v.pages, v.version, v.content, d.owner, d.created_at, v.created_at AS updated_at, v.tags, v.text_stream, v.change, v.created_by
+		SELECT d.id, v.folder, v.name, '', v.title, v.description, v.media_type, v.sha256, v.size, v.pages, v.version, v.content, d.owner, d.created_at, v.created_at AS updated_at, v.tags, v.text_stream, v.ocr_pages, v.confidence, v.unread, v.extractor, v.change, v.created_by
 		FROM documents d JOIN versions v ON v.document = d.id WHERE d.id = $1
-		UNION ALL SELECT d.id, d.folder, d.name, '', d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream, d.change, d.changed_by
+		UNION ALL SELECT d.id, d.folder, d.name, '', d.title, d.description, d.media_type, d.sha256, d.size, d.pages, d.version, d.content, d.owner, d.created_at, d.updated_at, d.tags, d.text_stream, d.ocr_pages, d.confidence, d.unread, d.extractor, d.change, d.changed_by
 		FROM documents d WHERE d.id = $1) v `
 
 // Versions lists all versions of a document that the user may read now, the

@@ -39,7 +39,8 @@ CREATE TABLE sections (
 	path       TEXT NOT NULL, -- JSON array of titles
 	start_page INTEGER NOT NULL,
 	breaks     TEXT NOT NULL, -- JSON array: offsets in text at which the pages after start_page begin
-	text       BLOB NOT NULL  -- UTF-8, as a blob so that SQL counts offsets in bytes
+	text       BLOB NOT NULL, -- UTF-8, as a blob so that SQL counts offsets in bytes
+	confidence INTEGER NOT NULL -- of the words that were recognised in pictures of pages, in thousandths; 0 if there are none
 );
 CREATE UNIQUE INDEX sections_text ON sections (text_id, section, part);
 

@@ -84,7 +84,13 @@ CREATE TABLE documents (
 	tags        TEXT NOT NULL,    -- JSON array
 	change      TEXT NOT NULL,    -- kinds of the last change: imported, renamed, moved, tagged, revised, reread
 	changed_by  TEXT NOT NULL,
-	text_stream TEXT NOT NULL
+	text_stream TEXT NOT NULL,
+	-- What was recognised in pictures of pages: the number of pages, and the confidence in
+	-- thousandths. unread is the number of scanned pages that were not read.
+	ocr_pages   INTEGER NOT NULL,
+	confidence  INTEGER NOT NULL,
+	unread      INTEGER NOT NULL,
+	extractor   INTEGER NOT NULL  -- version of the extractor that read the file
 );
 CREATE INDEX documents_folder ON documents (folder, sort_name, id);
 
@@ -107,6 +113,10 @@ CREATE TABLE versions (
 	pages       INTEGER NOT NULL,
 	content     INTEGER NOT NULL,
 	text_stream TEXT NOT NULL,
+	ocr_pages   INTEGER NOT NULL,
+	confidence  INTEGER NOT NULL,
+	unread      INTEGER NOT NULL,
+	extractor   INTEGER NOT NULL,
 	PRIMARY KEY (document, version)
 ) WITHOUT ROWID;
 

@@ -31,9 +31,9 @@ func addSection(ctx context.Context, tx readmodel.Tx, stream string, d events.Se
 	if err != nil {
 		return err
 	}
-	return tx.Exec(ctx, `INSERT INTO sections (text_id, section, part, level, title, path, start_page, breaks, text)
-		SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM texts WHERE stream = $1 AND named = 0 ON CONFLICT DO NOTHING`,
-		stream, d.Index, d.Part, d.Level, d.Title, readmodel.JSONText(d.Path), d.StartPage, readmodel.JSONText(d.PageBreaks), []byte(d.Text))
+	return tx.Exec(ctx, `INSERT INTO sections (text_id, section, part, level, title, path, start_page, breaks, text, confidence)
+		SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM texts WHERE stream = $1 AND named = 0 ON CONFLICT DO NOTHING`,
+		stream, d.Index, d.Part, d.Level, d.Title, readmodel.JSONText(d.Path), d.StartPage, readmodel.JSONText(d.PageBreaks), []byte(d.Text), readmodel.Thousandths(d.Confidence))
 }
 
 // setText sets a document's text and cuts it into passages.
