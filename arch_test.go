@@ -59,6 +59,7 @@ var rules = map[string][]string{
 	"commands/importer/extract/docx":        {"commands/importer/extract", "commands/importer/extract/blocks", "commands/importer/extract/ooxml", "commands/importer/extract/zipxml", "events/fault"},
 	"commands/importer/extract/pdf":         {"commands/importer/extract", "commands/importer/extract/pdf/pdfium"},
 	"commands/importer/extract/pdf/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
+	"commands/importer/extract/ocr":         {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/process":     {"commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/sandbox":     {},
 	"commands/importer/extract/reader":      {"commands/importer/extract/...", "commands/importer/extract", "events/fault"},

@@ -67,7 +67,7 @@ type Limits struct {
 	Pages     int           // maximum number of pages of a PDF; default 5,000
 	TextBytes int64         // maximum bytes of extracted text; default 1 GiB
 	Time      time.Duration // elapsed and, separately, CPU time; default 10 minutes
-	Memory    int64         // bytes for a process; default 224 MiB; below pdfium.LeastMemory processes may fail to start
+	Memory    int64         // bytes for a process; default 416 MiB; below pdfium.LeastMemory processes may fail to start
 }
 
 // Progress is called while a file is read. step is "reading" or "ocr", page is the current page, and

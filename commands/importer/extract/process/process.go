@@ -123,7 +123,7 @@ func (p *Process) cpuSpent() bool {
 func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []byte, error) {
 	watchdog := time.AfterFunc(timeout, func() {
 		p.killed.Store(true)
-		p.cmd.Process.Kill()
+		p.Kill()
 	})
 	defer watchdog.Stop()
 	defer context.AfterFunc(ctx, p.Kill)()
@@ -134,8 +134,17 @@ func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []b
 	return k, payload, err
 }
 
-// Kill kills the process.
-func (p *Process) Kill() { p.cmd.Process.Kill() }
+// Kill kills the process and the programs that it runs.
+func (p *Process) Kill() {
+	if p.alive() {
+		sandbox.Kill(p.cmd.Process)
+	}
+}
+
+// LimitProgram limits a program that the process has started, as sandbox.LimitProgram does.
+func (p *Process) LimitProgram(pid int, memory int64) error {
+	return sandbox.LimitProgram(p.cmd.Process.Pid, pid, memory)
+}
 
 // alive reports whether the process has not exited.
 func (p *Process) alive() bool {
@@ -186,7 +195,7 @@ func (p *Process) Died() Death {
 	p.Unusable = true
 	timer := time.AfterFunc(exitTimeout, func() {
 		p.killed.Store(true)
-		p.cmd.Process.Kill()
+		p.Kill()
 	})
 	<-p.exited
 	timedOut := timer.Stop() && p.killed.Load()

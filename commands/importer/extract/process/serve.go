@@ -32,21 +32,34 @@ type Server struct {
 // error. If the connection is closed during a request, the process exits, because it cannot
 // send the response.
 func Serve(memory int64, prepare func() (reserved int64, err error), respond func(*Server, Frame) error) error {
-	sandbox.Begin()
+	return serve(sandbox.Rules{Memory: memory}, prepare, respond)
+}
+
+// ServeProgram is like Serve, but the process may execute a program, which may have memory
+// bytes of memory itself.
+func ServeProgram(memory int64, program *sandbox.Program, prepare func() (reserved int64, err error), respond func(*Server, Frame) error) error {
+	return serve(sandbox.Rules{Memory: memory, Program: program}, prepare, respond)
+}
+
+func serve(rules sandbox.Rules, prepare func() (reserved int64, err error), respond func(*Server, Frame) error) error {
+	if rules.Program != nil {
+		sandbox.BeginProgram()
+	} else {
+		sandbox.Begin()
+	}
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // one for reading a file, one for garbage collection
 	conn, err := standard()
 	if err != nil {
 		return fmt.Errorf("open the connection to the service: %w", err)
 	}
-	reserved, err := prepare()
-	if err != nil {
+	if rules.Reserved, err = prepare(); err != nil {
 		return err
 	}
-	if memory > 0 {
-		debug.SetMemoryLimit(memory / 2) // collect garbage before the system refuses memory
+	if rules.Memory > 0 {
+		debug.SetMemoryLimit(rules.Memory / 2) // collect garbage before the system refuses memory
 	}
 	startThreads()
-	report := sandbox.Enter(sandbox.Rules{Memory: memory, Reserved: reserved})
+	report := sandbox.Enter(rules)
 	if err := conn.Send(Ready, encodeReport(report), nil); err != nil {
 		return fmt.Errorf("report that the reader is ready: %w", err)
 	}

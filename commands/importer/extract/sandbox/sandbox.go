@@ -10,6 +10,17 @@ import "strings"
 type Rules struct {
 	Memory   int64 // bytes of writable memory; 0 means no limit
 	Reserved int64 // bytes of Memory that are allocated but not touched yet
+	// Program is the only program that the process may execute; nil means none.
+	Program *Program
+}
+
+// Program is a program that a sandboxed process may execute.
+type Program struct {
+	Path  string   // absolute path of the program
+	Reads []string // absolute paths of the files that the program may read, such as its libraries and its data
+	// Loader is the path of the dynamic linker that the system executes for the program; ""
+	// if the program is linked statically.
+	Loader string
 }
 
 // Report lists the measures that are in force in a sandboxed process, and those that are not,

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	nice     = 10  // nice value of readers: other processes have priority
-	lowNice  = 15  // nice value of readers with a long request: other readers have priority
-	oomScore = 800 // if memory runs out, the kernel kills readers first
-	maxFiles = 64  // open descriptors: the file, those of Go, and a margin
+	nice      = 10  // nice value of readers: other processes have priority
+	lowNice   = 15  // nice value of readers with a long request: other readers have priority
+	leastNice = 19  // nice value of programs: everything else has priority
+	oomScore  = 800 // if memory runs out, the kernel kills readers first
+	maxFiles  = 64  // open descriptors: the file, those of Go, and a margin
 	// maxUntouched limits the memory that counts as allocated but untouched: 70 MiB of
 	// Go's runtime, and stacks of the C library, 8 MiB for each thread.
 	maxUntouched = 224 << 20
@@ -53,8 +54,15 @@ func Begin() {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGXCPU), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
 }
 
+// BeginProgram is like Begin, but for a process that executes a program, which takes seconds.
+func BeginProgram() {
+	Begin()
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, leastNice)
+}
+
 // Enter restricts the process permanently: it can use its memory, threads and open
-// descriptors, and open nothing else. It reports which measures are in force.
+// descriptors, and open nothing else, unless the rules name a program. It reports which
+// measures are in force.
 func Enter(rules Rules) Report {
 	var r Report
 	if env := os.Environ(); len(env) > 0 {
@@ -80,15 +88,17 @@ func Enter(rules Rules) Report {
 		errs = append(errs, limit(l.resource, l.limit))
 	}
 	r.Note("limits of files and cores", errors.Join(errs...))
-	abi, err := landlocked()
+	abi, err := landlocked(rules.Program)
 	measure := "Landlock"
 	if err == nil {
 		measure += " ABI " + strconv.Itoa(abi)
 	}
 	r.Note(measure, err)
-	err = filterCalls()
+	err = filterCalls(rules.Program != nil)
 	r.Note("seccomp", err)
-	if err != nil && abi < scopedSignals {
+	// The filter lets a process with a program signal its children by their descriptors. Only
+	// Landlock keeps it from opening those of other processes.
+	if abi < scopedSignals && (err != nil || abi == 0 && rules.Program != nil) {
 		r.Note("no signals to other processes", errors.New("needs seccomp or Landlock ABI "+strconv.Itoa(scopedSignals)))
 	} else {
 		r.Note("no signals to other processes", nil)
@@ -135,6 +145,9 @@ func limitMemory(rules Rules) error {
 		return 0
 	}
 	untouched := max(0, (kib("VmData")-kib("RssAnon"))<<10-rules.Reserved)
+	if rules.Program != nil { // the program has all of the memory
+		return limit(unix.RLIMIT_DATA, uint64(rules.Memory+min(untouched, maxUntouched)))
+	}
 	return limit(unix.RLIMIT_DATA, uint64(max(0, rules.Memory-kib("RssFile")<<10-programPages)+min(untouched, maxUntouched)))
 }
 
@@ -167,6 +180,41 @@ func inherited() error {
 	}
 	if len(found) > 0 {
 		return errors.New("inherited " + strings.Join(found, ", "))
+	}
+	return nil
+}
+
+// Kill kills a process that Configure has prepared, and the programs that it runs. The process
+// must not have been waited for.
+func Kill(process *os.Process) {
+	// The process leads a group, which neither it nor its children can leave.
+	if unix.Kill(-process.Pid, unix.SIGKILL) != nil {
+		_ = process.Kill() // the process has exited
+	}
+}
+
+// LimitProgram limits a program that the sandboxed process parent runs: it can start neither
+// processes nor threads, unless it runs as root, and use at most memory bytes of writable
+// memory.
+func LimitProgram(parent, pid int, memory int64) error {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return fmt.Errorf("limit a program of a reader process: %w", err)
+	}
+	if !bytes.Contains(status, []byte("\nPPid:\t"+strconv.Itoa(parent)+"\n")) {
+		return errors.New("limit a program of a reader process: it did not start that program")
+	}
+	for resource, value := range map[int]uint64{unix.RLIMIT_NPROC: 0, unix.RLIMIT_DATA: uint64(memory)} {
+		var l unix.Rlimit
+		err := unix.Prlimit(pid, resource, nil, &l)
+		l.Max = min(l.Max, value)
+		l.Cur = l.Max
+		if err == nil {
+			err = unix.Prlimit(pid, resource, &l, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("set limit %d of a program of a reader process: %w", resource, err)
+		}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	}
 	victim, err := strconv.Atoi(os.Args[2])
 	if err == nil {
-		err = filterCalls()
+		err = filterCalls(false)
 	}
 	if err != nil {
 		fmt.Println("not filtered:", err)

@@ -44,3 +44,12 @@ func OverCPU(*os.ProcessState, time.Duration) bool { return false }
 
 // Resident returns 0: it is unknown on this system.
 func Resident(int) int64 { return 0 }
+
+// Kill kills a process.
+func Kill(process *os.Process) { _ = process.Kill() }
+
+// LimitProgram does nothing on this system.
+func LimitProgram(int, int, int64) error { return nil }
+
+// BeginProgram does nothing on this system.
+func BeginProgram() {}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"runtime"
+	"slices"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -21,11 +22,22 @@ var allowed = []string{
 	"sched_yield", "sched_getaffinity", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "getrusage", "getrandom",
 }
 
+// executing are the further system calls of a process that may execute a program, and of that
+// program, which Landlock limits to its files.
+var executing = []string{
+	"execve", "wait4", "waitid", "pipe2", "dup2", "dup3", "pidfd_send_signal", // sends only to children: pidfd_open is denied
+	"newfstatat", "statx", "stat", "lstat", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "fadvise64", "arch_prctl",
+	"getppid", "getuid", "geteuid", "getgid", "getegid", "sysinfo", "uname", "time",
+}
+
 // conditional returns the system calls that are allowed only with some arguments. New threads
 // are allowed, but no processes. Memory may be neither shared, because shared memory would not
 // be counted, nor executable. Signals may go only to this process. A descriptor can also send
 // signals (F_SETOWN, F_SETSIG, O_ASYNC), so fcntl is limited to what Go uses.
-func conditional() []seccomp.NameWithConditions {
+//
+// If the process may execute a program, new processes are allowed as Go starts them, files may be
+// opened for reading, and code may be mapped from files.
+func conditional(program bool) []seccomp.NameWithConditions {
 	equal := func(argument uint32, value int) seccomp.Condition {
 		return seccomp.Condition{Argument: argument, Operation: seccomp.Equal, Value: uint64(value)}
 	}
@@ -42,12 +54,28 @@ func conditional() []seccomp.NameWithConditions {
 	for _, command := range []int{unix.F_GETFL, unix.F_GETFD, unix.F_SETFD, unix.F_DUPFD_CLOEXEC} {
 		calls = append(calls, seccomp.NameWithConditions{Name: "fcntl", Conditions: seccomp.ArgumentConditions{equal(1, command)}})
 	}
+	if !program {
+		return calls
+	}
+	with := func(argument uint32, bit uint64) seccomp.Condition {
+		return seccomp.Condition{Argument: argument, Operation: seccomp.BitsSet, Value: bit}
+	}
+	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+	calls = append(calls,
+		seccomp.NameWithConditions{Name: "clone", Conditions: seccomp.ArgumentConditions{with(0, unix.CLONE_VM), with(0, unix.CLONE_VFORK), without(0, namespaces)}},
+		seccomp.NameWithConditions{Name: "mmap", Conditions: seccomp.ArgumentConditions{without(3, unix.MAP_SHARED|unix.MAP_ANON)}},
+		seccomp.NameWithConditions{Name: "openat", Conditions: seccomp.ArgumentConditions{without(2, writing)}},
+		seccomp.NameWithConditions{Name: "open", Conditions: seccomp.ArgumentConditions{without(1, writing)}},
+		seccomp.NameWithConditions{Name: "prctl", Conditions: seccomp.ArgumentConditions{equal(0, unix.PR_SET_PDEATHSIG), equal(1, int(unix.SIGKILL))}},
+		seccomp.NameWithConditions{Name: "prlimit64", Conditions: seccomp.ArgumentConditions{equal(2, 0)}}, // reads a limit
+	)
 	return calls
 }
 
 // filterCalls makes the kernel refuse all system calls that are not allowed, in all threads of
-// this process.
-func filterCalls() error {
+// this process. program means that it may execute a program.
+func filterCalls(program bool) error {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return err
@@ -60,6 +88,11 @@ func filterCalls() error {
 		}
 		return kept
 	}
+	names, calls := known(allowed), conditional(program)
+	if program {
+		names = append(names, known(executing)...)
+	}
+	calls = slices.DeleteFunc(calls, func(c seccomp.NameWithConditions) bool { return len(known([]string{c.Name})) == 0 })
 	runtime.LockOSThread() // LoadFilter makes two calls that need the same thread
 	defer runtime.UnlockOSThread()
 	return seccomp.LoadFilter(seccomp.Filter{
@@ -68,7 +101,7 @@ func filterCalls() error {
 		Policy: seccomp.Policy{
 			DefaultAction: seccomp.ActionErrno,
 			Syscalls: []seccomp.SyscallGroup{
-				{Action: seccomp.ActionAllow, Names: known(allowed), NamesWithCondtions: conditional()},
+				{Action: seccomp.ActionAllow, Names: names, NamesWithCondtions: calls},
 				// The C library calls clone if clone3 fails with ENOSYS.
 				{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: known([]string{"clone3"})},
 			},

@@ -16,7 +16,11 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-const wasmPage = 64 << 10 // size of a page of WebAssembly memory
+// Pages of WebAssembly memory.
+const (
+	wasmPage  = 64 << 10 // bytes
+	wasmPages = 65536    // maximum number
+)
 
 // engine is an instance of PDFium in this process. PDFium is WebAssembly: it has no access to
 // files, network and environment, and its memory is limited. It is not safe for concurrent
@@ -31,6 +35,7 @@ type engine struct {
 	bytes    []byte
 	spans    []span
 	reserved []byte // address range reserved for memory; nil if the system cannot reserve one
+	short    bool   // PDFium asked for more memory than reserved, and may have left out images since
 }
 
 // memoryOfPDFium returns PDFium's share of a process's memory.
@@ -46,7 +51,7 @@ func newEngine(cacheDir string, memory int64) (_ *engine, err error) {
 			e.Close()
 		}
 	}()
-	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(uint32(min(memory/wasmPage, 65536)))
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(uint32(min(memory/wasmPage, wasmPages)))
 	if cacheDir != "" {
 		if err := os.MkdirAll(cacheDir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the cache of compiled PDFium: %w", err)

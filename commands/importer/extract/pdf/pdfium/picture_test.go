@@ -2,6 +2,7 @@ package pdfium
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"fmt"
 	"image"
@@ -9,6 +10,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -274,5 +276,35 @@ func TestCollectorRefuses(t *testing.T) {
 	half := &collector{Drawing: raw}
 	if half.add(pictureFrame, begin(1, 2, 2)) != nil || half.add(pieceFrame, make([]byte, 3)) != nil || half.complete() {
 		t.Error("three of four pixels are complete")
+	}
+}
+
+// PDFium leaves out an image that it has no memory for. Such a picture must not be shown.
+func TestDrawReportsMissingMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux notes that PDFium's memory is used up")
+	}
+	const side = 4_000 // pixels of an image that takes 48 MB
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write(make([]byte, 3*side*side)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := objectsPDF(t,
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 100 100] /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> >> >>",
+		stream("", "100 0 0 100 0 0 cm /I Do"),
+		stream(fmt.Sprintf("/Type /XObject /Subtype /Image /Width %d /Height %[1]d /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode", side), b.String()))
+	small := readersOf(t, "serve", Config{Processes: 1, Memory: LeastMemory})
+	if _, err := small.Draw(t.Context(), openFile(t, path), Drawing{Page: 1, Width: 500}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory") {
+		t.Errorf("Draw with little memory: %v, want an error about memory", err)
+	}
+	large := readersOf(t, "serve", Config{Processes: 1})
+	if got, want := ink(drawPNG(t, large, path, Drawing{Page: 1, Width: 500})), image.Rect(0, 0, 500, 500); got != want {
+		t.Errorf("ink in %v, want %v", got, want)
 	}
 }

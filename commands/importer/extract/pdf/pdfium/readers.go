@@ -16,7 +16,7 @@ import (
 
 // Defaults of Config, and the lowest usable Memory.
 const (
-	DefaultMemory   = 224 << 20
+	DefaultMemory   = 416 << 20 // a scanned page of 600 dpi in colour takes up to 300
 	LeastMemory     = 192 << 20 // overhead and minPDFium, with a margin
 	defaultTime     = 10 * time.Minute
 	defaultPageTime = time.Minute

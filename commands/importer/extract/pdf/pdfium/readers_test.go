@@ -181,11 +181,11 @@ func TestPDFiumMemoryShare(t *testing.T) {
 		_, err := pagesOf(t.Context(), r, path)
 		return err
 	}
-	if err := read(50 - 17); err != nil { // PDFium takes 17 MiB at the start
-		t.Errorf("Read of a PDF that takes 50 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
+	if err := read(150 - 17); err != nil { // PDFium takes 17 MiB at the start
+		t.Errorf("Read of a PDF that takes 150 of %d MiB: %v", memoryOfPDFium(DefaultMemory)>>20, err)
 	}
-	if err := read(100); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory than the 60 MiB") {
-		t.Errorf("Read of a PDF that takes 100 MiB: %v, want a memory error", err)
+	if err := read(300); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "more memory than the 252 MiB") {
+		t.Errorf("Read of a PDF that takes 300 MiB: %v, want a memory error", err)
 	}
 }
 
@@ -195,8 +195,8 @@ const numberCost = 28
 func TestCrashFailsOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
 		"hang":   "a page of the PDF took longer than 300ms, and reading was stopped after page 1 of 3",
-		"crash":  "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
-		"babble": "the PDF is damaged or needs more memory than the 60 MiB that --extract-memory (224 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
+		"crash":  "the PDF is damaged or needs more memory than the 252 MiB that --extract-memory (416 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
+		"babble": "the PDF is damaged or needs more memory than the 252 MiB that --extract-memory (416 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
 	} {
 		r := readersOf(t, mode, Config{PageTime: 300 * time.Millisecond})
 		for range 2 { // the file is read twice, each time in a new process

@@ -20,6 +20,10 @@ const (
 	MaxPicturePixels = 8_000_000 // pixels in all
 )
 
+// leastWidth is the width, in pixels, below which no smaller picture is tried if there is not
+// enough memory for a page.
+const leastWidth = 400
+
 // piece is the maximum number of bytes of a picture in one frame.
 const piece = 256 << 10
 
@@ -61,17 +65,12 @@ type drawn struct {
 	release func()
 }
 
-// render draws page n on a white background, with its annotations and form fields. An error
-// that is not an unreadable means that the engine must not be used any more.
-func (d *document) render(n, width int, grey bool) (_ *drawn, err error) {
-	defer func() {
-		if err != nil && trapped(err) == nil {
-			var u unreadable
-			if !errors.As(err, &u) {
-				err = unreadable(fmt.Sprintf("page %d of the PDF is damaged, and cannot be drawn", n))
-			}
-		}
-	}()
+// errShort is the error for a page that PDFium could not draw completely.
+var errShort = errors.New("drawing needs more memory than there is")
+
+// render draws page n on a white background, with its annotations and form fields. The error is
+// errShort if there is not enough memory; if it is trapped, the engine must not be used any more.
+func (d *document) render(n, width int, grey bool) (*drawn, error) {
 	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: n - 1})
 	if err != nil {
 		return nil, err
@@ -86,6 +85,7 @@ func (d *document) render(n, width int, grey bool) (_ *drawn, err error) {
 	if err != nil {
 		return nil, err
 	}
+	d.short = false
 	p := &drawn{grey: grey}
 	if p.w, p.h = pictureSize(pageWidth.PageWidth, pageHeight.PageHeight, width); p.w == 0 {
 		return nil, errors.New("the page has no size")
@@ -112,8 +112,8 @@ func (d *document) paint(page requests.Page, bitmap references.FPDF_BITMAP, p *d
 	if err != nil {
 		return err
 	}
-	if p.stride = stride.Stride; p.stride == 0 { // PDFium had no memory for the bitmap
-		return unreadable(fmt.Sprintf("a picture of %d x %d pixels needs more memory than there is", p.w, p.h))
+	if p.stride = stride.Stride; p.stride == 0 {
+		return errShort
 	}
 	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{Bitmap: bitmap, Width: p.w, Height: p.h, Color: 0xffffffff}); err != nil {
 		return err
@@ -139,6 +139,9 @@ func (d *document) paint(page requests.Page, bitmap references.FPDF_BITMAP, p *d
 		return err
 	}
 	p.pixels = buffer.Buffer
+	if d.short { // PDFium leaves out images that it has no memory for
+		return errShort
+	}
 	return nil
 }
 
@@ -173,8 +176,16 @@ func (s *server) draw(r Drawing) error {
 		return errors.New("draw a page: no file is open, or the page does not exist")
 	}
 	p, err := s.doc.render(r.Page, r.Width, r.Grey)
-	if err != nil {
+	for w := r.Width / 2; err == errShort && w >= leastWidth; w /= 2 { // PDFium decodes some images only as far as needed
+		p, err = s.doc.render(r.Page, w, r.Grey)
+	}
+	switch {
+	case trapped(err) != nil:
 		return err
+	case err == errShort:
+		return unreadable(fmt.Sprintf("page %d of the PDF needs more memory to be drawn than %s", r.Page, (&Config{Memory: s.limit}).memoryText()))
+	case err != nil:
+		return unreadable(fmt.Sprintf("page %d of the PDF is damaged, and cannot be drawn", r.Page))
 	}
 	defer p.release()
 	if err := s.conn.Write(pictureFrame, new(process.Encoder).Int(r.Page).Int(p.w).Int(p.h).B); err != nil {
