@@ -23,11 +23,12 @@ const (
 // layoutLine is a line of a page, and what it is: a heading, text, or a running head or foot.
 type layoutLine struct {
 	pdfium.Line
-	level     int    // level of a heading; 0 for text
-	continues bool   // continues the heading in the line before
-	title     string // title of a bookmark whose section begins before this line; the line itself is text
-	running   bool   // the line is a running head or foot
-	furniture bool   // the line is a page number, or repeats a running head or foot
+	level     int        // level of a heading; 0 for text
+	continues bool       // continues the heading in the line before
+	title     string     // title of a bookmark whose section begins before this line; the line itself is text
+	running   bool       // the line is a running head or foot
+	furniture bool       // the line is a page number, or repeats a running head or foot
+	rows      [][]string // the cells of a table; Text is empty then
 }
 
 type layoutPage struct {
@@ -139,6 +140,7 @@ func (l *Layout) Close() error {
 // flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
 	l.furniture.mark(page.lines, page.Height)
+	page.lines = arrange(page.lines)
 	marks := l.marks[page.Number]
 	if len(marks) > 0 {
 		l.matchBookmarks(page.lines, marks)

@@ -65,6 +65,9 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 			return err
 		}
 	}
+	if l.rows != nil {
+		return f.table(l)
+	}
 	right := columnRight(lines, i)
 	sep, hyphen := "", false
 	if f.begun {
@@ -91,6 +94,16 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	return nil
 }
 
+// table writes a table.
+func (f *flow) table(l *layoutLine) error {
+	sep := ""
+	if f.begun {
+		sep = "\n\n"
+	}
+	f.last, f.begun, f.full, f.leading = *l, true, false, 0
+	return f.w.Write(sep + markdownTable(l.rows))
+}
+
 // flushHeading begins a section with the lines of the open heading.
 func (f *flow) flushHeading() error {
 	if len(f.heading) == 0 {
@@ -115,6 +128,9 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	size := max(last.Size, l.Size, 1)
 	if strings.HasSuffix(last.Text, softHyphen) {
 		return "", true
+	}
+	if last.rows != nil {
+		return "\n\n", false
 	}
 	if l.Turned != last.Turned {
 		return "\n\n", false

@@ -1,0 +1,339 @@
+package pdf
+
+import "slices"
+
+// Limits of a table. A longer one becomes several.
+const (
+	maxRows    = 300
+	maxColumns = 60
+)
+
+// table is a table of a page. Tables are recognised by the positions of their words alone: the
+// words of several rows have wide gaps at the same places.
+type table struct {
+	columns []column
+	spans   int         // number of pieces that span several columns
+	lines   []tableLine // lines of print, from the top
+	first   layoutLine  // the first line, for its position
+}
+
+// column is the horizontal extent of a column.
+type column struct{ x, right float32 }
+
+// tableLine is a line of print of a table: its pieces by column.
+type tableLine struct {
+	row
+	cells  [][]*piece
+	header bool // above the first line with several cells
+}
+
+// findTables finds the tables of an area, sets the field table of their pieces, and returns the
+// number of tables.
+func findTables(a area) int {
+	order := make(map[*piece]int, len(a))
+	for i, p := range a {
+		order[p] = i
+	}
+	rows := rowsOf(a)
+	found := 0
+	for i, free := 0, 0; i < len(rows); {
+		t := grow(rows[i:])
+		if t == nil || !t.isTable(order) {
+			i++
+			continue
+		}
+		t.header(rows[free:i])
+		i += len(t.lines) - t.headers()
+		free = i
+		found++
+	}
+	return found
+}
+
+// grow returns the longest run of rows, starting with the first one, whose pieces are in
+// columns; nil if it is too short for a table.
+func grow(rows []row) *table {
+	if len(rows[0].pieces) < 2 || len(rows) < 2 {
+		return nil
+	}
+	t := &table{}
+	last := 0 // number of rows up to the last one with several pieces
+	var steps []float32
+	for i, r := range rows[:min(len(rows), maxRows)] {
+		if i > 0 {
+			step := r.y - rows[i-1].y
+			size := r.pieces[0].Size
+			if step > size*3.2 || len(steps) > 2 && step > 2.4*median(steps[max(0, len(steps)-9):]) && step > size*1.8 {
+				break
+			}
+			steps = append(steps, step)
+		}
+		if i-last >= 3 && len(r.pieces) < 2 || !t.add(r) {
+			break
+		}
+		if len(r.pieces) > 1 {
+			last = i + 1
+		}
+	}
+	// What follows the last row with several pieces may continue a cell of it.
+	for last > 0 && last < len(t.lines) && t.continues(last) {
+		last++
+	}
+	t.lines = t.lines[:last]
+	if len(t.lines) < 2 {
+		return nil
+	}
+	t.project()
+	t.fill()
+	return t
+}
+
+func median(values []float32) float32 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2]
+}
+
+// add adds a row. It returns false if the row does not fit into the columns so far. A piece may
+// span several columns only in few rows.
+func (t *table) add(r row) bool {
+	columns, spans := slices.Clone(t.columns), t.spans
+	for _, p := range r.pieces {
+		if leader.MatchString(p.Text) {
+			return false // a table of contents
+		}
+		first := slices.IndexFunc(columns, p.overlaps)
+		if first < 0 {
+			at := slices.IndexFunc(columns, func(c column) bool { return p.Right <= c.x })
+			if at < 0 {
+				at = len(columns)
+			}
+			if len(columns) == maxColumns {
+				return false
+			}
+			columns = slices.Insert(columns, at, column{p.X, p.Right})
+			continue
+		}
+		if first+1 < len(columns) && p.overlaps(columns[first+1]) {
+			if spans++; len(r.pieces) < 2 || spans > 1+len(t.lines)/6 {
+				return false
+			}
+			continue
+		}
+		c := &columns[first]
+		c.x, c.right = min(c.x, p.X), max(c.right, p.Right)
+	}
+	t.columns, t.spans = columns, spans
+	t.lines = append(t.lines, tableLine{row: r})
+	return true
+}
+
+func (p *piece) overlaps(c column) bool { return p.X < c.right && p.Right > c.x }
+
+// project sets the columns: where the pieces of most lines are. What only few lines cover, such
+// as the heading of several columns, divides no column and joins none.
+func (t *table) project() {
+	var edges []float32
+	var pieces []*piece
+	several := 0
+	for _, l := range t.lines {
+		if len(l.pieces) > 1 {
+			several++
+			pieces = append(pieces, l.pieces...)
+		}
+	}
+	few := several / 8
+	if several >= 4 {
+		few = max(few, 1)
+	}
+	for _, p := range pieces {
+		edges = append(edges, p.X, p.Right)
+	}
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	cover := make([]int, len(edges))
+	for _, p := range pieces {
+		from, _ := slices.BinarySearch(edges, p.X)
+		to, _ := slices.BinarySearch(edges, p.Right)
+		for i := from; i < to; i++ {
+			cover[i]++
+		}
+	}
+	t.columns = t.columns[:0]
+	for i, n := range cover {
+		switch last := len(t.columns) - 1; {
+		case n <= few:
+		case last >= 0 && t.columns[last].right == edges[i]:
+			t.columns[last].right = edges[i+1]
+		default:
+			t.columns = append(t.columns, column{edges[i], edges[i+1]})
+		}
+	}
+	for _, p := range pieces { // cells of columns that few lines have
+		if slices.ContainsFunc(t.columns, p.overlaps) {
+			continue
+		}
+		at := slices.IndexFunc(t.columns, func(c column) bool { return p.Right <= c.x })
+		if at < 0 {
+			at = len(t.columns)
+		}
+		t.columns = slices.Insert(t.columns, at, column{p.X, p.Right})
+	}
+}
+
+// fill sorts the pieces of all lines into cells.
+func (t *table) fill() {
+	for i := range t.lines {
+		t.lines[i].fill(t)
+	}
+	for at := 0; at+1 < len(t.columns); {
+		if t.alternate(at) {
+			t.merge(at)
+		} else {
+			at++
+		}
+	}
+}
+
+func (l *tableLine) fill(t *table) {
+	l.cells = make([][]*piece, len(t.columns))
+	for _, p := range l.pieces {
+		for _, part := range t.divide(p) {
+			at := t.columnOf(part)
+			l.cells[at] = append(l.cells[at], part)
+		}
+	}
+}
+
+// divide divides a piece that spans several columns between two words, if there is a space
+// between the columns.
+func (t *table) divide(p *piece) []*piece {
+	starts := []int{0}
+	for at := 0; at+1 < len(t.columns); at++ {
+		left, right := t.columns[at], t.columns[at+1]
+		if !p.overlaps(left) || !p.overlaps(right) {
+			continue
+		}
+		best, widest := 0, p.Size*0.3
+		for i := 1; i < len(p.Words); i++ {
+			a, b := p.Words[i-1].Right, p.Words[i].X
+			if b > left.right && a < right.x && b-a > widest {
+				best, widest = i, b-a
+			}
+		}
+		if best > starts[len(starts)-1] {
+			starts = append(starts, best)
+		}
+	}
+	if len(starts) > 1 {
+		if parts := p.split(starts); parts != nil {
+			return parts
+		}
+	}
+	return []*piece{p}
+}
+
+// alternate reports whether no line has cells in both the column at and the next one, and one of
+// the two is almost empty: the head of a column is beside its cells, not above them.
+func (t *table) alternate(at int) bool {
+	var n [2]int
+	for _, l := range t.lines {
+		a, b := len(l.cells[at]) > 0, len(l.cells[at+1]) > 0
+		if a && b {
+			return false
+		}
+		if a {
+			n[0]++
+		}
+		if b {
+			n[1]++
+		}
+	}
+	return min(n[0], n[1]) <= 2
+}
+
+// columnOf returns the first column that a piece overlaps, or the nearest one.
+func (t *table) columnOf(p *piece) int {
+	best, nearest := 0, float32(1e9)
+	for i, c := range t.columns {
+		distance := max(c.x-p.Right, p.X-c.right)
+		if distance < 0 {
+			return i
+		}
+		if distance < nearest {
+			best, nearest = i, distance
+		}
+	}
+	return best
+}
+
+// continues reports whether line i has nothing but another line of a cell of the line before.
+func (t *table) continues(i int) bool {
+	l, before := t.lines[i], t.lines[i-1]
+	if len(l.pieces) != 1 {
+		return false
+	}
+	p := l.pieces[0]
+	at := t.columnOf(p)
+	return at > 0 && p.Y-before.y < p.Size*1.4 && slices.ContainsFunc(before.pieces, func(b *piece) bool { return t.columnOf(b) == at })
+}
+
+// headers returns the number of lines above the first row that belong to the header.
+func (t *table) headers() int {
+	n := 0
+	for n < len(t.lines) && t.lines[n].header {
+		n++
+	}
+	return n
+}
+
+// header adds the rows directly above the table whose pieces are each above one column: lines of
+// the header that grow has not begun with. Then it marks all pieces as cells.
+func (t *table) header(above []row) {
+	y, size := t.lines[0].y, t.lines[0].pieces[0].Size
+	for n := 0; n < 3 && len(above) > 0; n++ {
+		r := above[len(above)-1]
+		if y-r.y > size*1.7 || !t.fits(r) {
+			break
+		}
+		l := tableLine{row: r, header: true}
+		l.fill(t)
+		t.lines = slices.Insert(t.lines, 0, l)
+		y, above = r.y, above[:len(above)-1]
+	}
+	for _, l := range t.lines {
+		for _, p := range l.pieces {
+			p.table = t
+		}
+	}
+	t.first = t.lines[0].pieces[0].layoutLine
+}
+
+// fits reports whether each piece of a row is above a single column. A row with a single piece
+// fits only if it is not at the left, where titles are.
+func (t *table) fits(r row) bool {
+	if len(r.pieces) == 1 && t.columnOf(r.pieces[0]) == 0 {
+		return false
+	}
+	for _, p := range r.pieces {
+		if p.isProse() || isNumber(p.Text) {
+			return false
+		}
+		for at, c := range t.columns {
+			if p.overlaps(c) && at != t.columnOf(p) {
+				return false
+			}
+		}
+		if p.X > t.columns[len(t.columns)-1].right || p.Right < t.columns[0].x {
+			return false
+		}
+	}
+	return true
+}
+
+// line returns the table as a line of the page.
+func (t *table) line() layoutLine {
+	l := t.first
+	l.Text, l.Words, l.level, l.rows = "", nil, 0, t.rows()
+	return l
+}
