@@ -31,7 +31,8 @@ type engine struct {
 	pool     pdf.Pool
 	cache    wazero.CompilationCache
 	space    []byte // buffer for reading the open file
-	text     []rune // these three are buffers for the text of a page and of a line
+	text     []rune // these are buffers for the text of a page and of a line
+	glyphs   []glyph
 	bytes    []byte
 	spans    []span
 	reserved []byte // address range reserved for memory; nil if the system cannot reserve one

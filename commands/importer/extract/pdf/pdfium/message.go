@@ -56,7 +56,8 @@ type Line struct {
 	X, Y, Right float32
 	Size        float32 // size of the first letter's font as displayed, in points; 0 if unknown
 	Weight      float32 // weight of the first letter's font: 400 is regular, 700 bold; 0 if unknown
-	Turned      bool    // the text does not run from left to right
+	Turned      bool    // the text does not run from left to right, or from right to left
+	Direction   Direction
 	Words       []Word  // in reading order; separated by spaces, they are Text
 	Confidence  float32 // of the recognition, from 0 to 1; 0 if the line is text of the file
 }
@@ -126,6 +127,7 @@ func (p *Page) Encode(e *process.Encoder) {
 		e.Float(l.Size)
 		e.Float(l.Weight)
 		e.Bool(l.Turned)
+		e.Int(int(l.Direction))
 		e.Float(l.Confidence)
 		l.encodeWords(e)
 	}
@@ -139,10 +141,10 @@ func (p *Page) Encode(e *process.Encoder) {
 func DecodePage(b []byte) (Page, error) {
 	d := process.Decoder{B: b}
 	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool(), Scanned: d.Bool()}
-	if n := d.Count(27); n > 0 {
+	if n := d.Count(28); n > 0 {
 		p.Lines = make([]Line, 0, n)
 		for range n {
-			l := Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool(), Confidence: d.Float()}
+			l := Line{Text: d.Text(), X: d.Float(), Y: d.Float(), Right: d.Float(), Size: d.Float(), Weight: d.Float(), Turned: d.Bool(), Direction: min(Direction(d.Int()&0x7f), Stacked), Confidence: d.Float()}
 			l.decodeWords(&d)
 			p.Lines = append(p.Lines, l)
 		}

@@ -161,29 +161,35 @@ func (t *textPage) split(out *Page) {
 		}
 		start = end + 1
 	}
+	arrange(out.Lines)
 }
 
 // line makes a line of the text between two indexes, and appends its words to words. hyphen
 // means that the last word continues on the next line.
 func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Word {
+	glyphs, has := t.glyphs(t.engine.glyphs[:0], start, end)
+	t.engine.glyphs = glyphs
+	if has.accents {
+		glyphs = t.compose(glyphs)
+	}
+	if has.rightToLeft {
+		glyphs = t.arabic(glyphs)
+	}
+	if has.singles >= minSpaced {
+		glyphs = t.joinSpaced(glyphs)
+	}
 	bytes, spans := t.engine.bytes[:0], t.engine.spans[:0]
-	inside := false
-	for i := start; i < end; i++ {
-		switch r := printable(t.text[i]); {
-		case r < 0:
-		case r == ' ':
-			inside = false
-		default:
-			if !inside {
-				if len(spans) > 0 {
-					bytes = append(bytes, ' ')
-				}
-				spans, inside = append(spans, span{from: len(bytes), first: i}), true
-			}
-			bytes = utf8.AppendRune(bytes, r)
-			w := &spans[len(spans)-1]
-			w.to, w.last = len(bytes), i
+	for i, g := range glyphs {
+		if g.r == ' ' {
+			bytes = append(bytes, ' ')
+			continue
 		}
+		if i == 0 || glyphs[i-1].r == ' ' {
+			spans = append(spans, span{from: len(bytes), first: g.at})
+		}
+		bytes = utf8.AppendRune(bytes, g.r)
+		w := &spans[len(spans)-1]
+		w.to, w.last = len(bytes), g.at
 	}
 	t.engine.bytes, t.engine.spans = bytes, spans
 	if len(spans) == 0 {
@@ -260,7 +266,8 @@ func (t *textPage) locate(l *Line, first int, words []Word) {
 	m := t.floats(4)
 	l.Size = float32(size * math.Hypot(float64(m[2]), float64(m[3])))
 	dx, dy := t.turn(m[0], m[1])
-	l.Turned = dx <= 0 || float32(math.Abs(float64(dy))) > dx/4
+	l.Direction = directionOf(dx, dy, l.Size, words[0], words[len(words)-1])
+	l.Turned = l.Direction != Rightwards
 	if t.fills(t.charOrigin, t.handle, index, t.scratch, t.scratch+8) {
 		at := t.doubles(2)
 		x, y := t.displayed(float32(at[0]), float32(at[1]))

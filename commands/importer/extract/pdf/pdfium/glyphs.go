@@ -1,0 +1,331 @@
+package pdfium
+
+import (
+	"slices"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// glyph is a character of a line.
+type glyph struct {
+	r  rune
+	at int // index in the page's text; -1 for a space that this package has inserted
+}
+
+// traits says what a line contains that needs more than PDFium's order of characters.
+type traits struct {
+	accents     bool // spacing accents, which may belong to a letter
+	rightToLeft bool
+	singles     int // most words of one letter in a row
+}
+
+// accents are the combining characters of spacing accents. TeX and others draw an accent over a
+// letter.
+var accents = map[rune]rune{
+	'`': '\u0300', '´': '\u0301', '^': '\u0302', 'ˆ': '\u0302', '~': '\u0303', '˜': '\u0303', '¯': '\u0304', 'ˉ': '\u0304', '˘': '\u0306',
+	'˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328',
+}
+
+// isRightToLeft reports whether r is a letter of a script that is written from right to left.
+func isRightToLeft(r rune) bool {
+	return r >= 0x590 && r <= 0x8ff && unicode.In(r, unicode.L, unicode.Mn) || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc
+}
+
+// glyphs appends the characters between two indexes of the text to out, with a single space
+// between words.
+func (t *textPage) glyphs(out []glyph, start, end int) ([]glyph, traits) {
+	var has traits
+	single, length := 0, 0
+	for i := start; i < end; i++ {
+		r := printable(t.text[i])
+		switch {
+		case r < 0:
+			continue
+		case r == ' ':
+			if len(out) > 0 && out[len(out)-1].r != ' ' {
+				if length > 1 {
+					single = 0
+				}
+				length = 0
+				out = append(out, glyph{' ', i})
+			}
+			continue
+		case r < 0x80 && r != '`' && r != '^' && r != '~':
+		case accents[r] != 0:
+			has.accents = true
+		case isRightToLeft(r):
+			has.rightToLeft = true
+		}
+		if length++; length == 1 {
+			single++
+			has.singles = max(has.singles, single-1)
+		}
+		out = append(out, glyph{r, i})
+	}
+	if length == 1 {
+		has.singles = max(has.singles, single)
+	}
+	if n := len(out); n > 0 && out[n-1].r == ' ' {
+		out = out[:n-1]
+	}
+	return out, has
+}
+
+// boxOf returns the box of the character at an index of the text.
+func (t *textPage) boxOf(at int) Word {
+	var w Word
+	if at >= 0 {
+		c := t.charIndexOf(at)
+		t.box(&w, c, c)
+	}
+	return w
+}
+
+// covers reports whether two boxes cover each other by more than half of the smaller one, in
+// both directions.
+func covers(a, b Word) bool {
+	w, h := min(a.Right, b.Right)-max(a.X, b.X), min(a.Bottom, b.Bottom)-max(a.Top, b.Top)
+	return w > 0.4*min(a.Right-a.X, b.Right-b.X) && h > 0.4*min(a.Bottom-a.Top, b.Bottom-b.Top) && w > 0 && h > 0
+}
+
+// compose joins accents to the letters that they are drawn over.
+func (t *textPage) compose(line []glyph) []glyph {
+	out := line[:0]
+	for i := 0; i < len(line); i++ {
+		mark := accents[line[i].r]
+		if mark == 0 {
+			out = append(out, line[i])
+			continue
+		}
+		box := t.boxOf(line[i].at)
+		next := i + 1
+		if next < len(line) && line[next].r == ' ' {
+			next++
+		}
+		if next < len(line) {
+			if r, ok := composed(line[next].r, mark); ok && covers(box, t.boxOf(line[next].at)) {
+				if n := len(out); n > 1 && out[n-1].r == ' ' && !apart(t.boxOf(out[n-2].at), t.boxOf(line[next].at)) {
+					out = out[:n-1] // PDFium saw the width of the accent as a gap
+				}
+				out = append(out, glyph{r, line[next].at})
+				i = next
+				continue
+			}
+		}
+		if n := len(out); n > 0 {
+			if r, ok := composed(out[n-1].r, mark); ok && covers(box, t.boxOf(out[n-1].at)) {
+				out[n-1].r = r
+				continue
+			}
+		}
+		out = append(out, line[i])
+	}
+	return out
+}
+
+// composed returns a letter with an accent as one character.
+func composed(letter, mark rune) (rune, bool) {
+	switch letter {
+	case 'ı':
+		letter = 'i'
+	case 'ȷ':
+		letter = 'j'
+	}
+	if !unicode.IsLetter(letter) {
+		return 0, false
+	}
+	runes := []rune(norm.NFC.String(string([]rune{letter, mark})))
+	return runes[0], len(runes) == 1
+}
+
+// apart reports whether there is a space between two boxes of a line.
+func apart(a, b Word) bool { return gap(a, b) > 0.15*(a.Bottom-a.Top) }
+
+// gap returns the distance between two boxes, which are beside or above each other.
+func gap(a, b Word) float32 {
+	return max(a.X-b.Right, b.X-a.Right, a.Top-b.Bottom, b.Top-a.Bottom)
+}
+
+// minSpaced is the least number of letters in a row, each with a space after it, that are taken
+// for a word with wide spacing.
+const minSpaced = 4
+
+// joinSpaced joins the letters of words that are set with wide spacing, such as "N O T I C E".
+// The gaps between the words of such a line are wider than those between the letters.
+func (t *textPage) joinSpaced(line []glyph) []glyph {
+	out := line[:0]
+	for i := 0; i < len(line); {
+		end := i // of letters that each have a space after them
+		for end < len(line) && unicode.IsLetter(line[end].r) && (end+1 == len(line) || line[end+1].r == ' ') {
+			end += 2
+		}
+		n := (end - i) / 2
+		if n < minSpaced || i > 0 && line[i-1].r != ' ' {
+			end = i + 1
+			for end < len(line) && line[end-1].r != ' ' { // the rest of this word
+				end++
+			}
+			out = append(out, line[i:min(end, len(line))]...)
+			i = end
+			continue
+		}
+		end = min(end, len(line))
+		out = append(out, t.spaced(line[i:end])...)
+		i = end
+	}
+	return out
+}
+
+// spaced joins single letters to words. The letters stay as they are if their gaps are those of
+// a table, or if they are a row of the alphabet.
+func (t *textPage) spaced(letters []glyph) []glyph {
+	n := (len(letters) + 1) / 2
+	boxes, gaps := make([]Word, n), make([]float32, n-1)
+	alphabet := true
+	for i := range boxes {
+		boxes[i] = t.boxOf(letters[2*i].at)
+		if i > 0 {
+			gaps[i-1] = gap(boxes[i-1], boxes[i])
+			alphabet = alphabet && letters[2*i].r == letters[2*i-2].r+1
+		}
+	}
+	sorted := slices.Sorted(slices.Values(gaps))
+	usual := sorted[len(sorted)/3] // most gaps are within words
+	if size := boxes[0].Bottom - boxes[0].Top; alphabet || usual <= 0 || usual > size*1.2 {
+		return letters
+	}
+	out := make([]glyph, 0, len(letters))
+	for i := range boxes {
+		if i > 0 && gaps[i-1] > usual*1.7 {
+			out = append(out, letters[2*i-1])
+		}
+		out = append(out, letters[2*i])
+	}
+	if len(letters)%2 == 0 {
+		out = append(out, letters[len(letters)-1])
+	}
+	return out
+}
+
+// arabic repairs the order of characters in a line that is written from right to left. PDFium
+// returns such a line in logical order but for the letters of a ligature, vowel marks, and the
+// spaces beside words that are written from left to right.
+func (t *textPage) arabic(line []glyph) []glyph {
+	boxes := make([]Word, len(line))
+	for i := range line {
+		if line[i].r != ' ' {
+			boxes[i] = t.boxOf(line[i].at)
+		}
+	}
+	t.ligatures(line, boxes)
+	swapMarks(line, boxes)
+	out := respace(line, boxes)
+	mirrorBrackets(out)
+	return out
+}
+
+// ligatures reverses the letters of each ligature: they have the same box.
+func (t *textPage) ligatures(line []glyph, boxes []Word) {
+	for i := 0; i < len(line); {
+		end := i + 1
+		for end < len(line) && isRightToLeft(line[i].r) && isRightToLeft(line[end].r) && boxes[end] == boxes[i] {
+			end++
+		}
+		// PDFium decomposes the characters for ligatures of lam and alef in the right order.
+		if n := end - i; n > 2 || n == 2 && !(line[i].r == 'ل' && isAlef(line[i+1].r)) {
+			slices.Reverse(line[i:end])
+		}
+		i = end
+	}
+}
+
+func isAlef(r rune) bool { return r == 'ا' || r == 'أ' || r == 'إ' || r == 'آ' || r == 'ٱ' }
+
+// swapMarks moves a vowel mark behind the letter that it is drawn at.
+func swapMarks(line []glyph, boxes []Word) {
+	for i := 0; i+1 < len(line); i++ {
+		next := line[i+1].r
+		if !unicode.Is(unicode.Mn, line[i].r) || !unicode.IsLetter(next) {
+			continue
+		}
+		middle := (boxes[i].X + boxes[i].Right) / 2
+		if middle > boxes[i+1].X && middle < boxes[i+1].Right {
+			line[i], line[i+1] = line[i+1], line[i]
+			boxes[i], boxes[i+1] = boxes[i+1], boxes[i]
+			i++
+		}
+	}
+}
+
+// respace decides about spaces at the ends of words that are written from left to right, and at
+// vowel marks, by the gaps between the boxes. Letters of both directions that touch get a space,
+// so that both words can be found.
+func respace(line []glyph, boxes []Word) []glyph {
+	out := make([]glyph, 0, len(line)+8)
+	space := glyph{' ', -1}
+	for i := 0; i < len(line); {
+		if line[i].r == ' ' {
+			out = append(out, line[i])
+			i++
+			continue
+		}
+		if isRightToLeft(line[i].r) {
+			marked := i > 1 && line[i-1].r == ' ' && i+1 < len(line) && unicode.Is(unicode.Mn, line[i+1].r)
+			if marked && boxes[i-2].X-boxes[i].Right < 0.1*(boxes[i].Bottom-boxes[i].Top) {
+				out = out[:len(out)-1] // PDFium saw the mark as a word
+			}
+			out = append(out, line[i])
+			i++
+			continue
+		}
+		end, last := i, i // of the words that are written from left to right
+		var run Word
+		for ; end < len(line) && !isRightToLeft(line[end].r); end++ {
+			if line[end].r == ' ' {
+				continue
+			}
+			if b := boxes[end]; end == i {
+				run = b
+			} else {
+				run.X, run.Right = min(run.X, b.X), max(run.Right, b.Right)
+			}
+			last = end
+		}
+		height := run.Bottom - run.Top
+		for len(out) > 0 && out[len(out)-1].r == ' ' {
+			out = out[:len(out)-1]
+		}
+		if before := i - 1; before >= 0 {
+			if line[before].r == ' ' && before > 0 {
+				before--
+			}
+			if boxes[before].X-run.Right > 0.12*height || unicode.IsLetter(line[i].r) {
+				out = append(out, space)
+			}
+		}
+		out = append(out, line[i:last+1]...)
+		if end < len(line) && (run.X-boxes[end].Right > 0.12*height || unicode.IsLetter(line[last].r)) {
+			out = append(out, space)
+		}
+		i = end
+	}
+	return out
+}
+
+// mirrorBrackets replaces a closing bracket that begins a word by an opening one, and the other
+// way round, if both stand beside numbers: PDFium returns the brackets as they look.
+func mirrorBrackets(line []glyph) {
+	at := func(i int) rune {
+		if i < 0 || i >= len(line) {
+			return ' '
+		}
+		return line[i].r
+	}
+	for i := range line {
+		switch r := line[i].r; {
+		case (r == ')' || r == ']') && at(i-1) == ' ' && at(i+1) != ' ', (r == '(' || r == '[') && at(i-1) != ' ' && at(i+1) == ' ':
+			line[i].r = map[rune]rune{')': '(', '(': ')', ']': '[', '[': ']'}[r]
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package pdfium
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// textPDF writes a PDF with one page. Object 4 is the font Helvetica, F1; objects begin with
+// number 6, which is also the page's XObject Im. page is added to the page's dictionary, and
+// catalog to the document's.
+func textPDF(t *testing.T, content, fonts, page, catalog string, objects ...string) string {
+	return objectsPDF(t, append([]string{
+		"<< /Type /Catalog /Pages 2 0 R " + catalog + " >>",
+		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R " + page + " /Resources << /Font << /F1 4 0 R " + fonts + " >> /XObject << /Im 6 0 R >> >> >>",
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+		stream("", content),
+	}, objects...)...)
+}
+
+// mappedFont returns a font, which has object number 6, and its map from bytes to text. All its
+// characters are 500 wide.
+func mappedFont(text map[byte]string) []string {
+	var b strings.Builder
+	b.WriteString("/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def\n1 begincodespacerange <00> <FF> endcodespacerange\n")
+	for code, s := range text {
+		fmt.Fprintf(&b, "1 beginbfchar <%02x> <", code)
+		for _, r := range s {
+			fmt.Fprintf(&b, "%04x", r)
+		}
+		b.WriteString("> endbfchar\n")
+	}
+	b.WriteString("endcmap end end")
+	return []string{
+		"<< /Type /Font /Subtype /TrueType /BaseFont /Times-Roman /FirstChar 0 /LastChar 255 /Widths [" + strings.Repeat("500 ", 256) + "] /ToUnicode 7 0 R >>",
+		stream("", b.String()),
+	}
+}
+
+// onlyPage reads a file with one page.
+func onlyPage(t *testing.T, path string) Page {
+	t.Helper()
+	pages, err := pagesOf(t.Context(), readersOf(t, "serve", Config{Processes: 1}), path)
+	if err != nil || len(pages) != 1 {
+		t.Fatalf("Read = %d pages, %v", len(pages), err)
+	}
+	return pages[0]
+}
+
+func textsOf(p Page) (texts []string) {
+	for _, l := range p.Lines {
+		texts = append(texts, l.Text)
+	}
+	return texts
+}
+
+func TestWordBoxes(t *testing.T) {
+	p := onlyPage(t, textPDF(t, "BT /F1 10 Tf 100 700 Td (left ) Tj 200 0 Td (right) Tj ET", "", "", ""))
+	if len(p.Lines) != 1 || len(p.Lines[0].Words) != 2 {
+		t.Fatalf("lines = %+v, want one with two words", p.Lines)
+	}
+	l := p.Lines[0]
+	left, right := l.Words[0], l.Words[1]
+	if left.Text+" "+right.Text != l.Text || left.X != 100 || left.Right < 112 || left.Right > 118 || right.X != 300 || right.Right != l.Right || left.Top < 78 || left.Bottom > 96 || left.Top > 86 || left.Bottom < 92 {
+		t.Errorf("line %+v", l)
+	}
+}
+
+// Positions are those of the page as displayed, which is the crop box.
+func TestCropBox(t *testing.T) {
+	p := onlyPage(t, textPDF(t, "BT /F1 10 Tf 150 700 Td (word) Tj ET", "", "/CropBox [100 50 500 750]", ""))
+	if l := p.Lines[0]; p.Width != 400 || p.Height != 700 || l.X != 50 || l.Y != 50 || l.Words[0].X != 50 {
+		t.Errorf("page of %v x %v with the line %+v", p.Width, p.Height, l)
+	}
+}
+
+func TestCharactersOfLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		font    map[byte]string
+		want    string
+	}{
+		"accents over letters":     {"BT /F2 10 Tf 0 Tc 100 700 Td [(Erdz) 500 (on)] TJ ET", map[byte]string{'z': "˝"}, "Erdőn"},
+		"dotless letter":           {"BT /F2 10 Tf 100 700 Td [(R) 0 (r) 500 (o) 0 (n)] TJ ET", map[byte]string{'r': "´", 'o': "ı"}, "Rín"},
+		"accents beside letters":   {"BT /F2 10 Tf 100 700 Td (a^b~c) Tj ET", nil, "a^b~c"},
+		"wide spacing":             {"BT /F1 10 Tf 100 700 Td (N O T I C E   O F   S A L E) Tj ET", nil, "NOTICE OF SALE"},
+		"wide spacing of pieces":   {"BT /F1 10 Tf 100 700 Td [(A) -600 (n) -600 (n) -600 (a) -600 (l) -600 (s)] TJ ET", nil, "Annals"},
+		"columns of letters":       {"BT /F1 10 Tf 100 700 Td (Q) Tj 40 0 Td (U) Tj 40 0 Td (O) Tj 40 0 Td (T) Tj 40 0 Td (E) Tj ET", nil, "Q U O T E"},
+		"alphabet":                 {"BT /F1 10 Tf 100 700 Td (A B C D E F) Tj ET", nil, "A B C D E F"},
+		"short words":              {"BT /F1 10 Tf 100 700 Td (if x is a b c) Tj ET", nil, "if x is a b c"},
+		"ligature of lam and alef": {"BT /F2 10 Tf 100 700 Td (dcba) Tj ET", map[byte]string{'a': "ا", 'b': "لإ", 'c': "ن", 'd': "ت"}, "الإنت"},
+		"words of both directions": {"BT /F2 10 Tf 100 700 Td (nm Go w) Tj ET", map[byte]string{'w': "و", 'm': "م", 'n': "ن"}, "و Go من"},
+		"number in brackets":       {"BT /F2 10 Tf 100 700 Td (b \\(2024\\) a) Tj ET", map[byte]string{'a': "ا", 'b': "ب"}, "ا (2024) ب"},
+		"Hebrew":                   {"BT /F2 10 Tf 100 700 Td (dcb a) Tj ET", map[byte]string{'a': "א", 'b': "ש", 'c': "ל", 'd': "ם"}, "א שלם"},
+	} {
+		font := map[byte]string{}
+		for code := byte(' '); code < 0x7f; code++ {
+			font[code] = string(rune(code))
+		}
+		for code, s := range c.font {
+			font[code] = s
+		}
+		p := onlyPage(t, textPDF(t, c.content, "/F2 6 0 R", "", "", mappedFont(font)...))
+		if got := textsOf(p); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+			continue
+		}
+		var words []string
+		for _, w := range p.Lines[0].Words {
+			words = append(words, w.Text)
+			if w.Right <= w.X || w.Bottom <= w.Top {
+				t.Errorf("%s: word %+v has no box", name, w)
+			}
+		}
+		if strings.Join(words, " ") != c.want {
+			t.Errorf("%s: words %q", name, words)
+		}
+	}
+}
+
+func TestDirections(t *testing.T) {
+	turned := func(matrix string, step string, lines ...string) string {
+		return "BT /F1 12 Tf " + matrix + " Tm (" + strings.Join(lines, ") Tj "+step+" Td (") + ") Tj ET "
+	}
+	body := turned("1 0 0 1 100 700", "0 -14", "first line of the text", "second line of the text")
+	p := onlyPage(t, textPDF(t, turned("0 -1 1 0 550 500", "0 -14", "right margin", "goes on")+turned("0 1 -1 0 50 300", "0 -14", "left margin", "continues")+body, "", "", ""))
+	if got, want := textsOf(p), []string{"first line of the text", "second line of the text", "left margin", "continues", "right margin", "goes on"}; !slices.Equal(got, want) {
+		t.Errorf("lines = %q, want %q", got, want)
+	}
+	if got := p.Lines[2].Direction; got != Upwards {
+		t.Errorf("direction of the left margin = %v", got)
+	}
+	if got := p.Lines[4].Direction; got != Downwards {
+		t.Errorf("direction of the right margin = %v", got)
+	}
+}
+
+// A page whose text is turned is laid out like one that is displayed upright.
+func TestUpright(t *testing.T) {
+	want := onlyPage(t, textPDF(t, "BT /F1 12 Tf 1 0 0 1 100 500 Tm (A heading) Tj 0 -20 Td (and text) Tj ET", "", "/MediaBox [0 0 792 612]", ""))
+	for name, content := range map[string]string{
+		"upwards":   "BT /F1 12 Tf 0 1 -1 0 112 100 Tm (A heading) Tj 0 -20 Td (and text) Tj ET",
+		"downwards": "BT /F1 12 Tf 0 -1 1 0 500 692 Tm (A heading) Tj 0 -20 Td (and text) Tj ET",
+	} {
+		p := onlyPage(t, textPDF(t, content, "", "", ""))
+		if !p.Lines[0].Turned || p.Lines[0].Text != "A heading" {
+			t.Errorf("%s: %+v", name, p.Lines[0])
+		}
+		p.Upright()
+		if p.Width != want.Width || p.Height != want.Height || len(p.Lines) != len(want.Lines) {
+			t.Fatalf("%s: page of %v x %v with %d lines, want %v x %v", name, p.Width, p.Height, len(p.Lines), want.Width, want.Height)
+		}
+		for i, l := range p.Lines {
+			w := want.Lines[i]
+			if l.Text != w.Text || l.Turned || !near(l.X, w.X) || !near(l.Y, w.Y) || !near(l.Right, w.Right) || !near(l.Words[0].Top, w.Words[0].Top) {
+				t.Errorf("%s: line %+v, want %+v", name, l, w)
+			}
+		}
+	}
+}
+
+func near(a, b float32) bool { return max(a-b, b-a) < 0.1 }
+
+// Vertical columns of Japanese and similar text are read from the right.
+func TestVerticalWriting(t *testing.T) {
+	encode := func(s string) string {
+		var b strings.Builder
+		for _, r := range s {
+			fmt.Fprintf(&b, "%04x", r)
+		}
+		return "<" + b.String() + ">"
+	}
+	first, second := "縦書きの文章です。次の行に", "続きます。"
+	p := onlyPage(t, textPDF(t, "BT /J 12 Tf 500 700 Td "+encode(first)+" Tj ET BT /J 12 Tf 480 700 Td "+encode(second)+" Tj ET", "/J 6 0 R", "", "",
+		"<< /Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3 /Encoding /UniJIS-UCS2-V /DescendantFonts [7 0 R] >>",
+		"<< /Type /Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >> /DW 1000 /FontDescriptor 8 0 R >>",
+		"<< /Type /FontDescriptor /FontName /HeiseiMin-W3 /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 900 /Descent -200 /CapHeight 700 /StemV 80 >>"))
+	if got, want := textsOf(p), []string{first, second}; !slices.Equal(got, want) {
+		t.Errorf("lines = %q, want %q", got, want)
+	}
+	if d := p.Lines[0].Direction; d != Stacked || !p.Lines[0].Turned {
+		t.Errorf("direction = %v", d)
+	}
+}
