@@ -85,6 +85,32 @@ func atomOf(name []byte) atom.Atom {
 	return atom.Lookup(name)
 }
 
+// inlines are elements of text. With blocks, leftOut and void they are the elements of HTML.
+var inlines = map[atom.Atom]bool{
+	atom.A: true, atom.Abbr: true, atom.Acronym: true, atom.B: true, atom.Bdi: true, atom.Bdo: true, atom.Big: true, atom.Cite: true, atom.Code: true, atom.Data: true, atom.Del: true, atom.Dfn: true,
+	atom.Em: true, atom.Font: true, atom.I: true, atom.Ins: true, atom.Kbd: true, atom.Label: true, atom.Map: true, atom.Mark: true, atom.Meter: true, atom.Nobr: true, atom.Output: true,
+	atom.Picture: true, atom.Progress: true, atom.Q: true, atom.Ruby: true, atom.S: true, atom.Samp: true, atom.Slot: true, atom.Small: true, atom.Span: true, atom.Strike: true, atom.Strong: true,
+	atom.Sub: true, atom.Sup: true, atom.Td: true, atom.Th: true, atom.Time: true, atom.Title: true, atom.Tt: true, atom.U: true, atom.Var: true, atom.Colgroup: true, atom.Option: true, atom.Optgroup: true,
+	atom.Math: true, atom.Param: true, atom.Search: true,
+}
+
+// endOptional are elements that often have no end tag.
+var endOptional = map[atom.Atom]bool{
+	atom.P: true, atom.Li: true, atom.Dt: true, atom.Dd: true, atom.Tr: true, atom.Td: true, atom.Th: true,
+}
+
+// IsElement reports whether HTML has an element with this name, which is in lower case.
+func IsElement(name string) bool {
+	a := atom.Lookup([]byte(name))
+	return inlines[a] || blocks[a] || leftOut[a] || void[a]
+}
+
+// IsBlock reports whether an element begins a paragraph.
+func IsBlock(name string) bool { return blocks[atom.Lookup([]byte(name))] }
+
+// EndIsOptional reports whether an element often has no end tag.
+func EndIsOptional(name string) bool { return endOptional[atom.Lookup([]byte(name))] }
+
 // attributes are the attributes of a start tag that matter.
 type attributes struct {
 	alt, class, role, kind, start, colspan, rowspan string

@@ -4,6 +4,7 @@ package text_test
 
 import (
 	"bytes"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,28 +19,37 @@ import (
 
 func TestHostileMarkdownIsReadInTime(t *testing.T) {
 	for name, source := range map[string]string{
-		"quotes":       strings.Repeat(">", 20_000) + " deep\n" + strings.Repeat("- ", 5_000),
-		"lists":        strings.Repeat("- ", 5_000) + "deep",
-		"growing":      growing(300),
-		"brackets":     strings.Repeat("[", 200_000) + "\n# " + strings.Repeat("[", 200_000),
-		"emphasis":     strings.Repeat("*a _b ", 100_000) + "\n# " + strings.Repeat("*a _b ", 100_000),
-		"backticks":    backticks(2_000),
-		"sections":     strings.Repeat("# a\n", 140_000),
-		"headings":     strings.Repeat("# a\n", 500_000),
-		"underlines":   strings.Repeat("a\n=\n", 300_000),
-		"references":   strings.Repeat("[a]: b\n", 200_000),
-		"html":         strings.Repeat("<div>\n\n", 200_000),
-		"long line":    strings.Repeat("word ", 1_000_000),
-		"tables":       strings.Repeat("|", 500_000) + "\n" + strings.Repeat("-|", 250_000),
-		"blank quotes": strings.Repeat(">\n", 500_000),
-		"deep lists":   growing(2_000),
-		"less deep":    growing(1_000),
-		"blanks":       growing(99) + strings.Repeat("\n", 140_000),
-		"nested":       strings.Repeat(strings.Repeat("> - ", 45)+"a\n", 40_000),
-		"braces":       strings.Repeat("# a "+strings.Repeat("{a=", 300)+"\n", 5_000),
-		"open":         strings.Repeat("# "+strings.Repeat("[a](<", 200)+"\n", 5_000),
-		"in headings":  strings.Repeat("# "+strings.Repeat("*a **a ", 140)+"\n", 5_000),
-		"pipes":        strings.Repeat(strings.Repeat("|", 60)+"\n", 100_000),
+		"quotes":         strings.Repeat(">", 20_000) + " deep\n" + strings.Repeat("- ", 5_000),
+		"lists":          strings.Repeat("- ", 5_000) + "deep",
+		"growing":        growing(300),
+		"brackets":       strings.Repeat("[", 200_000) + "\n# " + strings.Repeat("[", 200_000),
+		"emphasis":       strings.Repeat("*a _b ", 100_000) + "\n# " + strings.Repeat("*a _b ", 100_000),
+		"backticks":      backticks(2_000),
+		"sections":       strings.Repeat("# a\n", 140_000),
+		"headings":       strings.Repeat("# a\n", 500_000),
+		"underlines":     strings.Repeat("a\n=\n", 300_000),
+		"references":     strings.Repeat("[a]: b\n", 200_000),
+		"html":           strings.Repeat("<div>\n\n", 200_000),
+		"long line":      strings.Repeat("word ", 1_000_000),
+		"tables":         strings.Repeat("|", 500_000) + "\n" + strings.Repeat("-|", 250_000),
+		"blank quotes":   strings.Repeat(">\n", 500_000),
+		"deep lists":     growing(2_000),
+		"less deep":      growing(1_000),
+		"blanks":         growing(99) + strings.Repeat("\n", 140_000),
+		"nested":         strings.Repeat(strings.Repeat("> - ", 45)+"a\n", 40_000),
+		"braces":         strings.Repeat("# a "+strings.Repeat("{a=", 300)+"\n", 5_000),
+		"open":           strings.Repeat("# "+strings.Repeat("[a](<", 200)+"\n", 5_000),
+		"in headings":    strings.Repeat("# "+strings.Repeat("*a **a ", 140)+"\n", 5_000),
+		"pipes":          strings.Repeat(strings.Repeat("|", 60)+"\n", 100_000),
+		"tags":           strings.Repeat("<a b=\"<c d='", 600_000),
+		"braces in tags": strings.Repeat("<a b={", 1_200_000),
+		"comments":       strings.Repeat("<!-- <? <![CDATA[ ", 400_000),
+		"entities":       strings.Repeat("&amp;&lt;", 800_000),
+		"shortcodes":     strings.Repeat("{{< a {{% ", 700_000),
+		"open tags":      strings.Repeat("<a b c d ", 800_000),
+		"end tags":       strings.Repeat("<x>", 700_000) + strings.Repeat("</x>\n", 700_000),
+		"html blocks":    strings.Repeat("<table><tr><td>a\n\n", 100_000),
+		"code in text":   strings.Repeat("a `<` ", 1_000_000),
 	} {
 		start := time.Now()
 		var got []extract.Section
@@ -105,6 +115,12 @@ func TestChaptersOfNovels(t *testing.T) {
 // metadata matches front matter, of which only a part is kept in the text.
 var metadata = regexp.MustCompile(`^(?s:---\n.*?\n---\n|\+\+\+\n.*?\n\+\+\+\n|<!--\{\n.*?\n\}-->\n)`)
 
+// tags matches HTML, the text of which is kept only in code, and shortcodes.
+var tags = regexp.MustCompile(`(?s)<!--.*?-->|<(?:script|style|svg|textarea|select|button|nav)\b.*?</(?:script|style|svg|textarea|select|button|nav)>|</?[A-Za-z][^<>]*>`)
+
+// component matches a tag of the Rust book that is no HTML.
+var component = regexp.MustCompile(`</?Listing[^>]*>`)
+
 func TestMarkdownCorpora(t *testing.T) {
 	dir := extracttest.Corpora(t)
 	r := extracttest.LocalReader(t)
@@ -134,8 +150,13 @@ func TestMarkdownCorpora(t *testing.T) {
 			if files%20 != 0 && name == "tldr-en" { // compare only some files of this corpus, because comparing takes longer than reading
 				return nil
 			}
-			if content = metadata.ReplaceAll(content, nil); len(extracttest.Squashed(text)) < len(extracttest.Squashed(string(bytes.TrimSpace(content))))*95/100 {
-				t.Errorf("%s: %d bytes of text from %d", path, len(text), len(content))
+			content = bytes.TrimSpace(tags.ReplaceAll(metadata.ReplaceAll(content, nil), nil))
+			want, got := len(extracttest.Squashed(html.UnescapeString(string(content)))), len(extracttest.Squashed(tags.ReplaceAllString(html.UnescapeString(text), "")))
+			if got < want*95/100 {
+				t.Errorf("%s: %d letters of text from %d", path, got, want)
+			}
+			if leaked := component.FindString(text); leaked != "" {
+				t.Errorf("%s: the text contains %s", path, leaked)
 			}
 			return nil
 		})

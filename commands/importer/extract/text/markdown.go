@@ -10,6 +10,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/charset"
+	inhtml "annals/commands/importer/extract/html"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -97,50 +98,101 @@ func (m *markdown) parse(ctx context.Context, source []byte) error {
 		source = bytes.ReplaceAll(source, []byte("\r"), []byte("\n"))
 	}
 	doc := blocks.Parse(goldmarktext.NewReader(source))
+	tags := markup{source: source}
+	out := textBlock{w: m.w}
 	written := 0
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		h, ok := n.(*ast.Heading)
-		if !ok || h.Lines().Len() == 0 {
-			continue
-		}
-		start, end := headingSpan(h, source)
-		if start < written {
-			continue
-		}
-		if m.w.Sections() >= extract.MaxSections {
-			break
-		}
-		title := inlineText(headingSource(h, source))
-		if title == "" {
-			continue
-		}
-		if err := m.write(ctx, source[written:start]); err != nil {
-			return err
-		}
-		if _, err := m.begin(h.Level, title); err != nil {
-			return err
-		}
-		written = end
+	copyTo := func(end int) error {
+		from := written
+		written = max(written, end)
+		return out.add(ctx, source[from:written])
 	}
-	return m.write(ctx, source[written:])
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Heading:
+			done, err := m.heading(n, source, written, copyTo, &out)
+			if err != nil {
+				return err
+			}
+			if done > 0 {
+				written = done
+				continue
+			}
+		case *ast.HTMLBlock:
+			start, end := htmlSpan(n)
+			if start < written || !structured.Match(source[start:end]) {
+				break
+			}
+			if err := copyTo(start); err != nil {
+				return err
+			}
+			if _, err := inhtml.Convert(ctx, bytes.NewReader(source[start:end]), htmlSink{m, &out}); err != nil {
+				return err
+			}
+			written = end
+			continue
+		}
+		for _, e := range tags.block(n) {
+			if err := copyTo(e.start); err != nil {
+				return err
+			}
+			if err := out.add(ctx, []byte(e.text)); err != nil {
+				return err
+			}
+			written = e.end
+		}
+	}
+	if err := copyTo(len(source)); err != nil {
+		return err
+	}
+	return out.flush()
 }
 
-// write writes text in pieces, so that not all of it is copied at the same time.
-func (m *markdown) write(ctx context.Context, b []byte) error {
-	for len(b) > 0 {
-		n := len(b)
-		if n > blockBytes {
-			n = blockBytes - charset.IncompleteRune(b[:blockBytes])
-		}
-		if err := m.w.Write(withoutControls(b[:n])); err != nil {
-			return err
-		}
-		b = b[n:]
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+// heading begins a section at a heading, after the text before it. It returns the end of the
+// heading in the source, or 0 if the heading is part of the text.
+func (m *markdown) heading(h *ast.Heading, source []byte, written int, copyTo func(end int) error, out *textBlock) (end int, err error) {
+	if h.Lines().Len() == 0 {
+		return 0, nil
 	}
-	return nil
+	start, end := headingSpan(h, source)
+	if start < written || m.w.Sections() >= extract.MaxSections {
+		return 0, nil
+	}
+	title := inlineText(headingSource(h, source))
+	if title == "" {
+		return 0, nil
+	}
+	if err := copyTo(start); err != nil {
+		return 0, err
+	}
+	if err := out.flush(); err != nil {
+		return 0, err
+	}
+	_, err = m.begin(h.Level, title)
+	return end, err
+}
+
+// htmlSink receives the text of a block of HTML in Markdown.
+type htmlSink struct {
+	m   *markdown
+	out *textBlock
+}
+
+func (s htmlSink) Begin(level int, title string) error {
+	title = extract.CleanTitle(title)
+	if title == "" {
+		return nil
+	}
+	if err := s.out.flush(); err != nil {
+		return err
+	}
+	if ok, err := s.m.begin(level, title); ok || err != nil {
+		return err
+	}
+	return s.Write("\n" + title + "\n")
+}
+
+func (s htmlSink) Write(text string) error {
+	return s.out.add(context.Background(), []byte(text+"\n"))
 }
 
 // headingSpan returns the start and end of a heading in the source, including the underline of a
@@ -204,6 +256,13 @@ func inlineText(b []byte) string {
 			return ast.WalkSkipChildren, nil
 		case *ast.AutoLink:
 			out.Write(n.Label(source))
+		case *ast.RawHTML:
+			for i := range n.Segments.Len() {
+				segment := n.Segments.At(i)
+				if t, _, _ := parseTag(segment.Value(source)); t.name == "img" {
+					out.WriteString(t.text)
+				}
+			}
 		case *ast.Text:
 			out.Write(unescaped(n.Segment.Value(source)))
 		case *ast.String:
@@ -224,6 +283,7 @@ func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 	lines := newLines(ctx, r, size)
 	out := textBlock{w: m.w}
 	fence := []byte(nil)
+	comment := false // the line is in a comment
 	for begun := true; lines.next(); begun = lines.whole {
 		line := lines.text
 		if begun {
@@ -233,7 +293,7 @@ func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 				fence = bytes.Clone(mark)
 			case fence != nil && mark != nil && mark[0] == fence[0] && len(mark) >= len(fence) && len(bytes.Trim(line, "`~ \t\r")) == 0:
 				fence = nil
-			case fence == nil && lines.whole:
+			case fence == nil && lines.whole && !comment:
 				if level, title := atxHeading(line); level > 0 {
 					if err := out.flush(); err != nil {
 						return err
@@ -247,6 +307,9 @@ func (m *markdown) scan(ctx context.Context, r io.Reader, size int64) error {
 					}
 				}
 			}
+		}
+		if fence == nil {
+			line, comment = withoutHTML(line, comment)
 		}
 		if err := out.line(line, lines.whole); err != nil {
 			return err

@@ -219,6 +219,28 @@ func (b *textBlock) line(text []byte, whole bool) error {
 	return b.flush()
 }
 
+// add adds text in pieces, so that not all of it is copied at the same time.
+func (b *textBlock) add(ctx context.Context, text []byte) error {
+	for len(text) > 0 {
+		n := len(text)
+		if n > blockBytes {
+			n = blockBytes - charset.IncompleteRune(text[:blockBytes])
+		}
+		b.buf = append(b.buf, text[:n]...)
+		text = text[n:]
+		if len(b.buf) < blockBytes {
+			continue
+		}
+		if err := b.flush(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (b *textBlock) begin(level int, title string) error {
 	if err := b.flush(); err != nil {
 		return err

@@ -206,15 +206,54 @@ func TestMarkdownIsSplitAtHeadings(t *testing.T) {
 		}
 		want := []string{"0 ", "1 One two", "1 Title over lines", "3 C# & *more* link alt"}
 		if name == "scanned" { // scan recognises only ATX headings and fences
-			want = []string{"0 ", "1 One two", "3 C# & *more* link alt", "1 comment"}
+			want = []string{"0 ", "1 One two", "3 C# & *more* link alt"}
 		}
 		if err != nil || !reflect.DeepEqual(titles, want) {
 			t.Errorf("%s: titles %q, %v, want %q", name, titles, err, want)
 		}
 	}
 	got, _, _ := extracttest.Read(t, "a.md", []byte(source))
-	if got[1].Text != "Text\n```\n# no heading\n```\n> # quoted" || got[2].Text != "- # listed\n\n    # code" || !strings.HasPrefix(got[3].Text, "last\n#\n#hashtag\n<!--") {
+	if got[1].Text != "Text\n```\n# no heading\n```\n> # quoted" || got[2].Text != "- # listed\n\n    # code" || got[3].Text != "last\n#\n#hashtag\n\n## " {
 		t.Errorf("texts %+v", got)
+	}
+}
+
+func TestHTMLInMarkdown(t *testing.T) {
+	for source, want := range map[string]string{
+		"<Listing number=\"18-10\" file-name=\"a.rs\" caption=\"Two `posts` &amp; a <code>trait</code>\">\n\n```rust\nlet a: Vec<T> = b;\n# c\n```\n\n</Listing>\nend": "Two `posts` & a `trait`\n\n```rust\nlet a: Vec<T> = b;\n# c\n```\n\n\nend",
+		"<details><summary>More</summary>\n\n**text**\n\n</details>":                                           "More\n\n**text**",
+		"a <b>bold</b> H<sub>2</sub>O<br>next<!-- no\nno --> end":                                              "a bold H2O next end",
+		"AT&amp;T &lt;T&gt; &copy; &nbsp;x &#42; &amp;lt; &bogus; & Co":                                        "AT&T \\<T\\> ©  x \\* &amp;lt; &bogus; & Co",
+		"code `<b>` and ``a ` <i>`` and ` <u>x</u>":                                                            "code `<b>` and ``a ` <i>`` and ` x",
+		"Vec<T>, <your name>, `cmd` <file> [<n>], List<String>":                                                "Vec<T>, <your name>, `cmd` <file> [<n>], List<String>",
+		"<https://example.org/a?b&amp=1> and <me@example.org>":                                                 "<https://example.org/a?b&amp=1> and <me@example.org>",
+		"\\<b> 1 < 2 <= 3 <- x <3 a<b && b>c <":                                                                "\\<b> 1 < 2 <= 3 <- x <3 a<b && b>c <",
+		"![A duck](x.png) <img src=y alt='Two ducks' /> [a link](<b c> \"t\")":                                 "![A duck](x.png) Two ducks [a link](<b c> \"t\")",
+		"<Tabs items={['a', {b: 1}]}>\n\n<Tab value=\"a\">\n\ntext\n\n</Tab>\n</Tabs>":                         "text",
+		"{{< figure src=\"a.png\" title=\"A figure\" >}}\n{{% note %}}text{{% /note %}} {{</* ref */>}} {{x}}": "A figure\ntext {{</* ref */>}} {{x}}",
+		"- item <kbd>Ctrl</kbd>\n\n  <p>more</p>\n\n      <code>\n> <em>quoted</em>":                           "- item Ctrl\n\n  more\n\n      <code>\n> quoted",
+		"<table>\n<tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>\nafter":               "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nafter",
+		"| a | b |\n|---|---|\n| x<br>y | <b>z</b> |":                                                          "| a | b |\n|---|---|\n| x y | z |",
+		"<div align=\"center\">\nline *one*\nline two\n</div>\n\n<script>\nx < y\n\nz\n</script>\nend":         "line *one*\nline two\n\n\nend",
+		"<!-- a\n\n# no -->\n<!-- open\nx":                                                                     "<!-- open\nx",
+		"text <a href=\"x\"\n title='y'>link</a><a id=\"z\"></a> <!DOCTYPE x>":                                 "text link <!DOCTYPE x>",
+	} {
+		got, _, err := extracttest.Read(t, "a.md", []byte(source))
+		var text string
+		for _, s := range got {
+			text += s.Title + s.Text
+		}
+		if err != nil || strings.TrimSpace(text) != want {
+			t.Errorf("%s\n got %q, %v\nwant %q", source, text, err, want)
+		}
+	}
+	got, info, err := extracttest.Read(t, "a.md", []byte("<h1 align=center>\n  <img src=x alt=Logo> Project\n</h1>\n\n<p>Badges</p>\n\n## <img src=y alt='Use'> it\n\ntext"))
+	if err != nil || len(got) != 2 || got[0].Title != "Logo Project" || got[0].Text != "Badges" || got[1].Title != "Use it" || info.Title != "Logo Project" {
+		t.Errorf("HTML headings: %+v, %+v, %v", got, info, err)
+	}
+	got, _, err = extracttest.Read(t, "a.md", []byte(strings.Repeat("> ", 101)+"deep\n\na <b>b</b> <!-- c\n# d\n--> e `<i>` <T>\n```\n<b>\n```\n"))
+	if err != nil || len(got) != 1 || !strings.HasSuffix(got[0].Text, "a b \n\n e `<i>` <T>\n```\n<b>\n```") {
+		t.Errorf("HTML in Markdown that is read line by line: %+v, %v", got, err)
 	}
 }
 
