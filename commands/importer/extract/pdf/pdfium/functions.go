@@ -81,6 +81,8 @@ type direct struct {
 	boundingBox, pageWidth, pageHeight, pageRotation                 api.Function
 	loadText, closeText, countChars, getText, charIndex              api.Function
 	fontSize, fontWeight, charMatrix, charOrigin, looseBox, unmapped api.Function
+	countObjects, pageObject, objectType, objectBounds, pathSegments api.Function
+	formCount, formObject                                            api.Function
 }
 
 const scratchBytes = 64
@@ -93,6 +95,9 @@ func newDirect(f *functions) (*direct, error) {
 		"FPDFText_CountChars": &d.countChars, "FPDFText_GetText": &d.getText, "FPDFText_GetCharIndexFromTextIndex": &d.charIndex,
 		"FPDFText_GetFontSize": &d.fontSize, "FPDFText_GetFontWeight": &d.fontWeight, "FPDFText_GetMatrix": &d.charMatrix,
 		"FPDFText_GetCharOrigin": &d.charOrigin, "FPDFText_GetLooseCharBox": &d.looseBox, "FPDFText_HasUnicodeMapError": &d.unmapped,
+		"FPDFPage_CountObjects": &d.countObjects, "FPDFPage_GetObject": &d.pageObject, "FPDFPageObj_GetType": &d.objectType,
+		"FPDFPageObj_GetBounds": &d.objectBounds, "FPDFPath_CountSegments": &d.pathSegments,
+		"FPDFFormObj_CountObjects": &d.formCount, "FPDFFormObj_GetObject": &d.formObject,
 	} {
 		if *to = f.ExportedFunction(name); *to == nil {
 			return nil, fmt.Errorf("find PDFium's function %s: this version of PDFium does not export it", name)

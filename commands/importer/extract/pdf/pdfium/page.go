@@ -10,12 +10,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/requests"
 	"github.com/tetratelabs/wazero/api"
 )
-
-const maxObjects = 500 // maximum number of objects that are checked for images on a page
 
 // hyphenMark is PDFium's character for a hyphen at the end of a line. It replaces the line end.
 // In Line.Text it becomes a softHyphen.
@@ -35,7 +32,7 @@ func (d *document) page(n int) (*Page, error) {
 	}
 	page := requests.Page{ByReference: &loaded.Page}
 	defer d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
-	if err := d.lines(page, out); err != nil {
+	if err := d.lines(d.loaded.last, out); err != nil {
 		out.Broken = true
 		return out, trapped(err)
 	}
@@ -64,23 +61,21 @@ type textPage struct {
 	mapped   bool // the nth rune of the text is the nth character of the page
 }
 
-func (d *document) lines(page requests.Page, out *Page) error {
-	handle := d.loaded.last
+// lines reads the text of the page with a handle.
+func (d *document) lines(handle uint64, out *Page) error {
 	t := &textPage{document: d, handle: d.call(d.loadText, handle)}
 	if t.handle == 0 {
 		return cmp.Or(d.trap, errors.New("read the text of a page: PDFium found none"))
 	}
 	defer d.call(d.closeText, t.handle)
 	t.measure(handle, out)
-	count := int32(d.call(d.countChars, t.handle))
-	if count <= 0 {
-		out.Blank = !d.hasImage(page)
-		return d.trap
+	if count := int32(d.call(d.countChars, t.handle)); count > 0 {
+		if err := t.load(int(count)); err != nil {
+			return err
+		}
+		t.split(out)
 	}
-	if err := t.load(int(count)); err != nil {
-		return err
-	}
-	t.split(out)
+	out.Scanned = t.scanned(handle, out)
 	return d.trap
 }
 
@@ -107,25 +102,6 @@ func (t *textPage) load(count int) error {
 	t.engine.text = t.text
 	t.mapped = len(t.text) == count
 	return t.trap
-}
-
-// hasImage reports whether a page without text has an image, which may be a scan.
-func (d *document) hasImage(page requests.Page) bool {
-	objects, err := d.FPDFPage_CountObjects(&requests.FPDFPage_CountObjects{Page: page})
-	if err != nil {
-		return false
-	}
-	for i := range min(objects.Count, maxObjects) {
-		object, err := d.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: page, Index: i})
-		if err != nil {
-			return false
-		}
-		kind, err := d.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object.PageObject})
-		if err == nil && (kind.Type == enums.FPDF_PAGEOBJ_IMAGE || kind.Type == enums.FPDF_PAGEOBJ_FORM) {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *textPage) measure(page uint64, out *Page) {
