@@ -63,7 +63,7 @@ var rules = map[string][]string{
 	"commands/importer/extract/process":     {"commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/sandbox":     {},
 	"commands/importer/extract/reader":      {"commands/importer/extract/...", "commands/importer/extract", "events/fault"},
-	"commands/importer/extract/extracttest": {"commands/importer/extract", "commands/importer/extract/reader", "events/fault"},
+	"commands/importer/extract/extracttest": {"commands/importer/extract", "commands/importer/extract/ocr", "commands/importer/extract/reader", "events/fault"},
 
 	"projections":                        {"events", "events/failpoint", "events/disk", "events/fault", "events/sqldb", "projections/cluster", "projections/control", "projections/generation", "projections/readmodel", "projections/readmodel/passages", "projections/searchindex", "projections/tables"},
 	"projections/cluster":                {"events", "events/fault", "events/sqldb", "projections/control", "projections/tables"},

@@ -71,7 +71,7 @@ type Limits struct {
 }
 
 // Progress is called while a file is read. step is "reading" or "ocr", page is the current page, and
-// pages is the number of pages; page and pages are 0 if unknown.
+// pages is the number of pages; page and pages are 0 if unknown. Calls may be concurrent.
 type Progress func(step string, page, pages int)
 
 // Reader reads files. It reuses processes, so a program should have a single Reader, and

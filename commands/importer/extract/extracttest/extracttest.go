@@ -1,9 +1,10 @@
 // Package extracttest has test helpers for all formats: they create and read files, check
-// sections, and find the development corpora. It imports extract, extract/reader and
-// events/fault.
+// sections, and find the development corpora. It imports extract, extract/ocr,
+// extract/reader and events/fault.
 package extracttest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/reader"
 	"annals/events/fault"
 )
@@ -35,11 +37,30 @@ func Main(m *testing.M) {
 // ProcessReader returns a Reader that reads files in processes. It keeps the compiled PDFium
 // in a cache for later tests. The TestMain of the package must call Main.
 func ProcessReader(t testing.TB, limits extract.Limits) extract.Reader {
+	return processReader(t, limits, reader.OCR{})
+}
+
+// OCRReader is like ProcessReader, but the Reader also recognises text in pictures. It skips the
+// test if Tesseract is not installed. options.Program is set.
+func OCRReader(t testing.TB, options reader.OCR) extract.Reader {
+	var missing ocr.Missing
+	program, err := ocr.Find(t.Context(), "", nil)
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Program = program
+	return processReader(t, extract.Limits{}, options)
+}
+
+func processReader(t testing.TB, limits extract.Limits, options reader.OCR) extract.Reader {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = t.TempDir()
 	}
-	r := reader.New(reader.Options{Limits: limits, Command: []string{os.Args[0], "reader"}, CacheDir: cache + "/annals-test-pdfium"})
+	r := reader.New(reader.Options{Limits: limits, Command: []string{os.Args[0], "reader"}, CacheDir: cache + "/annals-test-pdfium", OCR: options})
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"annals/commands/importer/extract/process"
@@ -162,9 +163,20 @@ func (e *Engine) ask(ctx context.Context, p *process.Process, picture Picture) (
 			return result, nil
 		case failedFrame:
 			p.Unusable = false
-			return Result{}, fault.Errorf(fault.Invalid, "%.200q", payload)
+			if len(payload) == 0 {
+				return Result{}, e.tooSlow()
+			}
+			return Result{}, fault.Errorf(fault.Invalid, "%.200s", strings.ToValidUTF8(strings.Map(inLine, string(payload)), ""))
 		default:
 			return Result{}, fmt.Errorf("unexpected frame of kind %d", k)
 		}
 	}
+}
+
+// inLine drops characters that do not belong in a sentence.
+func inLine(r rune) rune {
+	if r == ' ' {
+		return r
+	}
+	return printable(r)
 }

@@ -84,7 +84,7 @@ func (s *server) prepare() (int64, error) {
 	return 0, err
 }
 
-// unreadable is the reason why a picture was not recognised.
+// unreadable is the reason why a picture was not recognised; "" means that it took too long.
 type unreadable string
 
 func (u unreadable) Error() string { return string(u) }
@@ -221,7 +221,7 @@ func (s *server) run(ctx context.Context, page Picture, options ...string) (stri
 	writeErr := <-written
 	switch {
 	case ctx.Err() != nil:
-		return "", unreadable("recognising the page took too long")
+		return "", unreadable("")
 	case err != nil:
 		return "", fmt.Errorf("wait for Tesseract: %w", err)
 	case !state.Success():

@@ -50,8 +50,9 @@ type Layout struct {
 	compounds     map[string]bool // words that contain a hyphen in the middle of a line
 	flow          flow
 
-	pages    int // number of pages added
-	textless []int
+	pages    int   // number of pages added
+	textless []int // scanned pages that were not recognised
+	scans    scans
 	broken   []int
 	title    string
 }
@@ -76,7 +77,10 @@ func (l *Layout) Pages() int { return l.pages }
 
 // Info describes the document, by the pages added so far.
 func (l *Layout) Info() extract.Info {
-	return extract.Info{Pages: l.doc.Pages, Title: l.title, Warnings: l.warnings()}
+	return extract.Info{
+		Pages: l.doc.Pages, Title: l.title, Warnings: l.warnings(),
+		OCRPages: l.scans.pages, Confidence: l.scans.confidence(), UnreadPages: len(l.textless),
+	}
 }
 
 // Add adds the next page.
@@ -94,9 +98,10 @@ func (l *Layout) Add(p pdfium.Page) error {
 	switch {
 	case p.Broken:
 		l.broken = append(l.broken, p.Number)
-	case !letters && len(p.Notes) == 0 && !p.Blank:
+	case p.Scanned || !letters && len(p.Notes) == 0 && !p.Blank:
 		l.textless = append(l.textless, p.Number)
 	}
+	l.scans.add(p)
 	l.addCompounds(page.lines)
 	if l.studied {
 		return l.flush(page)

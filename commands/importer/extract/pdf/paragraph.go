@@ -34,6 +34,7 @@ func (f *flow) page(p layoutPage) error {
 		if l.furniture {
 			continue
 		}
+		f.w.Recognised(float64(l.Confidence))
 		if err := f.line(p.lines, i, fresh); err != nil {
 			return err
 		}
@@ -42,6 +43,7 @@ func (f *flow) page(p layoutPage) error {
 	if err := f.flushHeading(); err != nil {
 		return err
 	}
+	f.w.Recognised(0)
 	return f.notes(p)
 }
 

@@ -31,9 +31,12 @@ func (s *session) feed(ctx context.Context) *feeder {
 }
 
 func (s *session) sendPages(ctx context.Context) error {
-	err := s.pdf.Read(ctx, pdfium.File{File: s.file, MaxPages: s.limits.Pages, Alone: s.alone}, pdfium.Visitor{
-		Document: func(_ int, document []byte) error { return s.p.Send(documentFrame, document, nil) },
-		Page:     func(_ int, page []byte) error { return s.p.Send(pageFrame, page, nil) },
+	err := s.pdf.Read(ctx, pdfium.File{File: s.file, MaxPages: s.limits.Pages, Alone: s.alone, Scan: s.scans.scan}, pdfium.Visitor{
+		Document: func(pages int, document []byte) error {
+			s.scans.pages = pages
+			return s.p.Send(documentFrame, document, nil)
+		},
+		Page: func(_ int, page []byte) error { return s.p.Send(pageFrame, page, nil) },
 	})
 	end := failure{}
 	if fault.Is(err, fault.Invalid) {

@@ -24,6 +24,7 @@ type pooled struct {
 	allowed extract.Formats
 	text    *process.Pool
 	pdf     *pdfium.Readers
+	ocr     *recogniser
 	alone   bool
 }
 
@@ -36,10 +37,11 @@ func newPooled(o Options) *pooled {
 		pdf: pdfium.New(pdfium.Config{
 			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
 		}),
+		ocr: newRecogniser(o.OCR, command(kindOCR), cmp.Or(o.Recognised, workers)),
 	}
 }
 
-func (r *pooled) Close() error { return errors.Join(r.text.Close(), r.pdf.Close()) }
+func (r *pooled) Close() error { return errors.Join(r.ocr.close(), r.text.Close(), r.pdf.Close()) }
 
 // Isolated returns a Reader that is like r, but reads each file in new processes that read
 // only this file. Only r needs to be closed. If r does not use processes, Isolated returns
@@ -87,11 +89,13 @@ func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.
 		progress = func(string, int, int) {}
 	}
 	s := session{pooled: r, p: p, file: file, emit: emit, progress: progress, check: checker{limits: r.limits}}
+	s.scans = &scanner{recogniser: r.ocr, file: file, progress: progress}
 	info, err := s.run(ctx, name, mediaType == extract.PDF)
 	p.Unusable = p.Unusable || r.alone
 	if err != nil {
 		return extract.Info{}, err
 	}
 	info.MediaType = mediaType
+	info.Warnings = append(info.Warnings, s.scans.warnings(info.UnreadPages)...)
 	return info, nil
 }

@@ -25,7 +25,11 @@ type Options struct {
 	Command  []string
 	CacheDir string // caches the compiled PDFium; empty means no cache
 	Workers  int    // number of PDFium processes; 0 means one per core
-	Reserved int    // how many of Workers never help to read a PDF that another process opened
+	OCR      OCR
+	// Recognised is the maximum number of pages that are recognised at the same time; 0 means
+	// as many as Workers.
+	Recognised int
+	Reserved   int // how many of Workers never help to read a PDF that another process opened
 }
 
 // New returns a Reader.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/pdf"
 	"annals/commands/importer/extract/pdf/pdfium"
 	"annals/commands/importer/extract/process"
@@ -20,7 +21,10 @@ import (
 // It reads files until the Reader that started it closes the connection.
 func Main(args []string) error {
 	if len(args) == 0 {
-		return errors.New("the kind of reader is missing: pass pdf or text")
+		return errors.New("the kind of reader is missing: pass pdf, text or ocr")
+	}
+	if args[0] == kindOCR {
+		return ocr.Main(args[1:])
 	}
 	flags := flag.NewFlagSet("reader", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -38,14 +42,15 @@ func Main(args []string) error {
 	case args[0] == kindText:
 		return process.Serve(*memory, func() (int64, error) { return 0, nil }, respond)
 	}
-	return fmt.Errorf("unknown kind of reader %q: pass pdf or text", args[0])
+	return fmt.Errorf("unknown kind of reader %q: pass pdf, text or ocr", args[0])
 }
 
-// The kinds of processes: one runs PDFium, the other reads all other formats, and turns the
-// pages from PDFium into sections.
+// The kinds of processes: one runs PDFium, one reads all other formats, and turns the pages from
+// PDFium into sections, and one runs Tesseract.
 const (
 	kindPDF  = "pdf"
 	kindText = "text"
+	kindOCR  = "ocr"
 )
 
 // respond reads a file. An error makes the process exit.

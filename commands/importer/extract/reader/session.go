@@ -23,6 +23,7 @@ type session struct {
 	check    checker
 	spent    time.Duration // time spent waiting for the process
 	feeder   *feeder       // sends the pages of a PDF
+	scans    *scanner
 }
 
 func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.Info, err error) {
@@ -52,7 +53,9 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 	for {
 		begun := time.Now()
 		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
-		s.spent += time.Since(begun) // excludes the time that emit takes
+		if !s.scans.busy() { // recognising pages has its own limits
+			s.spent += time.Since(begun) // excludes the time that emit takes
+		}
 		if ctx.Err() != nil {
 			return extract.Info{}, ctx.Err()
 		}
@@ -107,7 +110,9 @@ func (s *session) step(payload []byte) error {
 	if d.End() != nil || step != "reading" {
 		return errInvalidResponse
 	}
-	s.progress(step, page, pages)
+	if s.scans.passed(page) { // otherwise the step is still to recognise pages
+		s.progress(step, page, pages)
+	}
 	return nil
 }
 

@@ -21,7 +21,7 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 	if got, err := DecodePage(e.B); err != nil || !reflect.DeepEqual(got, page) {
 		t.Errorf("DecodePage = %+v, %v, want %+v", got, err, page)
 	}
-	req := request{open: true, path: "/a b", maxPages: 5, first: 6, last: 7}
+	req := request{open: true, path: "/a b", maxPages: 5, first: 6, last: 7, scans: true}
 	if got, err := decodeRequest(req.encode()); err != nil || got != req {
 		t.Errorf("decodeRequest = %+v, %v, want %+v", got, err, req)
 	}

@@ -76,17 +76,18 @@ type request struct {
 	maxPages    int    // of the file to open; 0 means no limit
 	bare        bool   // describe the file to open by its number of pages only
 	first, last int
+	scans       bool // end the response after a scanned page, so that it can be drawn
 	draw        Drawing
 }
 
 func (r request) encode() []byte {
-	e := new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Bool(r.bare).Int(r.first).Int(r.last)
+	e := new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Bool(r.bare).Int(r.first).Int(r.last).Bool(r.scans)
 	return e.Int(r.draw.Page).Int(r.draw.Width).Bool(r.draw.Grey).Bool(r.draw.Raw).B
 }
 
 func decodeRequest(b []byte) (request, error) {
 	d := process.Decoder{B: b}
-	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), bare: d.Bool(), first: d.Int(), last: d.Int()}
+	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), bare: d.Bool(), first: d.Int(), last: d.Int(), scans: d.Bool()}
 	r.draw = Drawing{Page: d.Int(), Width: d.Int(), Grey: d.Bool(), Raw: d.Bool()}
 	return r, d.End()
 }

@@ -81,6 +81,7 @@ type File struct {
 	*os.File
 	MaxPages int
 	Alone    bool // read it in one new process that reads nothing else
+	Scan     Scan // reads scanned pages; nil to read them like others
 }
 
 // Visitor is called with the document, and then with each page in order. Documents and pages
@@ -112,8 +113,8 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	if err != nil {
 		return err
 	}
-	defer r.pool.Release(p)
 	first := &session{Process: p, config: &r.config}
+	defer func() { r.pool.Release(first.Process) }()
 	document, err := first.open(ctx, file, file.MaxPages, false)
 	p.Unusable = p.Unusable || file.Alone
 	if err != nil {
@@ -125,7 +126,7 @@ func (r *Readers) Read(ctx context.Context, file File, visit Visitor) error {
 	}
 	s := &parallel{Readers: r, file: file, pages: first.all, visit: visit}
 	err = s.run(ctx, first)
-	p.Unusable = p.Unusable || file.Alone
+	first.Unusable = first.Unusable || file.Alone
 	return err
 }
 

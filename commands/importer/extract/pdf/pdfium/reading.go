@@ -39,26 +39,6 @@ func (r *session) open(ctx context.Context, file File, maxPages int, bare bool) 
 	return document, err
 }
 
-// read reads the pages of a chunk.
-func (r *session) read(ctx context.Context, c *chunk) error {
-	stop := context.AfterFunc(ctx, c.drop)
-	defer stop()
-	r.pages = c.first - 1
-	err := r.send(ctx, request{first: c.first, last: c.last}, nil, func(k process.Kind, payload []byte) error {
-		d := process.Decoder{B: payload}
-		if number := d.Int(); k != pageFrame || number != r.pages+1 || number > c.last {
-			return errUnexpected
-		}
-		r.pages++
-		c.put(slices.Clone(payload))
-		return nil
-	})
-	if err == nil && r.pages < c.last {
-		err = r.broken(process.Failed)
-	}
-	return err
-}
-
 // finish closes the file in the process, so that the process can read another file.
 func (r *session) finish(ctx context.Context) {
 	r.send(ctx, request{}, nil, func(process.Kind, []byte) error { return errUnexpected })

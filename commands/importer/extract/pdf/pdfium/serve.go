@@ -66,7 +66,7 @@ func (s *server) respond(req request) error {
 			return err
 		}
 	case req.first > 0:
-		if err := s.read(req.first, req.last); err != nil {
+		if err := s.read(req.first, req.last, req.scans); err != nil {
 			return err
 		}
 	case req.draw.Page > 0:
@@ -122,13 +122,14 @@ func (s *server) open(req request) (failed bool, err error) {
 	return false, nil
 }
 
-// read sends pages of the open file.
-func (s *server) read(first, last int) error {
+// read sends pages of the open file. If scans is set, a scanned page is the last one.
+func (s *server) read(first, last int, scans bool) error {
 	if s.doc == nil {
 		return errors.New("read pages: no file is open")
 	}
 	for n := first; n <= min(last, s.doc.pages); n++ {
 		page, err := s.doc.page(n)
+		page.Scanned = page.Scanned || len(page.Lines) == 0 && !page.Blank && !page.Broken
 		page.truncate()
 		s.enc.B = s.enc.B[:0]
 		page.Encode(&s.enc)
@@ -137,6 +138,9 @@ func (s *server) read(first, last int) error {
 		}
 		if err != nil {
 			return fmt.Errorf("read page %d of the PDF: %w", n, err)
+		}
+		if scans && page.Scanned {
+			return nil
 		}
 	}
 	return nil

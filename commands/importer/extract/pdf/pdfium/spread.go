@@ -3,6 +3,7 @@ package pdfium
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -24,6 +25,10 @@ type parallel struct {
 	taken   int // number of the last page that is in a chunk
 	chunks  chan *chunk
 	helpers sync.WaitGroup
+
+	// scanning is set once a page was found to be scanned. Recognising pages takes much longer
+	// than drawing them, so helpers would only occupy processes.
+	scanning atomic.Bool
 }
 
 // run reads all pages, and returns when no process reads the file any more.
@@ -51,7 +56,7 @@ func (s *parallel) visitAll(ctx context.Context) error {
 		}
 		s.help(ctx)
 		for visited < c.last {
-			page, err := c.get()
+			page, err := c.get(ctx)
 			if err != nil {
 				return err
 			}
@@ -69,7 +74,7 @@ func (s *parallel) help(ctx context.Context) {
 	s.mu.Lock()
 	left := s.pages - s.taken
 	s.mu.Unlock()
-	if s.file.Alone || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 || len(s.slots) >= cap(s.slots)-s.config.Reserved {
+	if s.file.Alone || s.scanning.Load() || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 || len(s.slots) >= cap(s.slots)-s.config.Reserved {
 		return
 	}
 	select {
@@ -85,9 +90,9 @@ func (s *parallel) help(ctx context.Context) {
 		}
 		r := &session{Process: p, config: &s.config}
 		if _, err := r.open(ctx, s.file, s.pages, true); err == nil {
-			s.work(ctx, r, func() bool { return s.waiting.Load() == 0 && len(s.chunks) < cap(s.chunks) })
+			s.work(ctx, r, func() bool { return s.waiting.Load() == 0 && !s.scanning.Load() && len(s.chunks) < cap(s.chunks) })
 		}
-		s.pool.Release(p)
+		s.pool.Release(r.Process)
 	})
 }
 
@@ -99,7 +104,7 @@ func (s *parallel) work(ctx context.Context, r *session, more func() bool) {
 		if c == nil {
 			break
 		}
-		err := r.read(ctx, c)
+		err := s.read(ctx, r, c)
 		c.end(err)
 		if err != nil {
 			return
@@ -132,41 +137,60 @@ type chunk struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	pages   [][]byte
+	pages   []queued
 	bytes   int // of pages
 	dropped bool
 	ended   bool
 	err     error
 }
 
+// queued is a page, or where a page that is being recognised will arrive.
+type queued struct {
+	page  []byte
+	later <-chan []byte
+}
+
 // put waits until the chunk has space for a page, and adds it.
-func (c *chunk) put(page []byte) {
+func (c *chunk) put(page queued) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.pages) > 0 && c.bytes+len(page) > chunkBytes && !c.dropped {
+	for len(c.pages) > 0 && c.bytes+len(page.page) > chunkBytes && !c.dropped {
 		c.changed.Wait()
 	}
 	if c.dropped {
 		return
 	}
-	c.pages, c.bytes = append(c.pages, page), c.bytes+len(page)
+	c.pages, c.bytes = append(c.pages, page), c.bytes+len(page.page)
 	c.changed.Broadcast()
 }
 
 // get waits for the next page. After the last page it returns the error that end was called
 // with.
-func (c *chunk) get() ([]byte, error) {
+func (c *chunk) get(ctx context.Context) ([]byte, error) {
+	next, err := c.take()
+	if err != nil || next.later == nil {
+		return next.page, err
+	}
+	select {
+	case page := <-next.later:
+		return page, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *chunk) take() (queued, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.pages) == 0 && !c.ended {
 		c.changed.Wait()
 	}
 	if len(c.pages) == 0 {
-		return nil, c.err
+		return queued{}, c.err
 	}
 	page := c.pages[0]
-	c.bytes -= len(page)
-	c.pages[0] = nil
+	c.bytes -= len(page.page)
+	c.pages[0] = queued{}
 	c.pages = c.pages[1:]
 	c.changed.Broadcast()
 	return page, nil

@@ -82,7 +82,7 @@ func TestChunkLimitsBufferedPages(t *testing.T) {
 		var put atomic.Int32
 		go func() {
 			for range 3 {
-				c.put(make([]byte, chunkBytes))
+				c.put(queued{page: make([]byte, chunkBytes)})
 				put.Add(1)
 			}
 			c.end(nil)
@@ -92,13 +92,13 @@ func TestChunkLimitsBufferedPages(t *testing.T) {
 			if got := put.Load(); got != n {
 				t.Errorf("put returned for %d pages, want %d", got, n)
 			}
-			if _, err := c.get(); err != nil {
+			if _, err := c.get(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
-		c.put(make([]byte, chunkBytes))
+		c.put(queued{page: make([]byte, chunkBytes)})
 		c.drop()
-		c.put(make([]byte, chunkBytes)) // put must not block on a dropped chunk
+		c.put(queued{page: make([]byte, chunkBytes)}) // put must not block on a dropped chunk
 		if len(c.pages) != 0 || s.next(t.Context()) != nil {
 			t.Error("the dropped chunk has pages, or next returned a chunk twice")
 		}

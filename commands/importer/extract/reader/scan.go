@@ -1,0 +1,394 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/ocr"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/process"
+	"annals/commands/importer/extract/sandbox"
+	"annals/events/fault"
+)
+
+// OCR configures how text is recognised in the pictures of scanned pages.
+type OCR struct {
+	// Program recognises the text. If it is nil, scanned pages stay unread.
+	Program *ocr.Program
+	// Missing says what the operator can do if Program is nil, such as "install Tesseract". It
+	// becomes part of a warning.
+	Missing  string
+	PageTime time.Duration // maximum time for a page; default a minute
+	Time     time.Duration // maximum time for a file, added up over its pages; default an hour
+	// Cache keeps the recognised text of pages. Without it, a file whose reading is interrupted is
+	// recognised from its beginning again.
+	Cache PageCache
+}
+
+// PageCache keeps what was recognised, by the SHA-256 hash of the file and a name. It may forget
+// anything. It is safe for concurrent use.
+type PageCache interface {
+	Get(sha256, name string) ([]byte, bool)
+	Put(sha256, name string, value []byte)
+}
+
+// The resolution of a page's picture. Small pages get more than usual, because they are often
+// pictures whose size is unknown.
+const (
+	usualDPI   = 200
+	mostDPI    = 300
+	fewPixels  = 2_000_000 // at usualDPI
+	pointsInch = 72
+)
+
+// recogniser recognises the scanned pages of all files of a Reader.
+type recogniser struct {
+	OCR
+	engine *ocr.Engine
+
+	// Pages that are being recognised are finished even if reading their file was suspended,
+	// so that the file continues there.
+	running context.Context
+	stop    context.CancelFunc
+	pages   sync.WaitGroup
+}
+
+func newRecogniser(o OCR, command []string, workers int) *recogniser {
+	if o.Program == nil {
+		return &recogniser{OCR: o, stop: func() {}}
+	}
+	o.PageTime, o.Time = cmp.Or(o.PageTime, time.Minute), cmp.Or(o.Time, time.Hour)
+	r := &recogniser{OCR: o, engine: ocr.New(ocr.Config{Command: command, Program: o.Program, Processes: workers, PageTime: o.PageTime})}
+	r.running, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+func (r *recogniser) close() error {
+	r.stop()
+	r.pages.Wait()
+	if r.engine == nil {
+		return nil
+	}
+	return r.engine.Close()
+}
+
+// scanner recognises the scanned pages of one file.
+type scanner struct {
+	*recogniser
+	file     *os.File
+	pages    int // of the file
+	progress extract.Progress
+
+	hashed sync.Once
+	hash   string // of the file; "" if it cannot be read
+
+	mu     sync.Mutex
+	spent  time.Duration
+	open   int   // pages that are waited for
+	last   int   // number of the last page whose recognition has begun
+	failed error // why the first page of those that failed was not recognised
+	losses int   // number of pages that failed
+}
+
+// busy reports whether pages are being recognised.
+func (s *scanner) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open > 0
+}
+
+// passed reports whether recognition has not reached a page yet.
+func (s *scanner) passed(page int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return page > s.last
+}
+
+// warnings says why pages were not recognised.
+func (s *scanner) warnings(unread int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case unread == 0:
+		return nil
+	case s.engine == nil && s.Missing != "":
+		return []string{"Text in pictures is not recognised by this server: " + s.Missing + "."}
+	case s.failed != nil:
+		return []string{fmt.Sprintf("Recognising text failed on %d of the pages: %s.", s.losses, s.failed)}
+	}
+	return nil
+}
+
+// scan is a pdfium.Scan.
+func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<-chan []byte, error) {
+	result := make(chan []byte, 1)
+	page, err := pdfium.DecodePage(payload)
+	if err != nil || s.engine == nil || !(page.Width > 0 && page.Height > 0) {
+		result <- payload // a malformed page is refused where it is laid out
+		return result, nil
+	}
+	key := s.key(page.Number)
+	if kept, ok := s.kept(key); ok {
+		result <- encodePage(recognised(page, kept))
+		return result, nil
+	}
+	s.begin(page.Number)
+	slot, picture, err := s.draw(ctx, page, draw)
+	if err != nil {
+		s.end(0)
+		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
+			return nil, err
+		}
+		s.fail(err)
+		result <- payload
+		return result, nil
+	}
+	s.recogniser.pages.Go(func() {
+		defer slot.Release()
+		begun := time.Now()
+		found, err := slot.Recognise(s.running, ocr.Picture{
+			Width: picture.Width, Height: picture.Height, Pixels: picture.Data,
+			DPI: int(min(max(float64(picture.Width)*pointsInch/float64(page.Width), 1), 2400)),
+		})
+		s.end(time.Since(begun))
+		if err != nil {
+			s.fail(err)
+			result <- payload
+			return
+		}
+		s.keep(key, found)
+		result <- encodePage(recognised(page, found))
+	})
+	return result, nil
+}
+
+// draw waits until a page may be recognised, and draws it. Release the slot unless there is an
+// error.
+func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) (_ *ocr.Slot, picture pdfium.Picture, err error) {
+	slot, err := s.engine.Acquire(ctx)
+	if err != nil {
+		return nil, picture, err
+	}
+	defer func() {
+		if err != nil {
+			slot.Release()
+		}
+	}()
+	if s.late() {
+		return nil, picture, fmt.Errorf("recognising the text of the file took longer than %v (--ocr-time)", s.Time)
+	}
+	s.progress("ocr", page.Number, s.pages)
+	if err := ctx.Err(); err != nil { // the caller may stop reading at this step
+		return nil, picture, err
+	}
+	picture, err = draw(ctx, drawingOf(page))
+	return slot, picture, err
+}
+
+// begin counts a page that is waited for.
+func (s *scanner) begin(page int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.last = max(s.last, page)
+}
+
+// late reports whether the file has no time left.
+func (s *scanner) late() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spent >= s.Time
+}
+
+func (s *scanner) end(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.spent += took
+}
+
+func (s *scanner) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.losses++; s.failed == nil {
+		s.failed = err
+	}
+}
+
+// key returns the name of a page in the cache.
+func (s *scanner) key(page int) string {
+	s.hashed.Do(func() {
+		if s.Cache == nil {
+			return
+		}
+		h := sha256.New()
+		if _, err := io.Copy(h, io.NewSectionReader(s.file, 0, math.MaxInt64)); err == nil {
+			s.hash = hex.EncodeToString(h.Sum(nil))
+		}
+	})
+	return OCRKey(page, s.Program)
+}
+
+// OCRKey is the name in the PageCache of what a program has recognised on a page. The value is an
+// encoded ocr.Result.
+func OCRKey(page int, program *ocr.Program) string {
+	languages := strings.ReplaceAll(strings.Join(program.Languages, "+"), "/", "-")
+	if len(languages) > 60 {
+		sum := sha256.Sum256([]byte(languages))
+		languages = hex.EncodeToString(sum[:8])
+	}
+	return fmt.Sprintf("ocr-%d-%s-%s-%d", page, program.Version, languages, resultVersion)
+}
+
+// resultVersion is incremented when pages are recognised in another way.
+const resultVersion = 1
+
+func (s *scanner) kept(key string) (ocr.Result, bool) {
+	if s.hash == "" {
+		return ocr.Result{}, false
+	}
+	value, ok := s.Cache.Get(s.hash, key)
+	if !ok {
+		return ocr.Result{}, false
+	}
+	result, err := ocr.DecodeResult(value)
+	return result, err == nil
+}
+
+func (s *scanner) keep(key string, result ocr.Result) {
+	if s.hash != "" {
+		s.Cache.Put(s.hash, key, result.Encode())
+	}
+}
+
+func encodePage(p pdfium.Page) []byte {
+	var e process.Encoder
+	p.Encode(&e)
+	return e.B
+}
+
+// drawingOf says how a page is drawn to be recognised.
+func drawingOf(p pdfium.Page) pdfium.Drawing {
+	w, h := float64(p.Width)/pointsInch, float64(p.Height)/pointsInch
+	dpi := float64(usualDPI)
+	if pixels := w * h * usualDPI * usualDPI; pixels < fewPixels && pixels > 0 {
+		dpi = min(mostDPI, usualDPI*math.Sqrt(fewPixels/pixels))
+	}
+	return pdfium.Drawing{Page: p.Number, Width: int(min(max(w*dpi, 1), pdfium.MaxPictureSide)), Grey: true, Raw: true}
+}
+
+// leastBetter is the confidence from which on recognised text replaces a text layer that looks
+// unusable.
+const leastBetter = 0.5
+
+// recognised returns a page with the text that was recognised in its picture.
+func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
+	confidence, letters := r.Confidence()
+	p.Scanned = false
+	switch {
+	case letters == 0:
+		p.Blank = len(p.Lines) == 0
+		return p
+	case len(p.Lines) > 0 && confidence < leastBetter:
+		return p
+	}
+	if r.Turn%2 == 1 {
+		p.Width, p.Height = p.Height, p.Width
+	}
+	scale := p.Width / float32(r.Width)
+	p.Blank, p.Lines = false, nil
+	for _, l := range r.Lines {
+		p.Lines = append(p.Lines, lineOf(l, scale))
+	}
+	evenSizes(p.Lines)
+	return p
+}
+
+// Shares of a font's size: the height of small letters, of letters with ascenders and of capitals,
+// and the depth of descenders.
+const (
+	smallHeight = 0.5
+	tallHeight  = 0.71
+	descent     = 0.21
+)
+
+// lineOf converts a line. Its size is estimated from the heights of its words.
+func lineOf(l ocr.Line, scale float32) pdfium.Line {
+	out := pdfium.Line{X: l.Words[0].Left * scale}
+	var texts []string
+	var sizes, baselines []float32
+	var sum, letters float32
+	for _, w := range l.Words {
+		texts = append(texts, w.Text)
+		box := pdfium.Word{Text: w.Text, X: w.Left * scale, Right: w.Right * scale, Top: w.Top * scale, Bottom: w.Bottom * scale}
+		out.Words = append(out.Words, box)
+		out.X, out.Right = min(out.X, box.X), max(out.Right, box.Right)
+		n := float32(max(w.Letters(), 1))
+		sum, letters = sum+n*w.Confidence, letters+n
+		up, down := extentOf(w.Text)
+		size := (box.Bottom - box.Top) / (up + down)
+		sizes, baselines = append(sizes, size), append(baselines, box.Bottom-down*size)
+	}
+	out.Text = strings.Join(texts, " ")
+	out.Size, out.Y = median(sizes), median(baselines)
+	out.Confidence = max(sum/letters, 0.001)
+	return out
+}
+
+// extentOf returns how far the letters of a word reach above and below the baseline.
+func extentOf(word string) (up, down float32) {
+	up = smallHeight
+	for _, r := range word {
+		if strings.ContainsRune("gjpqy,;Qçş()[]{}|/", r) {
+			down = descent
+		}
+		if !strings.ContainsRune("acegmnopqrsuvwxyz.,;:-–—_~+=*<>«»·•", r) {
+			up = tallHeight
+		}
+	}
+	return up, down
+}
+
+func median(values []float32) float32 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// evenSizes gives lines the usual size of their page if they differ little from it, because the
+// sizes are only estimates, and a heading is larger than other text.
+func evenSizes(lines []pdfium.Line) {
+	var all []float32
+	for _, l := range lines {
+		for range min(len(l.Text), 200) {
+			all = append(all, l.Size)
+		}
+	}
+	usual := median(all)
+	for i := range lines {
+		if r := lines[i].Size / usual; r > 0.8 && r < 1.22 {
+			lines[i].Size = usual
+		}
+	}
+}
+
+// InspectOCR returns the program that recognises text for r, and the sandbox report of a process
+// that runs it. If no text is recognised, program is nil.
+func InspectOCR(ctx context.Context, r extract.Reader) (program *ocr.Program, report sandbox.Report, err error) {
+	p, ok := r.(*pooled)
+	if !ok || p.ocr.engine == nil {
+		return nil, report, nil
+	}
+	report, err = p.ocr.engine.Inspect(ctx)
+	return p.ocr.Program, report, err
+}

@@ -1,0 +1,213 @@
+//go:build !race
+
+package reader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/extracttest"
+	"annals/commands/importer/extract/reader"
+)
+
+// pageCache is a PageCache in memory.
+type pageCache struct {
+	mu     sync.Mutex
+	values map[string][]byte
+	hits   int
+}
+
+func (c *pageCache) Get(hash, name string) ([]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.values[hash+name]
+	if ok {
+		c.hits++
+	}
+	return v, ok
+}
+
+func (c *pageCache) Put(hash, name string, value []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.values == nil {
+		c.values = map[string][]byte{}
+	}
+	c.values[hash+name] = value
+}
+
+const typed = "BT /F1 12 Tf 40 400 Td (This page was typed, not scanned.) Tj ET"
+
+// mixed writes a PDF with a typed page between scanned ones, and an empty page.
+func mixed(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "mixed.pdf")
+	page := extracttest.Printed(t, extracttest.Story...)
+	file := extracttest.ScannedPDF(t,
+		extracttest.ScanPage{Picture: page}, extracttest.ScanPage{Content: typed}, extracttest.ScanPage{Picture: page, Rotate: 180}, extracttest.ScanPage{},
+		extracttest.ScanPage{Picture: extracttest.Printed(t, "Only a few words here.")})
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestScannedPagesAreRecognised(t *testing.T) {
+	path := mixed(t)
+	cache := &pageCache{}
+	r := extracttest.OCRReader(t, reader.OCR{Cache: cache})
+	for pass := range 2 {
+		var sections []extract.Section
+		var mu sync.Mutex
+		var steps []string
+		info, err := r.Read(t.Context(), path, "mixed.pdf", extracttest.Collect(&sections), func(step string, page, pages int) {
+			mu.Lock()
+			defer mu.Unlock()
+			steps = append(steps, fmt.Sprintf("%s %d of %d", step, page, pages))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Pages != 5 || info.OCRPages != 3 || info.UnreadPages != 0 || info.Confidence < .8 || info.Confidence > 1 || len(info.Warnings) > 0 {
+			t.Errorf("info %+v", info)
+		}
+		pages := pagesOf(sections, 5)
+		for n, want := range map[int][]string{1: extracttest.Story, 2: {"This page was typed, not scanned."}, 3: extracttest.Story, 5: {"Only a few words here."}} {
+			got := extracttest.Normal(pages[n])
+			for _, line := range want {
+				if !strings.Contains(got, extracttest.Normal(line)) {
+					t.Errorf("page %d is %q, want %q", n, got, line)
+				}
+			}
+		}
+		recognised := false
+		for _, s := range sections {
+			recognised = recognised || s.OCR && s.Confidence > .8
+		}
+		if !recognised {
+			t.Errorf("no section says that it was recognised: %+v", sections)
+		}
+		joined := strings.Join(steps, ", ")
+		if pass == 0 && (!strings.Contains(joined, "ocr 1 of 5") || !strings.Contains(joined, "ocr 5 of 5") || strings.Contains(joined, "ocr 2 of 5")) {
+			t.Errorf("steps %s", joined)
+		}
+		if pass == 1 && (cache.hits != 3 || strings.Contains(joined, "ocr")) {
+			t.Errorf("the second time: %d pages from the cache, steps %s", cache.hits, joined)
+		}
+	}
+}
+
+// pagesOf returns the text of the sections by page.
+func pagesOf(sections []extract.Section, pages int) []string {
+	out := make([]string, pages+1)
+	for _, s := range sections {
+		out[s.StartPage] += "\n" + s.Title + "\n"
+		from := 0
+		for i := 0; i <= len(s.PageBreaks); i++ {
+			to := len(s.Text)
+			if i < len(s.PageBreaks) {
+				to = s.PageBreaks[i]
+			}
+			out[s.StartPage+i] += s.Text[from:to]
+			from = to
+		}
+	}
+	return out
+}
+
+func TestUnreadPagesAreCounted(t *testing.T) {
+	path := mixed(t)
+	for name, c := range map[string]struct {
+		reader extract.Reader
+		want   string
+	}{
+		"missing":       {extracttest.ProcessReader(t, extract.Limits{}), ""},
+		"page time":     {extracttest.OCRReader(t, reader.OCR{PageTime: time.Millisecond}), "--ocr-page-time"},
+		"time of files": {extracttest.OCRReader(t, reader.OCR{Time: time.Nanosecond}), "--ocr-time"},
+	} {
+		text, info, err := extracttest.Markdown(t, c.reader, path, "mixed.pdf")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		warnings := strings.Join(info.Warnings, " ")
+		if info.UnreadPages < 1 || info.UnreadPages+info.OCRPages != 3 || !strings.Contains(warnings, "looks scanned") && !strings.Contains(warnings, "look scanned") || !strings.Contains(warnings, c.want) {
+			t.Errorf("%s: %+v", name, info)
+		}
+		if !strings.Contains(text, "typed, not scanned") {
+			t.Errorf("%s: text %q, want the typed page", name, text)
+		}
+	}
+}
+
+// What was recognised before reading is stopped stays in the cache.
+func TestStoppedReadingContinuesFromCache(t *testing.T) {
+	path := mixed(t)
+	cache := &pageCache{}
+	r := extracttest.OCRReader(t, reader.OCR{Cache: cache})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := r.Read(ctx, path, "mixed.pdf", extracttest.Discard, func(step string, page, _ int) {
+		if step == "ocr" && page == 5 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("Read = %v, want %v", err, context.Canceled)
+	}
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		cache.mu.Lock()
+		n := len(cache.values)
+		cache.mu.Unlock()
+		if n == 2 {
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("%d pages are in the cache, want 2", n)
+		}
+	}
+	if info, err := r.Read(t.Context(), path, "mixed.pdf", extracttest.Discard, nil); err != nil || info.OCRPages != 3 || cache.hits != 2 {
+		t.Errorf("Read = %+v, %v, with %d pages from the cache, want 2", info, err, cache.hits)
+	}
+}
+
+func TestScansOfCorpora(t *testing.T) {
+	dir := extracttest.Corpora(t)
+	r := extracttest.OCRReader(t, reader.OCR{})
+	total, files := 0.0, 0
+	for _, item := range extracttest.JSONLines[struct {
+		File  string
+		Words []string
+	}](t, dir+"/pdf/scanned.jsonl") {
+		text, info, err := extracttest.Markdown(t, r, filepath.Join(dir, "pdf/scanned", item.File), item.File)
+		if err != nil {
+			t.Errorf("%s: %v", item.File, err)
+			continue
+		}
+		have := map[string]bool{}
+		for w := range strings.FieldsSeq(extracttest.Normal(text)) {
+			have[w] = true
+		}
+		found := 0
+		var lost []string
+		for _, w := range item.Words {
+			if have[extracttest.Normal(w)] {
+				found++
+			} else {
+				lost = append(lost, w)
+			}
+		}
+		recall := float64(found) / float64(max(len(item.Words), 1))
+		t.Logf("%-50.50s recall %.3f of %d words, %d of %d pages recognised, confidence %.2f, without %.10q %v", item.File, recall, len(item.Words), info.OCRPages, info.Pages, info.Confidence, lost, info.Warnings)
+		total, files = total+recall, files+1
+	}
+	if total < .9*float64(files) {
+		t.Errorf("word recall %.3f of %d files, want .9", total/float64(files), files)
+	}
+	t.Logf("word recall %.4f of %d files", total/float64(files), files)
+}
