@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"commands/commandstest":                 {"commands/aggregate", "events"},
 	"commands/importer":                     {"commands", "commands/importer/extract", "commands/importer/extract/process", "commands/importer/extract/reader", "commands/importer/turns", "commands/quota", "events", "events/failpoint", "events/fault", "events/originals"},
 	"commands/importer/summarise":           {"events/prose"},
+	"commands/importer/pages":               {"commands/importer/extract", "events/fault", "events/originals"},
 	"commands/importer/...":                 {"events/fault"},
 	"commands/importer/extract":             {"events/fault", "events/lookalike"},
 	"commands/importer/extract/charset":     {"commands/importer/extract", "events/fault"},

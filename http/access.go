@@ -105,7 +105,7 @@ func readKind(route string) (kind accesslog.Kind, reads bool) {
 	switch _, below, ok := strings.Cut(route, "/documents/"); {
 	case !ok:
 		return "", false
-	case below == "{id}.{ext}", strings.HasSuffix(below, "/content"), below == "{id}/markdown":
+	case below == "{id}.{ext}", strings.HasSuffix(below, "/content"), below == "{id}/markdown", strings.Contains(below, "/pages/"):
 		return accesslog.Exported, true
 	case below == "{id}", below == "{id}/versions/{version}":
 		return accesslog.Read, true

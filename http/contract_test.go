@@ -66,7 +66,7 @@ func TestEveryEndpointRequiresToken(t *testing.T) {
 	s := start(t, nil)
 	for _, name := range []string{"core", "vault"} {
 		for path, item := range loadDocument(t, name).Paths.Map() {
-			path = "/" + name + strings.NewReplacer("{ext}", "pdf", "{id}", "x", "{job_id}", "x", "{version}", "1").Replace(path)
+			path = "/" + name + strings.NewReplacer("{ext}", "pdf", "{id}", "x", "{job_id}", "x", "{version}", "1", "{page}", "1").Replace(path)
 			want := `{"detail":"Not authenticated"}`
 			if name == "vault" {
 				want = `{"error":"unauthenticated"}`

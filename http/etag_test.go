@@ -34,7 +34,10 @@ func TestReadsAreConditional(t *testing.T) {
 		"/invitations", "/invitations/blocked", "/tags", "/documents/" + summary + "/tags",
 		"/documents/" + id + "/content", "/documents/" + id + ".md", "/documents/" + id + "/versions/1", "/documents/" + id + "/versions/1/content",
 	}
-	tested := map[string]bool{"GET /vault/openapi.yaml": true} // changes only with the program
+	tested := map[string]bool{"GET /vault/openapi.yaml": true}                                                          // changes only with the program
+	for _, pages := range []string{"/documents/{id}/pages/{page}", "/documents/{id}/versions/{version}/pages/{page}"} { // TestPages
+		tested["GET /vault"+pages+".png"], tested["GET /vault"+pages+"/words"] = true, true
+	}
 	for path := range forms {
 		tested[routeOf("GET /vault"+path)] = true
 	}
@@ -85,7 +88,7 @@ func TestReadsAreConditional(t *testing.T) {
 func routeOf(request string) string {
 	route, _, _ := strings.Cut(request, "?")
 	route = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).ReplaceAllString(route, "{id}")
-	return strings.NewReplacer("versions/1", "versions/{version}", "{id}.md", "{id}.{ext}").Replace(route)
+	return strings.NewReplacer("versions/1", "versions/{version}", "pages/1", "pages/{page}", "{id}.md", "{id}.{ext}").Replace(route)
 }
 
 // A page of a listing has a Link header for the next page even if the reply is 304.

@@ -127,6 +127,11 @@ var matrix = map[string]row{
 	"GET /vault/documents/{id}/versions":                   {path: "/vault/documents/{document}/versions", want: readers},
 	"GET /vault/documents/{id}/versions/{version}":         {path: "/vault/documents/{document}/versions/1", want: readers},
 	"GET /vault/documents/{id}/versions/{version}/content": {path: "/vault/documents/{document}/versions/1/content", want: readers},
+	// The document has no pages, which only those learn who may read it.
+	"GET /vault/documents/{id}/pages/{page}.png":                      {path: "/vault/documents/{document}/pages/1.png", want: instead(readers, 422)},
+	"GET /vault/documents/{id}/pages/{page}/words":                    {path: "/vault/documents/{document}/pages/1/words", want: instead(readers, 422)},
+	"GET /vault/documents/{id}/versions/{version}/pages/{page}.png":   {path: "/vault/documents/{document}/versions/1/pages/1.png", want: instead(readers, 422)},
+	"GET /vault/documents/{id}/versions/{version}/pages/{page}/words": {path: "/vault/documents/{document}/versions/1/pages/1/words", want: instead(readers, 422)},
 	// No role has an invitation, so these routes reply 404.
 	"GET /vault/invitations":               {want: known},
 	"POST /vault/invitations/{id}/accept":  {path: "/vault/invitations/{folder}/accept", want: uninvited},

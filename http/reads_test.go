@@ -40,7 +40,8 @@ func TestReadsBeyondLimit(t *testing.T) {
 		"POST /core/search", "POST /core/ask", "GET /core/folders/summary?folder_name=F",
 		"GET /vault/folders", "GET /vault/folders/" + folder, "GET /vault/folders/" + folder + "/permissions", "GET /vault/documents", "POST /vault/documents/batch",
 		"GET /vault/documents/" + none, "GET /vault/documents/" + none + "/markdown", "GET /vault/documents/" + none + "/tags",
-		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/tags", "GET /vault/audit", "GET /vault/invitations", "GET /vault/invitations/blocked",
+		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/documents/" + none + "/pages/1.png", "GET /vault/documents/" + none + "/pages/1/words",
+		"GET /vault/documents/" + none + "/versions/1/pages/1.png", "GET /vault/documents/" + none + "/versions/1/pages/1/words", "GET /vault/tags", "GET /vault/audit", "GET /vault/invitations", "GET /vault/invitations/blocked",
 	}
 	free := []string{"GET /core/jobs/{job_id}", "GET /core/formats", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
 		"GET /core/openapi.yaml", "GET /vault/openapi.yaml"}

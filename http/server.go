@@ -39,6 +39,8 @@ type Server struct {
 	Queries   Queries
 	Commands  Commands
 	Originals originals.Store
+	// Pages shows pages of documents. If it is nil, requests for them are refused.
+	Pages Pages
 	// SignIn handles requests below IssuerURL, with their full paths. It is nil if there is no
 	// built-in sign-in.
 	SignIn http.Handler

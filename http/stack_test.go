@@ -10,6 +10,7 @@ import (
 
 	"annals/cmd/stacktest"
 	"annals/commands"
+	"annals/commands/importer/extract"
 	httpd "annals/http"
 	"annals/http/metrics"
 	"annals/projections/generation"
@@ -26,9 +27,18 @@ func startStack(t *testing.T, change ...func(*httpd.Server)) *service {
 // startStackOver is startStack with other engines for the read models and the search index.
 func startStackOver(t *testing.T, engines func(*generation.Options), change ...func(*httpd.Server)) *service {
 	t.Helper()
+	return startStackWith(t, nil, engines, change...)
+}
+
+// startStackWith is startStackOver with another reader of files, unless it is nil.
+func startStackWith(t *testing.T, files extract.Reader, engines func(*generation.Options), change ...func(*httpd.Server)) *service {
+	t.Helper()
 	var stack *stacktest.Stack
 	s := start(t, func(h *httpd.Server) {
 		stack = stacktest.Open(t, h.Commands.(*commands.Handler), engines)
+		if files != nil {
+			stack.Importer.Reader = files
+		}
 		h.Queries = stack.Queries
 		measures := h.Metrics.(*metrics.Metrics)
 		measures.Follow(stack.Queries, nil)

@@ -37,15 +37,20 @@ func (s *Server) documentVersion(c *call) (any, error) {
 
 // versionContent handles GET /documents/{id}/versions/{version}/content.
 func (s *Server) versionContent(c *call) (any, error) {
-	id, version, err := c.pathVersion()
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.Queries.DocumentVersion(c.Context(), c.user, id, version, false)
+	d, err := s.versionOf(c)
 	if err != nil {
 		return nil, err
 	}
 	return s.original(c, d)
+}
+
+// versionOf returns the document as of the version in the path of a request, without its text.
+func (s *Server) versionOf(c *call) (vault.Document, error) {
+	id, version, err := c.pathVersion()
+	if err != nil {
+		return vault.Document{}, err
+	}
+	return s.Queries.DocumentVersion(c.Context(), c.user, id, version, false)
 }
 
 // pathVersion returns the document id and the version number in the path of a request.

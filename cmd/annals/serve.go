@@ -88,6 +88,8 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	flags.Int64Var(&c.Extract.TextBytes, "max-text-bytes", 1<<30, "maximum size of the text of one file, in bytes; a file with more text fails")
 	flags.DurationVar(&c.Extract.Time, "extract-time", 10*time.Minute, "maximum time, and maximum CPU time, for reading the text of one file; at least 1s")
 	flags.Int64Var(&c.Extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("maximum memory of one reader process, in bytes; at least %d (192 MiB)", pdfium.LeastMemory))
+	c.PageCacheBytes = 1 << 30
+	flags.Var(settings.Limit(quota.Bytes, &c.PageCacheBytes), "page-cache-bytes", "maximum size of the cache of page pictures and recognised words in the data folder, such as 5GiB; the least recently used are removed beyond it; 0 means no cache")
 	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file; at least 1s")
 	flags.DurationVar(&c.Stall, "stall", time.Minute, "close the progress stream of an import after this time without progress; at least 1s")
 	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")

@@ -42,11 +42,17 @@ func hash(body []byte) string {
 func Unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	w.Header().Set("Cache-Control", "private, no-cache")
-	if !IsRead(r) || !noneMatch(r.Header.Values("If-None-Match"), etag) {
+	if !Known(r, etag) {
 		return false
 	}
 	w.WriteHeader(http.StatusNotModified)
 	return true
+}
+
+// Known reports whether a request is a GET or HEAD whose If-None-Match contains an ETag: the
+// reply is then 304.
+func Known(r *http.Request, etag string) bool {
+	return IsRead(r) && noneMatch(r.Header.Values("If-None-Match"), etag)
 }
 
 // IsRead reports whether a request is a GET or HEAD.

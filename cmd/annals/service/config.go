@@ -44,6 +44,7 @@ type Config struct {
 	Extract                     extract.Limits
 	Formats                     []string // extensions of the files to read, for extract.ParseFormats
 	FileTimeout, Stall          time.Duration
+	PageCacheBytes              int64         // of the cache of page pictures and recognised words; 0 means no cache
 	Drain                       time.Duration // time to keep serving after a stop signal, or DefaultDrain
 	Quota                       usage.Settings
 	Searches                    int // maximum number of concurrent searches of one user
@@ -80,6 +81,7 @@ func (c *Config) Check() error {
 		{"max-upload-bytes", c.UploadBytes, 1, math.MaxInt64},
 		{"max-pages", int64(c.Extract.Pages), 1, math.MaxInt32},
 		{"max-text-bytes", c.Extract.TextBytes, 1, math.MaxInt64},
+		{"page-cache-bytes", c.PageCacheBytes, 0, math.MaxInt64},
 	} {
 		if s.value < s.min || s.value > s.max {
 			return fmt.Errorf("--%s must be from %d to %d", s.flag, s.min, s.max)

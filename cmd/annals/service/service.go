@@ -18,6 +18,7 @@ import (
 	"annals/commands/importer"
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/reader"
+	"annals/commands/importer/pages"
 	"annals/commands/importer/summarise"
 	"annals/commands/importer/turns"
 	"annals/commands/quota"
@@ -62,6 +63,7 @@ type service struct {
 	models     *projections.Set
 	queue      *importqueue.Queue
 	reader     extract.Reader
+	pageCache  *pages.Cache // nil if there is none
 	accounts   *accounts.Store
 	verifier   *signin.Verifier
 	access     *accesslog.Log
@@ -247,6 +249,9 @@ func (s *service) openImporter(ctx context.Context) error {
 	})
 	s.closing(s.reader.Close)
 	s.inspectReaders(ctx)
+	if s.pageCache, err = pages.OpenCache(filepath.Join(cache, "pages"), s.config.PageCacheBytes); err != nil {
+		return err
+	}
 	spool := filepath.Join(s.config.Data, "spool")
 	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
 		return fmt.Errorf("create the folder for texts of running imports: %w", err)
@@ -292,6 +297,10 @@ func (s *service) openServer() error {
 	s.server.Queries = s.queries
 	s.server.Commands = s.importer.Handler
 	s.server.Originals = s.originals
+	if viewer, ok := s.reader.(extract.Viewer); ok {
+		// Half of the workers, so that pages are shown while files are imported.
+		s.server.Pages = &pages.Pages{Originals: s.originals, Viewer: viewer, Cache: s.pageCache, AtOnce: s.config.Workers / 2, Logger: s.logger}
+	}
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.LinkURL = s.urls.issuer // the built-in sign-in at this URL signs in people who open a link in a browser
 	s.server.Limits.FileBytes, s.server.Limits.Files, s.server.Limits.UploadBytes = s.config.FileBytes, s.config.Files, s.config.UploadBytes
@@ -363,8 +372,8 @@ func (s *service) release() error {
 	return s.control.ReleaseAll(ctx, s.node)
 }
 
-// sweep deletes originals that are older than a day and to which no event refers. It
-// runs one minute after the start of the server and then every six hours, each time
+// sweep deletes originals that are older than a day and to which no event refers, and what this
+// node has cached of their pages. It runs one minute after the start of the server and then every six hours, each time
 // after the read models have caught up.
 func (s *service) sweep(ctx context.Context) {
 	const age, every = 24 * time.Hour, 6 * time.Hour
@@ -390,6 +399,9 @@ func (s *service) sweep(ctx context.Context) {
 			s.logger.Warn("cannot delete originals that nothing refers to", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)
+		}
+		if err := s.pageCache.Sweep(ctx, s.queries.Refers); err != nil && ctx.Err() == nil {
+			s.logger.Warn("cannot remove the pages of deleted documents from the cache", "error", err)
 		}
 	}
 }

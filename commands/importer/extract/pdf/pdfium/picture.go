@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"annals/commands/importer/extract/process"
 	"annals/events/fault"
@@ -12,6 +13,9 @@ import (
 // maxPNG limits the bytes of a picture as a PNG file. Pixels that cannot be compressed take
 // four bytes, and PNG adds less than a thousandth.
 const maxPNG = 4*MaxPicturePixels + 1<<20
+
+// viewTime limits the time for a page that somebody waits for.
+const viewTime = 20 * time.Second
 
 // collector puts the frames of a picture together. They come from a process that may be
 // hostile.
@@ -126,7 +130,9 @@ func (r *Readers) viewIn(ctx context.Context, file File, page int, fresh bool, d
 		return err
 	}
 	defer r.pool.Release(p)
-	s := &session{Process: p, config: &r.config}
+	config := r.config
+	config.PageTime = min(config.PageTime, viewTime)
+	s := &session{Process: p, config: &config}
 	if _, err := s.open(ctx, file, 0, true); err != nil {
 		return err
 	}
