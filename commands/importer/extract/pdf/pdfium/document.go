@@ -22,6 +22,7 @@ type document struct {
 	pages int
 	file  *os.File
 	forms *forms
+	frame // of the page that is read
 }
 
 // unreadable is an error that tells the owner of a file why it cannot be read.

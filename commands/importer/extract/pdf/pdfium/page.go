@@ -36,7 +36,11 @@ func (d *document) page(n int) (*Page, error) {
 		out.Broken = true
 		return out, trapped(err)
 	}
-	return out, trapped(d.notes(page, out))
+	err = d.notes(page, out)
+	if n == d.pages && trapped(err) == nil {
+		d.attachments(out)
+	}
+	return out, trapped(cmp.Or(err, d.trap))
 }
 
 // trapped returns err if WebAssembly trapped, which leaves PDFium in an undefined state, and
@@ -49,26 +53,29 @@ func trapped(err error) error {
 	return nil
 }
 
-// textPage is the text of a page, with the properties of the page that the method displayed
-// needs to convert coordinates.
+// textPage is the text of a page.
 type textPage struct {
 	*document
-	handle   uint64
+	handle uint64
+	text   []rune
+	mapped bool // the nth rune of the text is the nth character of the page
+}
+
+// frame converts positions on a page to those of the page as displayed.
+type frame struct {
 	x, y     float32 // left and bottom edge of the page before rotation
 	w, h     float32 // width and height of the page before rotation
 	rotation int     // rotation of the page in quarter turns clockwise
-	text     []rune
-	mapped   bool // the nth rune of the text is the nth character of the page
 }
 
 // lines reads the text of the page with a handle.
 func (d *document) lines(handle uint64, out *Page) error {
+	d.measure(handle, out)
 	t := &textPage{document: d, handle: d.call(d.loadText, handle)}
 	if t.handle == 0 {
 		return cmp.Or(d.trap, errors.New("read the text of a page: PDFium found none"))
 	}
 	defer d.call(d.closeText, t.handle)
-	t.measure(handle, out)
 	if count := int32(d.call(d.countChars, t.handle)); count > 0 {
 		if err := t.load(int(count)); err != nil {
 			return err
@@ -104,17 +111,17 @@ func (t *textPage) load(count int) error {
 	return t.trap
 }
 
-func (t *textPage) measure(page uint64, out *Page) {
-	out.Width = api.DecodeF32(t.call(t.pageWidth, page))
-	out.Height = api.DecodeF32(t.call(t.pageHeight, page))
-	t.rotation = int(t.call(t.pageRotation, page)) & 3
-	t.w, t.h = out.Width, out.Height
-	if t.rotation%2 == 1 {
-		t.w, t.h = t.h, t.w
+// measure sets the size of the page, and the document's frame.
+func (d *document) measure(page uint64, out *Page) {
+	out.Width = api.DecodeF32(d.call(d.pageWidth, page))
+	out.Height = api.DecodeF32(d.call(d.pageHeight, page))
+	d.frame = frame{w: out.Width, h: out.Height, rotation: int(d.call(d.pageRotation, page)) & 3}
+	if d.rotation%2 == 1 {
+		d.w, d.h = d.h, d.w
 	}
-	if t.fills(t.boundingBox, page, t.scratch) {
-		box := t.floats(4)
-		t.x, t.y = box[0], box[3]
+	if d.fills(d.boundingBox, page, d.scratch) {
+		box := d.floats(4)
+		d.x, d.y = box[0], box[3]
 	}
 }
 
@@ -207,18 +214,12 @@ func (t *textPage) box(w *Word, first, last int) {
 			continue
 		}
 		r := t.floats(4) // left, top, right, bottom
-		x0, y0 := t.displayed(r[0], r[1])
-		x1, y1 := t.displayed(r[2], r[3])
-		if x0 > x1 {
-			x0, x1 = x1, x0
-		}
-		if y0 > y1 {
-			y0, y1 = y1, y0
-		}
+		b := t.displayedBox(r[0], r[1], r[2], r[3])
 		if i > 0 {
-			x0, y0, x1, y1 = min(x0, w.X), min(y0, w.Top), max(x1, w.Right), max(y1, w.Bottom)
+			b.X, b.Top, b.Right, b.Bottom = min(b.X, w.X), min(b.Top, w.Top), max(b.Right, w.Right), max(b.Bottom, w.Bottom)
 		}
-		w.X, w.Top, w.Right, w.Bottom = x0, y0, x1, y1
+		b.Text = w.Text
+		*w = b
 	}
 }
 
@@ -264,22 +265,29 @@ func (t *textPage) charIndexOf(n int) int {
 
 // displayed converts a point of the page before rotation to a point of the page as displayed,
 // measured from the top left.
-func (t *textPage) displayed(x, y float32) (float32, float32) {
-	x, y = x-t.x, y-t.y
-	switch t.rotation {
+func (f *frame) displayed(x, y float32) (float32, float32) {
+	x, y = x-f.x, y-f.y
+	switch f.rotation {
 	case 1:
 		return y, x
 	case 2:
-		return t.w - x, y
+		return f.w - x, y
 	case 3:
-		return t.h - y, t.w - x
+		return f.h - y, f.w - x
 	}
-	return x, t.h - y
+	return x, f.h - y
+}
+
+// displayedBox is like displayed, but for the opposite corners of a box.
+func (f *frame) displayedBox(x0, y0, x1, y1 float32) Word {
+	x0, y0 = f.displayed(x0, y0)
+	x1, y1 = f.displayed(x1, y1)
+	return Word{X: min(x0, x1), Right: max(x0, x1), Top: min(y0, y1), Bottom: max(y0, y1)}
 }
 
 // turn is like displayed, but for a direction instead of a point.
-func (t *textPage) turn(dx, dy float32) (float32, float32) {
-	switch t.rotation {
+func (f *frame) turn(dx, dy float32) (float32, float32) {
+	switch f.rotation {
 	case 1:
 		return dy, dx
 	case 2:
