@@ -22,16 +22,14 @@ type document struct {
 	name       string
 	tags       []string
 
-	sha256    string
-	mediaType string
-	title     string
-	warnings  []string
+	content        events.Content
+	contentVersion int // version that introduced it
 
 	bytes int64 // stored for all versions
 
 	contentBy string   // causation of the DocumentImported or DocumentRevised that set its content
 	causation string   // causation of the DocumentImported
-	revisions []string // causation of each DocumentRevised
+	revisions []string // causation of each DocumentRevised and DocumentReread
 	tagged    []string // causation of each DocumentTagged that an import caused
 }
 
@@ -47,7 +45,7 @@ func (d *document) Apply(e events.Event) {
 		d.exists, d.version, d.causation = true, data.Version, e.Metadata.Causation
 		d.folder, d.name, d.tags, d.contentBy = data.Folder, data.Name, data.Tags, e.Metadata.Causation
 		d.bytes += data.Stored()
-		d.read(data.Content)
+		d.content, d.contentVersion = data.Content, data.Version
 	case events.DocumentRenamed:
 		d.version, d.name = data.Version, data.Name
 	case events.DocumentMoved:
@@ -61,17 +59,14 @@ func (d *document) Apply(e events.Event) {
 	case events.DocumentRevised:
 		d.version, d.revisions, d.contentBy = data.Version, append(d.revisions, e.Metadata.Causation), e.Metadata.Causation
 		d.bytes += data.Stored()
-		d.read(data.Content)
+		d.content, d.contentVersion = data.Content, data.Version
 	case events.DocumentReread:
-		d.version = data.Version
-		d.read(data.Content)
+		d.version, d.revisions = data.Version, append(d.revisions, e.Metadata.Causation)
+		d.bytes += data.Stored() - d.content.Stored() // the new text replaces the earlier one
+		d.content, d.contentVersion = data.Content, data.Version
 	case events.DocumentDeleted:
 		d.version, d.deleted = data.Version, true
 	}
-}
-
-func (d *document) read(c events.Content) {
-	d.sha256, d.mediaType, d.title, d.warnings = c.SHA256, c.MediaType, c.Title, c.Warnings
 }
 
 // deletedWithFolder reports whether the document was deleted with a folder: with the one
@@ -85,7 +80,7 @@ func (d *document) deletedWithFolder(t *foldertree.Tree) bool {
 
 // isIn reports whether the document is in a folder now and has these bytes.
 func (d *document) isIn(folder uuid.UUID, sha256 string) bool {
-	return d.exists && !d.deleted && d.folder == folder && d.sha256 == sha256
+	return d.exists && !d.deleted && d.folder == folder && d.content.SHA256 == sha256
 }
 
 // Claim is what an upload becomes, or has become: a new document, new content of a document,
@@ -115,7 +110,7 @@ func (d *document) claim(c ImportDocument) (claim Claim, ok bool) {
 	}
 	claim.Folder = d.folder
 	claim.Filed, claim.Own = true, d.causation == c.Cause.Causation && c.Cause.Causation != ""
-	claim.Title, claim.Warnings = d.title, slices.Clone(d.warnings)
+	claim.Title, claim.Warnings = d.content.Title, slices.Clone(d.content.Warnings)
 	return claim, claim.Own || d.isIn(c.Folder, c.SHA256)
 }
 

@@ -67,10 +67,10 @@ func TestFoldDocument(t *testing.T) {
 		events.DocumentMoved{Version: 3, Folder: id(2)},
 		events.DocumentTagged{Version: 4, Tags: []string{"x"}},
 		events.DocumentRevised{Version: 5, Content: events.Content{SHA256: shaB, Title: "B"}},
-		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}}},
+		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}, TextBytes: 10}},
 		events.DocumentDeleted{Version: 7},
 	})
-	want := &document{exists: true, deleted: true, version: 7, folder: id(2), departures: []departure{{id(1), 0}}, name: "b", tags: []string{"x"}, sha256: shaB, title: "B2", warnings: []string{"w"}, revisions: []string{""}}
+	want := &document{exists: true, deleted: true, version: 7, folder: id(2), departures: []departure{{id(1), 0}}, name: "b", tags: []string{"x"}, content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}, TextBytes: 10}, contentVersion: 6, bytes: 30, revisions: []string{"", ""}}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("folded to %+v, want %+v", d, want)
 	}

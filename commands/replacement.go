@@ -147,7 +147,7 @@ func (h *Handler) countByName(ctx context.Context, folder uuid.UUID, name string
 func (d *document) claimReplacement(f ImportFile, id uuid.UUID) Claim {
 	claim := Claim{
 		Document: id, Folder: d.folder, Version: d.version, Outcome: events.OutcomeUpdated,
-		Title: d.title, Warnings: slices.Clone(d.warnings), Same: d.sha256 == f.Accepted.SHA256,
+		Title: d.content.Title, Warnings: slices.Clone(d.content.Warnings), Same: d.content.SHA256 == f.Accepted.SHA256,
 	}
 	cause := f.Cause.Causation
 	switch {

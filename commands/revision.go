@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ type ReviseDocument struct {
 // accept returns the FileAccepted for the single file of the job that revises the document.
 func (c ReviseDocument) accept(d *document, folder string) events.FileAccepted {
 	return events.FileAccepted{
-		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.mediaType,
+		Name: d.name, Folder: folder, Under: d.folder, SHA256: c.SHA256, Size: c.Size, MediaType: d.content.MediaType,
 		Document: c.ID, Version: c.Version,
 	}
 }
@@ -84,7 +85,7 @@ func (h *Handler) StartRevision(ctx context.Context, user events.User, correlati
 func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	claim := Claim{
 		Document: f.Accepted.Document, Folder: d.folder, Own: slices.Contains(d.revisions, f.Cause.Causation),
-		Title: d.title, Warnings: slices.Clone(d.warnings),
+		Title: d.content.Title, Warnings: slices.Clone(d.content.Warnings),
 	}
 	switch {
 	case claim.Own:
@@ -93,7 +94,12 @@ func (d *document) claimRevision(f ImportFile) (Claim, error) {
 	case !d.exists || d.deleted:
 		return claim, fault.Errorf(fault.NotFound, "no document %s", claim.Document)
 	}
-	claim.Filed = d.sha256 == f.Accepted.SHA256
+	if f.Accepted.Reread {
+		// A document that was renamed, moved or tagged meanwhile is read again nevertheless.
+		claim.Filed = d.contentVersion > f.Accepted.Version || d.content.SHA256 != f.Accepted.SHA256
+		return claim, nil
+	}
+	claim.Filed = d.content.SHA256 == f.Accepted.SHA256
 	return claim, d.fresh(f.Accepted.Version)
 }
 
@@ -137,7 +143,13 @@ func (c reviseDocument) decide(d *document) ([]events.Data, error) {
 	if err != nil || claim.Filed {
 		return nil, err
 	}
-	return []events.Data{events.DocumentRevised{Version: d.version + 1, Content: c.content}}, nil
+	if !c.file.Accepted.Reread {
+		return []events.Data{events.DocumentRevised{Version: d.version + 1, Content: c.content}}, nil
+	}
+	if reflect.DeepEqual(c.content, d.content) {
+		return nil, nil
+	}
+	return []events.Data{events.DocumentReread{Version: d.version + 1, Content: c.content}}, nil
 }
 
 // FileRevision makes an extracted file the content of its document. It returns a Claim like

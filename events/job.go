@@ -34,6 +34,9 @@ type FileAccepted struct {
 	// Existing means that, when the file was accepted, the document to replace
 	// existed: the file then reserves no quota for a new document.
 	Existing bool `json:"existing,omitempty"`
+	// Reread means that the original of the document is read again. SHA256, Size and
+	// MediaType are those of its content, which Version or an earlier version introduced.
+	Reread bool `json:"reread,omitempty"`
 }
 
 // ImportRequested creates an import job. It follows the FileAccepted events of all its
@@ -77,7 +80,7 @@ type FileImported struct {
 // Values of FileImported.Outcome.
 const (
 	OutcomeCreated   = "created"   // a new document
-	OutcomeUpdated   = "updated"   // new content of a document, or more tags
+	OutcomeUpdated   = "updated"   // new content of a document, another text of the same content, or more tags
 	OutcomeUnchanged = "unchanged" // an existing document, not changed
 )
 

@@ -83,6 +83,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 		"DELETE /vault/documents/{id}": func() func() {
 			return request("DELETE", "/vault/documents/"+s.file("Folder", unique("%d.md"), unique("Text %d."))+"?version=1", "")
 		},
+		"POST /vault/documents/reread":      func() func() { return request("POST", "/vault/documents/reread", `{"ids":["`+document+`"]}`) },
 		"PUT /vault/documents/{id}/content": func() func() { return change("PUT", "/content", unique("New text %d.")) },
 		"PUT /vault/documents/{id}/tags":    func() func() { return change("PUT", "/tags", unique(`{"tags":["tag %d"]}`)) },
 	}
@@ -99,7 +100,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	for name, prepare := range writes {
 		var types []string
 		switch {
-		case strings.HasPrefix(name, "POST /core/ingest"):
+		case strings.HasPrefix(name, "POST /core/ingest"), name == "POST /vault/documents/reread":
 			types = []string{"ImportRequested"} // the import continues after the reply
 		case name == "PUT /vault/documents/{id}/content":
 			types = []string{"JobFinished"}

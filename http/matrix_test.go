@@ -111,6 +111,7 @@ var matrix = map[string]row{
 	"DELETE /vault/folders/{id}":      {path: "/vault/folders/{folder}?recursive=true", want: instead(owners, 204)},
 	"GET /vault/documents":            {path: "/vault/documents?folderId={folder}", want: readers},
 	"POST /vault/documents/batch":     {body: `{"ids":["{document}"]}`, want: known, shows: "ninety days"},
+	"POST /vault/documents/reread":    {body: `{"ids":["{document}"]}`, want: writers},
 	"GET /vault/tags":                 {want: known, shows: `"x"`},
 	"GET /vault/documents/{id}":       {path: "/vault/documents/{document}", want: readers},
 	"PATCH /vault/documents/{id}":     {path: "/vault/documents/{document}", body: `{"name":"b.md"}`, match: `"1"`, want: writers},

@@ -46,6 +46,7 @@ var vaultRoutes = []route{
 	{"DELETE", "/invitations/blocked", (*Server).unblockInviter, changes},
 	{"GET", "/documents", metered((*Server).documents), reads},
 	{"POST", "/documents/batch", (*Server).documentBatch, reads},
+	{"POST", "/documents/reread", (*Server).rereadDocuments, changes},
 	{"GET", deepLink, (*Server).deepLink, reads},
 	{"GET", "/documents/{id}", metered(byID((*Server).document)), reads},
 	{"PATCH", "/documents/{id}", byID((*Server).changeDocument), changes},
@@ -102,6 +103,7 @@ type Queries interface {
 	Documents(ctx context.Context, user events.User, f vault.DocumentFilter) (docs []vault.Document, next string, err error)
 	Document(ctx context.Context, user events.User, id uuid.UUID) (vault.Document, error)
 	DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]vault.Document, error)
+	DocumentsToReread(ctx context.Context, user events.User, f vault.RereadFilter) (docs []vault.Document, next string, err error)
 	Describe(ctx context.Context, user events.User, id uuid.UUID) (vault.Document, error)
 	Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error)
 	Versions(ctx context.Context, user events.User, document uuid.UUID) ([]vault.Version, error)
@@ -137,4 +139,5 @@ type Commands interface {
 	CheckRevision(ctx context.Context, user events.User, document uuid.UUID, version int) error
 	AdmitRevision(ctx context.Context, user events.User, hold *quota.Hold, c commands.ReviseDocument) error
 	StartRevision(ctx context.Context, user events.User, correlation string, c commands.ReviseDocument) (commands.Started, error)
+	StartReread(ctx context.Context, user events.User, correlation string, c commands.RereadDocuments) (started commands.Started, documents int, err error)
 }

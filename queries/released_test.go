@@ -56,8 +56,8 @@ func (f *fixture) releasedListing(t *testing.T) {
 		want []string // documents, each with version and tags
 	}{
 		{alice, "Inbox/alice", []string{"Notes.md 1 []"}},
-		{alice, "Reports", []string{"Annual report 2025.pdf 5 [finance board]", "Lighthouse log.pdf 4 []"}},
-		{bobOfKeycloak, "Reports", []string{"Annual report 2025.pdf 5 [finance board]", "Lighthouse log.pdf 4 []"}},
+		{alice, "Reports", []string{"Annual report 2025.pdf 5 [finance board]", "Lighthouse log.pdf 5 []"}},
+		{bobOfKeycloak, "Reports", []string{"Annual report 2025.pdf 5 [finance board]", "Lighthouse log.pdf 5 []"}},
 		{alice, "Archive", nil},
 		{alice, "Archive/2025", nil},
 	} {

@@ -277,14 +277,14 @@ func TestSpoolReturnsSections(t *testing.T) {
 		for i := range rapid.IntRange(0, 30).Draw(rt, "sections") {
 			text := rapid.String().Draw(rt, "text")
 			want = append(want, text)
-			if err := s.add(events.SectionExtracted{Index: i, Text: text, Path: []string{text, "a"}, PageBreaks: []int{i, 7}}, 20); err != nil {
+			if err := s.add(events.SectionExtracted{Index: i, Text: text, Path: []string{text, "a"}, PageBreaks: []int{i, 7}, OCR: i > 0, Confidence: float64(i) / 1000}, 20); err != nil {
 				rt.Fatal(err)
 			}
 		}
 		for range 2 {
 			var got []string
 			err := s.each(func(d spooled) error {
-				if d.Index != len(got) || d.size != 20 || d.Path[0] != d.Text || d.PageBreaks[1] != 7 {
+				if d.Index != len(got) || d.size != 20 || d.Path[0] != d.Text || d.PageBreaks[1] != 7 || d.OCR != (d.Index > 0) || d.Confidence != float64(d.Index)/1000 {
 					rt.Errorf("section %d = %+v", len(got), d)
 				}
 				got = append(got, d.Text)

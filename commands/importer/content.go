@@ -22,7 +22,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	if err == nil {
 		err = r.text.check(info)
 	}
-	if err == nil {
+	if err == nil && !r.file.Accepted.Reread { // the new text takes the place of the earlier one
 		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.file.Destination(), r.text.written)
 	}
 	if err == nil {
@@ -36,7 +36,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 		err = r.recheck(ctx)
 	}
 	if err == nil {
-		err = r.text.append(ctx)
+		err = r.appendText(ctx)
 	}
 	if err != nil {
 		return events.Content{}, err
@@ -111,7 +111,10 @@ func (r *run) suspended(reading context.Context, err error) error {
 // for nothing. The error is errFiled if the file is a duplicate.
 func (r *run) recheck(ctx context.Context) error {
 	if isRevision(r.file.Accepted) {
-		_, err := r.Handler.ClaimRevision(ctx, r.file)
+		claim, err := r.Handler.ClaimRevision(ctx, r.file)
+		if err == nil && claim.Filed {
+			r.claim, err = claim, errFiled
+		}
 		return markFinal(err)
 	}
 	if err := r.Handler.CheckFiling(ctx, r.file.User, r.folder); err != nil {

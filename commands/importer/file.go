@@ -297,7 +297,7 @@ func (r *run) outcome(ctx context.Context) (events.FileImported, error) {
 	}
 	became := events.FileImported{
 		Document: r.claim.Document, Title: r.claim.Title, Warnings: r.claim.Warnings,
-		Duplicate: !r.claim.Own || r.hasOther, Outcome: events.OutcomeUnchanged,
+		Duplicate: !r.file.Accepted.Reread && (!r.claim.Own || r.hasOther), Outcome: events.OutcomeUnchanged,
 	}
 	switch {
 	case r.file.Accepted.Replace:

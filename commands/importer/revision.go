@@ -14,7 +14,7 @@ import (
 )
 
 // isRevision reports whether a file is new content for one document, which the request named
-// by its id.
+// by its id, or is the document's own original that is read again.
 func isRevision(f events.FileAccepted) bool { return f.Document != uuid.Nil }
 
 // firstAttempt returns the number of the first text stream of a file. For a revision it is

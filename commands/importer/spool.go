@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,7 +66,7 @@ func (s *spool) add(section events.SectionExtracted, size int) error {
 // appends the length of the text but not the text, which the caller writes.
 func (s spooled) encode(b []byte) []byte {
 	text := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
-	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, len(s.Path), len(s.PageBreaks)} {
+	for _, n := range [...]int{s.size, s.Index, s.Part, s.Level, s.StartPage, s.EndPage, int(math.Round(1000 * s.Confidence)), len(s.Path), len(s.PageBreaks)} {
 		b = binary.AppendVarint(b, int64(n))
 	}
 	for _, title := range s.Path {
@@ -102,10 +103,11 @@ func decode(in *bufio.Reader) (s spooled, err error) {
 			*to = string(b)
 		}
 	}
-	var path, breaks int
-	for _, to := range [...]*int{&s.size, &s.Index, &s.Part, &s.Level, &s.StartPage, &s.EndPage, &path, &breaks} {
+	var confidence, path, breaks int // confidence in thousandths
+	for _, to := range [...]*int{&s.size, &s.Index, &s.Part, &s.Level, &s.StartPage, &s.EndPage, &confidence, &path, &breaks} {
 		number(to)
 	}
+	s.OCR, s.Confidence = confidence > 0, float64(confidence)/1000
 	for i := 0; i < path && err == nil; i++ {
 		s.Path = append(s.Path, "")
 		text(&s.Path[i])

@@ -39,6 +39,8 @@ type textWriter struct {
 	written  int64 // bytes of all events so far
 	sections int
 	words    bool // whether any section has text or a title
+
+	named string // text stream of the document that has the same text already; "" if there is none
 }
 
 // setLimit sets the limit for the total bytes of the events. If limit is 0, it is computed
@@ -56,7 +58,12 @@ func (w *textWriter) setLimit(limit int64) {
 // metadata.
 const metadataBytes = 128
 
-func (w *textWriter) stream() string { return events.TextStream(w.document, w.attempt) }
+func (w *textWriter) stream() string {
+	if w.named != "" {
+		return w.named
+	}
+	return events.TextStream(w.document, w.attempt)
+}
 
 func (w *textWriter) add(s extract.Section) error {
 	data := events.SectionExtracted{

@@ -231,7 +231,10 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 	if d.Refused != "" {
 		return nil
 	}
-	makes, rest := 1, d.Rest
+	makes, size, rest := 1, d.Size, d.Rest
+	if d.Reread { // its original is stored, and counts already
+		size = 0
+	}
 	if d.Document != uuid.Nil || d.Existing {
 		makes = 0
 	}
@@ -243,7 +246,7 @@ func (Usage) accept(ctx context.Context, tx Tx, job string, d events.FileAccepte
 		folders = strings.Count(rest, "/") + 1
 	}
 	return tx.Exec(ctx, `INSERT INTO work (job, file, size, makes, under, path, space, folders) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		job, d.File, d.Size, makes, IDText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
+		job, d.File, size, makes, IDText(d.Under), d.Folder, events.SpaceName(d.Folder), folders)
 }
 
 // workSpace is SQL for the space to which a file w counts while it is imported into the

@@ -131,6 +131,12 @@ func (v *Viewer) MayRead(ctx context.Context, folder string) (bool, error) {
 	return readable, err
 }
 
+// MayWrite reports whether the user may change the documents of a folder.
+func (v *Viewer) MayWrite(ctx context.Context, folder string) (bool, error) {
+	a, err := v.folder(ctx, folder)
+	return a.level >= events.Write, err
+}
+
 // Granted returns the folders with a permission for the user or one of the user's
 // groups. Folders that can be read only because of a permission further up, or only by
 // administrators, are not in the result.

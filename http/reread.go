@@ -1,0 +1,96 @@
+package http
+
+import (
+	"net/http"
+	"slices"
+
+	"annals/commands"
+	"annals/commands/importer/extract"
+	"annals/http/form"
+	"annals/http/problem"
+	"annals/queries/vault"
+
+	"github.com/google/uuid"
+)
+
+// rereading is the reply to POST /documents/reread.
+type rereading struct {
+	Job        *job           `json:"job"`
+	Documents  []documentItem `json:"documents"`
+	NextCursor *string        `json:"nextCursor"`
+}
+
+// rereadDocuments handles POST /documents/reread. It starts a job that reads the originals of
+// documents again: either those with the ids in the body, or a page of those that match the
+// filters in the body.
+func (s *Server) rereadDocuments(c *call) (any, error) {
+	ids, filter, dry, err := s.rereadFields(c)
+	if err != nil {
+		return nil, err
+	}
+	out := rereading{Documents: []documentItem{}}
+	found := ids == nil
+	if found {
+		if err := s.begin(c, 0); err != nil {
+			return nil, err
+		}
+		docs, next, err := s.Queries.DocumentsToReread(c.Context(), c.user, filter)
+		if err != nil {
+			return nil, err
+		}
+		out.NextCursor = orNull(next)
+		if dry || len(docs) == 0 {
+			out.Documents = each(docs, documentItemBody)
+			return out, nil
+		}
+		ids = each(docs, func(d vault.Document) uuid.UUID { return d.ID })
+	}
+	started, documents, err := s.Commands.StartReread(c.Context(), c.user, Correlation(c.Context()), commands.RereadDocuments{IDs: ids, Skip: found})
+	if err != nil || documents == 0 {
+		return out, err
+	}
+	now, known := s.jobNow(c, started, documents)
+	out.Job = &now
+	if !known {
+		return withStatus(problem.Vault, http.StatusAccepted, out), nil
+	}
+	return out, nil
+}
+
+// rereadFields reads the body of a POST /documents/reread. ids is nil if documents are chosen
+// by the filter.
+func (s *Server) rereadFields(c *call) (ids []uuid.UUID, filter vault.RereadFilter, dry bool, err error) {
+	f, err := form.ReadFields(c.Request, s.Limits.JSONBytes)
+	if err != nil {
+		return nil, filter, false, err
+	}
+	filter = vault.RereadFilter{Folder: f.OptionalID("folderId", false), Unread: f.OptionalBool("scanned"), Limit: commands.MaxReread}
+	if f.OptionalBool("outdated") {
+		filter.Before = extract.Version
+	}
+	dry = f.OptionalBool("dryRun")
+	if cursor := f.OptionalText("cursor"); cursor != nil {
+		filter.Cursor = *cursor
+	}
+	filtered := filter.Folder != nil || filter.Unread || filter.Before > 0
+	_, named := f.Get("ids")
+	switch {
+	case named && (filtered || dry || filter.Cursor != ""):
+		f.Refuse("ids should not be given with other fields")
+	case named:
+		for _, v := range f.List("ids", 1, commands.MaxReread) {
+			text, _ := v.(string)
+			id, ok := form.ParseID(text)
+			if !ok {
+				f.Refuse("each value in ids must be a UUID")
+				break
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	case !filtered:
+		f.Refuse("ids, folderId, scanned or outdated should be given")
+	}
+	return ids, filter, dry, f.Err()
+}
