@@ -21,13 +21,15 @@ type Candidate struct {
 const (
 	pairShare    = 0.3 // all adjacent words of the query are adjacent in the passage
 	windowShare  = 0.4 // all words of the query occur within windowTerms terms
+	quoteShare   = 0.3 // the passage contains the whole query word for word
 	similarShare = 0.2 // the passage is fully similar to the best passages
 	windowTerms  = 12
+	quoteTerms   = 5 // a shorter query is not regarded as a quotation
 )
 
 // Rerank orders the best hits of an engine by properties that the engine ignores: whether
-// words of the query are adjacent in the passage, whether they are within one window, and
-// whether the passage is similar to the best passages. Candidates must be in the engine's
+// words of the query are adjacent in the passage, whether they are within one window,
+// whether the passage quotes the query, and whether it is similar to the best passages. Candidates must be in the engine's
 // order. All of them are returned, with new scores. Rareness is computed among the
 // candidates, so that the result depends only on the arguments.
 func Rerank(query string, candidates []Candidate) []Hit {
@@ -60,6 +62,9 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 	pairs := r.pairs()
 	for i, c := range candidates {
 		hits[i] = Hit{c.ID, c.Score + best*(pairShare*pairs[i]+windowShare*r.window(i))}
+		if r.quotes(i) {
+			hits[i].Score += best * quoteShare
+		}
 	}
 	return hits
 }
@@ -174,6 +179,20 @@ func (r *reranking) pairs() []float64 {
 		shares[i] /= total
 	}
 	return shares
+}
+
+// quotes reports whether candidate i contains all words of the query in their order, without
+// others between them. People search for a line of a text that they have before them.
+func (r *reranking) quotes(i int) bool {
+	if len(r.query) < quoteTerms {
+		return false
+	}
+	for rest := r.candidates[i].terms; len(rest) >= len(r.query); rest = rest[1:] {
+		if slices.Equal(rest[:len(r.query)], r.query) {
+			return true
+		}
+	}
+	return false
 }
 
 // window returns the greatest share of the query's terms that occur in one window of

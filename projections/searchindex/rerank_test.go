@@ -33,6 +33,9 @@ func TestRerank(t *testing.T) {
 		{"nothing", "ships", nil, ""},
 		{"adjacent words come first", "harbour light", candidates("light and far from it a harbour", "a harbour light shone", "the harbour"), "bac"},
 		{"words close together come first", "keeper fog ships", candidates("keeper "+filler+" fog "+filler+" ships", "ships in fog, and their keeper "+filler+filler), "ba"},
+		{"a quotation comes first", "the lamp was lit by the keeper. Later", []Candidate{
+			{Hit: Hit{"x", 10}, Text: "the lamp was lit by the keeper, and lit again: the keeper lit the lamp"},
+			{Hit: Hit{"y", 8}, Text: filler + "the lamp was lit by the keeper. Later it went out. " + filler}}, "yx"},
 		{"without words the order is kept", "?", []Candidate{{Hit: Hit{"x", 3}}, {Hit: Hit{"y", 2}}}, "xy"},
 		{"ties are broken by id", "ships", []Candidate{{Hit: Hit{"y", 3}, Text: "ships"}, {Hit: Hit{"x", 3}, Text: "ships"}}, "xy"},
 	}

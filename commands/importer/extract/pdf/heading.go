@@ -56,7 +56,7 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 			switch {
 			case s.isLarge(l):
 				large[sizeOf(l)]++
-			case s.isBold(l):
+			case s.isBold(l) && !beginsLower(l.Text) && !strings.HasSuffix(l.Text, ","):
 				bold++
 			}
 		}
@@ -104,7 +104,8 @@ func commonest(counts map[float64]int) float64 {
 // isHeadline reports whether a line's text can be a heading.
 func isHeadline(l *layoutLine) bool {
 	text := l.Text
-	if l.furniture || l.running || l.Turned || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) {
+	if l.furniture || l.running || l.Turned || l.rows != nil || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) ||
+		leader.MatchString(text) || caption.MatchString(text) || stamp.MatchString(text) {
 		return false
 	}
 	letters, others := 0, 0
@@ -123,10 +124,17 @@ func (s *style) isLarge(l *layoutLine) bool {
 	return s.body > 0 && sizeOf(l) >= s.body*1.12 && isHeadline(l)
 }
 
+var (
+	// caption matches the beginning of the text below a figure or above a table.
+	caption = regexp.MustCompile(`^(?i:fig(?:ure|\.)?|table|tab\.|abb(?:ildung|\.)|tabelle|tableau|exhibit|chart|listing|algorithm|box) (?:[0-9]{1,3}|[IVX]{1,5})(?:[.-][0-9]{1,3})*(?:[.:]|$| [-–—|])`)
+	// stamp matches what programs of printers and publishers write into margins.
+	stamp = regexp.MustCompile(`(?i)\bfile ?id\b.*[/\\]|\bxsl/xml\b|\bjob (?:no|number|id)\b|\bverdate\b|\bjkt \d|\bsfmt\b|\bpsn:|\S\.(?:indd|indb|qx[dp]|fm|pm[56]|eps|ai|cdr)\b|\buserid:|\d-[a-z]{3}-(?:19|20)\d\d$`)
+)
+
 var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}\.?|[IVX]{1,5}\.|(?:Chapter|Section|Appendix|Part) [0-9A-Z]{1,4}[.:]?) +\p{L}`)
 
 // innerStop matches the end of a sentence and the beginning of the next.
-var innerStop = regexp.MustCompile(`\p{Ll}{2}\. \p{Lu}`)
+var innerStop = regexp.MustCompile(`\p{Ll}{2}[.?!] \p{Lu}`)
 
 // isBold reports whether a line in the body size is a heading: it is bold and short, and
 // neither a sentence nor a part of a sentence.
@@ -135,12 +143,11 @@ func (s *style) isBold(l *layoutLine) bool {
 		return false
 	}
 	n := utf8.RuneCountInString(l.Text)
-	if n < 4 || n > 80 || innerStop.MatchString(l.Text) {
+	if n < 4 || n > 80 || innerStop.MatchString(l.Text) || bullet.MatchString(l.Text) {
 		return false
 	}
 	last, _ := utf8.DecodeLastRuneInString(l.Text)
-	first, _ := utf8.DecodeRuneInString(l.Text)
-	return !strings.ContainsRune(".,;", last) && !unicode.IsLower(first)
+	return !strings.ContainsRune(".;", last)
 }
 
 // headings marks the lines of a page whose font makes them headings.
@@ -157,9 +164,9 @@ func (s *style) headings(lines []layoutLine) {
 		if level == 0 || !isAlone(lines, i) {
 			continue
 		}
-		l.level = level
-		if i > 0 && lines[i-1].level == level && lines[i-1].title == "" && continuesHeading(&lines[i-1], l) {
-			l.continues = true
+		l.continues = i > 0 && lines[i-1].level == level && lines[i-1].title == "" && continuesHeading(&lines[i-1], l)
+		if l.continues || !beginsLower(l.Text) || sizeOf(l) >= s.body*1.5 {
+			l.level = level
 		}
 	}
 	s.dropParagraphs(lines)
@@ -175,13 +182,36 @@ func (s *style) dropParagraphs(lines []layoutLine) {
 		for ; end < len(lines) && lines[end].continues; end++ {
 			runes += utf8.RuneCountInString(lines[end].Text)
 		}
-		if end-i > 4 || runes > maxHeading || runes > 60 && mayEndParagraph(lines[end-1].Text) {
+		if end-i > 4 || runes > maxHeading || isSentence(lines[i:end], runes) || runsOn(lines, end-1) {
 			for j := i; j < end; j++ {
 				lines[j].level, lines[j].continues = 0, false
 			}
 		}
 		i = end - 1
 	}
+}
+
+// isSentence reports whether a heading is a whole sentence, or contains the end of one.
+func isSentence(lines []layoutLine, runes int) bool {
+	var text strings.Builder
+	for i := range lines {
+		text.WriteString(lines[i].Text + " ")
+	}
+	s := strings.TrimSpace(text.String())
+	return strings.HasSuffix(s, ",") || runes > 60 && mayEndParagraph(s) || strings.HasSuffix(s, ".") && len(strings.Fields(s)) > 7 || innerStop.MatchString(s) && !numbered.MatchString(s)
+}
+
+// runsOn reports whether the text of line i goes on in the next line, so that it is the beginning
+// of a paragraph and not a heading.
+func runsOn(lines []layoutLine, i int) bool {
+	l := &lines[i]
+	if i+1 == len(lines) || mayEndParagraph(l.Text) {
+		return false
+	}
+	next := &lines[i+1]
+	down := next.Y - l.Y
+	return !next.furniture && next.level == 0 && next.rows == nil && beginsLower(next.Text) && down > 0 && down < l.Size*1.7 &&
+		absf(next.X-l.X) < l.Size*3 && absf(next.Size-l.Size) < l.Size*0.13
 }
 
 // level returns the level of a heading in the font of a line, or 0 if this font is not one of
@@ -218,7 +248,20 @@ func isAlone(lines []layoutLine, i int) bool {
 			return false
 		}
 	}
-	return true
+	return !hasNeighbour(lines, i)
+}
+
+// hasNeighbour reports whether there is another line in the same size beside line i: both are in
+// the head of a table.
+func hasNeighbour(lines []layoutLine, i int) bool {
+	l := &lines[i]
+	for j := max(0, i-3); j < min(len(lines), i+4); j++ {
+		o := &lines[j]
+		if j != i && !o.furniture && o.rows == nil && absf(o.Y-l.Y) < l.Size*0.4 && (o.X > l.Right+l.Size*1.5 || o.Right < l.X-l.Size*1.5) && absf(o.Size-l.Size) < 0.6 {
+			return true
+		}
+	}
+	return false
 }
 
 // continuesHeading reports whether line b continues the heading in line a.

@@ -45,6 +45,7 @@ type Layout struct {
 	buffered      []layoutPage
 	bufferedBytes int
 	studied       bool
+	fonts         fonts
 	style         style
 	furniture     furniture
 	compounds     map[string]bool // words that contain a hyphen in the middle of a line
@@ -65,6 +66,7 @@ func NewLayout(doc pdfium.Document, w *extract.Writer) *Layout {
 		b.Title = extract.CleanTitle(spellOut(b.Title))
 		if b.Page > 0 && b.Title != "" {
 			l.marks[b.Page] = append(l.marks[b.Page], b)
+			l.furniture.body[key(b.Title)] = true
 		}
 	}
 	l.title = documentTitle(doc.Title)
@@ -104,6 +106,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 	l.scans.add(p)
 	l.addCompounds(page.lines)
 	if l.studied {
+		l.fonts.settle(page.lines)
 		return l.flush(page)
 	}
 	l.buffered = append(l.buffered, page)
@@ -116,9 +119,13 @@ func (l *Layout) Add(p pdfium.Page) error {
 // flushBuffered studies the buffered pages and writes them.
 func (l *Layout) flushBuffered() error {
 	l.studied = true
+	l.fonts.study(l.buffered)
+	for _, p := range l.buffered {
+		l.fonts.settle(p.lines)
+	}
 	l.style.study(l.buffered, l.doc)
 	for i := range l.buffered {
-		l.furniture.add(l.buffered[i].lines, l.buffered[i].Height)
+		l.furniture.add(l.buffered[i].lines, l.buffered[i].Number, l.buffered[i].Height)
 	}
 	if l.title == "" {
 		l.title = largestText(l.buffered, l.style)
@@ -145,14 +152,38 @@ func (l *Layout) Close() error {
 
 // flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
-	l.furniture.mark(page.lines, page.Height)
-	page.lines = arrange(page.lines)
+	l.furniture.mark(page.lines, page.Number, l.doc.Pages, page.Height)
+	page.lines = arrange(outsideLast(page.lines, page.Height))
 	marks := l.marks[page.Number]
 	if len(marks) > 0 {
 		l.matchBookmarks(page.lines, marks)
 	}
 	l.style.headings(page.lines)
 	return l.flow.page(page)
+}
+
+// outsideLast moves lines outside of the page, such as the stamps of printers, behind the others.
+func outsideLast(lines []layoutLine, height float32) []layoutLine {
+	outside := func(l *layoutLine) bool { return height > 0 && (l.Y < 0 || l.Y-l.Size > height) }
+	var last []layoutLine
+	for i := range lines {
+		if outside(&lines[i]) {
+			last = append(last, lines[i])
+		}
+	}
+	if len(last) == 0 || len(last) == len(lines) {
+		return lines
+	}
+	out := make([]layoutLine, 0, len(lines))
+	for i := range lines {
+		if !outside(&lines[i]) {
+			out = append(out, lines[i])
+		}
+	}
+	for i := range last {
+		last[i].running = true
+	}
+	return append(out, last...)
 }
 
 // addCompounds records the words that contain a hyphen. If such a word is divided at its

@@ -251,7 +251,7 @@ var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢�
 
 // leader matches the row of dots or dashes between a title and its page number in a table of
 // contents.
-var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|…{2}`)
+var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|(?:· ?){5}|_{5}|…{2}`)
 
 func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
 

@@ -31,6 +31,7 @@ func documentTitle(title string) string {
 		machineName.MatchString(title),
 		strings.ContainsRune(title, '\ufffd'),
 		filepath.Base(title) != title && !strings.Contains(title, " "),
+		stamp.MatchString(title),
 		!strings.ContainsFunc(title, isWord):
 		return ""
 	}
@@ -43,7 +44,7 @@ func largestText(pages []layoutPage, style style) string {
 	for _, p := range pages {
 		best := -1
 		for i := range p.lines {
-			if l := &p.lines[i]; style.isLarge(l) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
+			if l := &p.lines[i]; style.isLarge(l) && l.Y >= 0 && !partTitle.MatchString(l.Text) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
 				best = i
 			}
 		}
@@ -56,6 +57,9 @@ func largestText(pages []layoutPage, style style) string {
 	}
 	return ""
 }
+
+// partTitle matches titles that parts of many documents have.
+var partTitle = regexp.MustCompile(`(?i)^(?:(?:table of )?contents|table des matières|inhalt(?:sverzeichnis)?|sommaire|índice|abstract|preface|foreword|index)[:.]?$`)
 
 func titleFrom(lines []layoutLine, i int) string {
 	title := lines[i].Text

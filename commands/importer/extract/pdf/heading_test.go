@@ -1,0 +1,128 @@
+package pdf_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract/pdf/pdfium"
+)
+
+// inFont returns a line in another size and weight. Its words are as high as the size, times 1.25.
+func inFont(l pdfium.Line, size, weight float32) pdfium.Line {
+	l.Size, l.Weight = size, weight
+	for i := range l.Words {
+		l.Words[i].Top = l.Words[i].Bottom - size*1.25
+	}
+	return l
+}
+
+// prose returns lines of ordinary text below y.
+func prose(y float32, n int) (lines []pdfium.Line) {
+	for i := range n {
+		lines = append(lines, inFont(typeset(50, y+12*float32(i), "Words of ordinary text that fill the column from one side to the other one, and"), 10, 400))
+	}
+	return lines
+}
+
+func titlesOf(t *testing.T, doc pdfium.Document, pages ...[]pdfium.Line) (titles []string) {
+	t.Helper()
+	got, _ := laidOut(t, doc, pages...)
+	for _, s := range got {
+		if s.Level > 0 {
+			titles = append(titles, s.Title)
+		}
+	}
+	return titles
+}
+
+func TestHeadings(t *testing.T) {
+	bold := func(y float32, s string) pdfium.Line { return inFont(typeset(50, y, s), 10, 700) }
+	large := func(y float32, s string) pdfium.Line { return inFont(typeset(50, y, s), 16, 700) }
+	leadIn := large(100, "A: The answer follows the question and goes on")
+	for i := range leadIn.Words[1:] {
+		leadIn.Words[i+1].Top = leadIn.Words[i+1].Bottom - 12.5
+	}
+	ordinary := func(y float32, s string) pdfium.Line { return inFont(typeset(50, y, s), 10, 400) }
+	for name, c := range map[string]struct {
+		lines []pdfium.Line
+		want  []string
+	}{
+		"question and answer":     {[]pdfium.Line{large(80, "Q: What is the question?"), leadIn, ordinary(112, "with more of the answer.")}, []string{"Q: What is the question?"}},
+		"two lines":               {[]pdfium.Line{bold(80, "Where to send this form if you"), bold(92, "fill it in on paper"), ordinary(104, "Send it.")}, []string{"Where to send this form if you fill it in on paper"}},
+		"bold start of paragraph": {[]pdfium.Line{bold(80, "Note: this is the beginning of a paragraph that goes on in the"), ordinary(92, "next line, in plain letters.")}, nil},
+		"bold sentence":           {[]pdfium.Line{bold(80, "This bold line is a whole sentence that ends here."), ordinary(104, "Text.")}, nil},
+		"bold item":               {[]pdfium.Line{bold(80, "• An item with a bold bullet"), ordinary(104, "Text.")}, nil},
+		"caption":                 {[]pdfium.Line{bold(80, "Figure 3: The parts of it"), bold(120, "Table 2.1 – Numbers of it"), ordinary(144, "Text.")}, nil},
+		"head of a table":         {[]pdfium.Line{bold(80, "Name of it"), inFont(typeset(250, 80, "Number of it"), 10, 700), ordinary(92, "Text.")}, nil},
+		"stamp":                   {[]pdfium.Line{large(80, "AH XSL/XML  Fileid: tions/P15/source"), bold(100, "Job No. 1234 of today"), ordinary(124, "Text.")}, nil},
+		"contents":                {[]pdfium.Line{bold(80, "1. A chapter · · · · · · · · 2"), bold(100, "2. Another ........... 17"), ordinary(124, "Text.")}, nil},
+	} {
+		if got := titlesOf(t, pdfium.Document{Pages: 1}, append(c.lines, prose(300, 25)...)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: titles %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestTitleIsNoPartsName(t *testing.T) {
+	_, l := laidOut(t, pdfium.Document{Pages: 1, Title: "proof 15:46 - 5-Feb-2013"},
+		append([]pdfium.Line{inFont(typeset(50, -40, "AH of the printer"), 30, 400), inFont(typeset(50, 80, "Contents"), 20, 700), inFont(typeset(50, 120, "A Guide to Titles"), 16, 700)}, prose(200, 20)...))
+	if got := l.Info().Title; got != "A Guide to Titles" {
+		t.Errorf("title = %q", got)
+	}
+}
+
+// Heads with the name of the chapter and the number of the page are on left and right pages, and
+// change with each chapter of few pages.
+func TestRunningHeadsOfChapters(t *testing.T) {
+	var pages [][]pdfium.Line
+	for n := 1; n <= 16; n++ {
+		chapter := fmt.Sprintf("The part of %s", letters(1+(n-1)/2))
+		head := typeset(50, 40, fmt.Sprintf("%s    %d", chapter, n+10))
+		if n%2 == 0 {
+			head = typeset(50, 40, fmt.Sprintf("%d    %s", n+10, chapter))
+		}
+		page := []pdfium.Line{head}
+		if n == 1 || n == 3 {
+			page = append(page, inFont(typeset(50, 150, chapter), 16, 700))
+		}
+		pages = append(pages, append(append(page, prose(200, 20)...), typeset(290, 760, fmt.Sprintf("Page %d of 16", n))))
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 16}, pages...)
+	var all strings.Builder
+	for _, s := range got {
+		all.WriteString(s.Title + "\n" + s.Text + "\n")
+	}
+	text := all.String()
+	for n := 1; n <= 8; n++ { // a chapter without a title keeps one head
+		if got := strings.Count(text, "The part of "+letters(n)+"\n") + strings.Count(text, "The part of "+letters(n)+" "); got != 1 {
+			t.Errorf("chapter %d is named %d times:\n%s", n, got, text[:min(len(text), 3000)])
+			break
+		}
+	}
+	if strings.Contains(text, "Page ") {
+		t.Error("page numbers are in the text")
+	}
+}
+
+func TestPageNumbersOfShortDocuments(t *testing.T) {
+	var pages [][]pdfium.Line
+	for n := 1; n <= 2; n++ {
+		pages = append(pages, append(prose(200, 5), typeset(290, 760, fmt.Sprintf("Page %d of 2", n))))
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 2}, pages...)
+	for _, s := range got {
+		if strings.Contains(s.Text, "of 2") {
+			t.Errorf("text = %q", s.Text)
+		}
+	}
+}
+
+// Lines outside of the page follow the others, so that no summary begins with them.
+func TestLinesOutsideOfThePageAreLast(t *testing.T) {
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append([]pdfium.Line{typeset(50, -60, "printed by a program")}, prose(100, 4)...))
+	if text := got[0].Text; !strings.HasPrefix(text, "Words") || !strings.HasSuffix(text, "printed by a program") {
+		t.Errorf("text = %q", text)
+	}
+}
