@@ -21,7 +21,7 @@ func (f *fonts) study(pages []layoutPage) {
 	for _, p := range pages {
 		for i := range p.lines {
 			l := &p.lines[i]
-			if height, share := commonHeight(l); height > 0 && share == 1 && len(letters) < maxFonts {
+			if height, share := commonHeight(l); height > 0 && share == 1 && l.Confidence == 0 && len(letters) < maxFonts {
 				letters[sample{height, font{l.Size, l.Weight}}] += len(l.Text)
 			}
 		}
@@ -41,7 +41,7 @@ func (f *fonts) study(pages []layoutPage) {
 func (f fonts) settle(lines []layoutLine) {
 	for i := range lines {
 		l := &lines[i]
-		if len(l.Words) < 2 || heightOf(l, 0) == 0 {
+		if len(l.Words) < 2 || heightOf(l, 0) == 0 || l.Confidence > 0 { // boxes of recognised words are those of their ink
 			continue
 		}
 		height, share := commonHeight(l)

@@ -15,8 +15,8 @@ const (
 
 // furniture finds running heads and feet: lines near the top or bottom of many pages that are at
 // the same position and differ only in their numbers, or that are beside the page number. The
-// first occurrence of each stays in the text unless another line has the same words, because it
-// may be the only title of a chapter. Page numbers are always dropped.
+// first occurrence of each stays in the text, because it may be the only title of a chapter: not
+// if it is beside a page number and its words are in the text. Page numbers are always dropped.
 type furniture struct {
 	count   map[position]int
 	shown   map[string]bool // text of positions of which one line stays in the text
@@ -188,7 +188,7 @@ func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
 		}
 		l.running = true
 		words := key(outerCount.ReplaceAllString(l.Text, ""))
-		l.furniture = pageNumber.MatchString(p.text) || f.shown[p.text] || f.shown[words] || words != "" && f.body[words]
+		l.furniture = pageNumber.MatchString(p.text) || f.shown[p.text] || f.shown[words] || words != "" && f.body[words] && !f.often(f.seen(p))
 		if len(f.shown) < maxCounted {
 			f.shown[p.text] = true
 			if beside && words != "" {

@@ -121,7 +121,11 @@ func isHeadline(l *layoutLine) bool {
 }
 
 func (s *style) isLarge(l *layoutLine) bool {
-	return s.body > 0 && sizeOf(l) >= s.body*1.12 && isHeadline(l)
+	larger := 1.12
+	if l.Confidence > 0 { // the size is an estimate
+		larger = 1.25
+	}
+	return s.body > 0 && sizeOf(l) >= s.body*larger && isHeadline(l)
 }
 
 var (

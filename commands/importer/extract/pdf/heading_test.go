@@ -126,3 +126,41 @@ func TestLinesOutsideOfThePageAreLast(t *testing.T) {
 		t.Errorf("text = %q", text)
 	}
 }
+
+// Footnotes do not interrupt the text: neither that of the next column, nor a sentence that
+// continues on the next page.
+func TestFootnotesFollowText(t *testing.T) {
+	note := func(y float32, s string) pdfium.Line { return inFont(typeset(50, y, s), 8, 400) }
+	page := append(prose(150, 20),
+		note(500, "1A first note, which has two lines of text that are small, and which ends"), note(510, "in the second line."), note(520, "† Another note."),
+		inFont(typeset(50, 400, "A last line that is drawn after the notes."), 10, 400))
+	for name, c := range map[string]struct {
+		last string
+		want string
+	}{
+		"finished":   {"A last line that is drawn after the notes.", "after the notes. 1A first note, which has two lines of text that are small, and which ends in the second line. † Another note. next page begins."},
+		"unfinished": {"A last line that fills the column, is drawn after all notes and is continued on the", "1A first note, which has two lines of text that are small, and which ends in the second line. † Another note. A last line that fills the column, is drawn after all notes and is continued on the next page begins."},
+	} {
+		page[len(page)-1] = inFont(typeset(50, 400, c.last), 10, 400)
+		got, _ := laidOut(t, pdfium.Document{Pages: 2}, page, []pdfium.Line{inFont(typeset(50, 100, "next page begins."), 10, 400)})
+		text := got[0].Text
+		if len(got) != 1 || !strings.HasSuffix(strings.Join(strings.Fields(text), " "), c.want) {
+			t.Errorf("%s: text ends in %q", name, text[max(0, len(text)-300):])
+		}
+		if at := strings.Index(text, "next page"); got[0].PageBreaks[0] > at || !strings.Contains(text[:got[0].PageBreaks[0]], "Another note") {
+			t.Errorf("%s: page 2 begins at %d of %q", name, got[0].PageBreaks[0], text)
+		}
+	}
+}
+
+// Small numbers within the text are no footnotes, nor is a list in small letters.
+func TestExponentsAreNoFootnotes(t *testing.T) {
+	lines := append(prose(150, 8), inFont(typeset(50, 400, "The area is 5 m"), 10, 400), inFont(typeset(126, 396, "2"), 6, 400), inFont(typeset(134, 400, "of it."), 10, 400))
+	for i := range 3 {
+		lines = append(lines, inFont(typeset(50, 440+10*float32(i), fmt.Sprintf("%d place number %s", 7-i, letters(i))), 8, 400))
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append(lines, inFont(typeset(50, 500, "The end."), 10, 400)))
+	if text := got[0].Text; !strings.Contains(text, "5 m2 of it.") || !strings.HasSuffix(text, "The end.") {
+		t.Errorf("text ends in %q", text[max(0, len(text)-200):])
+	}
+}

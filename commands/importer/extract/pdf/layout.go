@@ -27,6 +27,7 @@ type layoutLine struct {
 	continues bool       // continues the heading in the line before
 	title     string     // title of a bookmark whose section begins before this line; the line itself is text
 	running   bool       // the line is a running head or foot
+	foot      bool       // the line is in a footnote
 	furniture bool       // the line is a page number, or repeats a running head or foot
 	rows      [][]string // the cells of a table; Text is empty then
 }
@@ -124,6 +125,7 @@ func (l *Layout) flushBuffered() error {
 		l.fonts.settle(p.lines)
 	}
 	l.style.study(l.buffered, l.doc)
+	l.flow.body = l.style.body
 	for i := range l.buffered {
 		l.furniture.add(l.buffered[i].lines, l.buffered[i].Number, l.buffered[i].Height)
 	}

@@ -17,6 +17,7 @@ const softHyphen = "\u00ad"
 type flow struct {
 	w         *extract.Writer
 	compounds map[string]bool
+	body      float64    // font size of most letters
 	last      layoutLine // the last line written
 	full      bool       // whether last fills its column
 	leading   float32    // distance between the lines of the paragraph that last belongs to
@@ -29,13 +30,14 @@ type flow struct {
 func (f *flow) page(p layoutPage) error {
 	f.w.Page(p.Number)
 	fresh := true // no line of this page was written
-	for i := range p.lines {
-		l := &p.lines[i]
+	lines := f.footnotesLast(p)
+	for i := range lines {
+		l := &lines[i]
 		if l.furniture {
 			continue
 		}
 		f.w.Recognised(float64(l.Confidence))
-		if err := f.line(p.lines, i, fresh); err != nil {
+		if err := f.line(lines, i, fresh); err != nil {
 			return err
 		}
 		fresh = false
@@ -70,7 +72,6 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	if l.rows != nil {
 		return f.table(l)
 	}
-	right := columnRight(lines, i)
 	sep, hyphen := "", false
 	if f.begun {
 		sep, hyphen = f.separator(l, fresh)
@@ -89,7 +90,7 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 		f.leading = down
 	}
 	f.last, f.begun = *l, true
-	f.full = l.Right >= right-0.12*(right-l.X)
+	f.full = isFull(lines, i)
 	if err := f.w.Write(sep + text); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	if strings.HasSuffix(last.Text, softHyphen) {
 		return "", true
 	}
-	if last.rows != nil {
+	if last.rows != nil || l.foot != last.foot {
 		return "\n\n", false
 	}
 	if l.Turned != last.Turned {
