@@ -83,7 +83,7 @@ func (w *textWriter) add(s extract.Section) error {
 	return w.spool.add(data, size)
 }
 
-// check returns an error if a Word document that was read completely has too much text for
+// check returns an error if a file of compressed XML that was read completely has too much text for
 // the size of its XML.
 func (w *textWriter) check(info extract.Info) error {
 	if info.XML > 0 {
@@ -96,7 +96,7 @@ func (w *textWriter) check(info extract.Info) error {
 }
 
 func (w *textWriter) tooMuchText() error {
-	return fault.Errorf(fault.Invalid, "the file contains too much text for its size: more than %d bytes, including titles and page numbers. The limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files: split the file, and upload the parts",
+	return fault.Errorf(fault.Invalid, "the file contains too much text for its size: more than %d bytes, including titles and page numbers. The limit is %d times the size of a file (of the XML in an Office or OpenDocument file), and %d KiB for small files: split the file, and upload the parts",
 		w.limit, extract.BytesPerByte, extract.MinBytes>>10)
 }
 

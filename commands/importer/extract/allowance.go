@@ -8,7 +8,7 @@ import (
 )
 
 // The size of an upload limits the size of its events: to BytesPerByte bytes for each byte
-// of the file, or to MinBytes if that is more. The size of a Word document is that of its
+// of the file, or to MinBytes if that is more. The size of a file that contains its text as compressed XML is that of its
 // uncompressed XML, but at most maxInflation times the file's size or minXML, whichever is
 // larger.
 const (
@@ -161,7 +161,7 @@ func (w *Writer) Warnings() (all []string) {
 		all = append(all, fmt.Sprintf("The file has too many headings for its size: %d of them do not start a section, and are part of the text.", w.budget.merged))
 	}
 	if w.budget.full {
-		all = append(all, fmt.Sprintf("The file contains too much text for its size, and its end is missing: the limit is %d times the size of a file (of the XML in a Word document), and %d KiB for small files.", BytesPerByte, MinBytes>>10))
+		all = append(all, fmt.Sprintf("The file contains too much text for its size, and its end is missing: the limit is %d times the size of a file (of the XML in an Office or OpenDocument file), and %d KiB for small files.", BytesPerByte, MinBytes>>10))
 	}
 	return all
 }

@@ -50,7 +50,7 @@ type Info struct {
 	Title     string // the first that the file has of: metadata, front matter, first heading, file name
 	Pages     int    // 0 if the format has no pages
 	Sections  int
-	XML       int64 // bytes of a Word document's XML that were read; 0 for other formats
+	XML       int64 // bytes of XML that were read of a file that contains it compressed; 0 for other formats
 	// OCRPages is the number of pages of which at least a part was recognised in a picture,
 	// and Confidence the mean confidence of their words, like that of a Section.
 	OCRPages   int

@@ -9,11 +9,14 @@ import (
 
 // The media types of files that can be read.
 const (
-	PDF       = "application/pdf"
-	Word      = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-	Markdown  = "text/markdown"
-	PlainText = "text/plain"
-	HTML      = "text/html"
+	PDF          = "application/pdf"
+	Word         = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	PowerPoint   = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+	Excel        = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	OpenDocument = "application/vnd.oasis.opendocument.text"
+	Markdown     = "text/markdown"
+	PlainText    = "text/plain"
+	HTML         = "text/html"
 )
 
 // Format describes the files whose names have one extension.
@@ -36,6 +39,9 @@ var all = Formats{
 	{Extension: ".text", MediaType: PlainText, Standard: true},
 	{Extension: ".html", MediaType: HTML},
 	{Extension: ".htm", MediaType: HTML},
+	{Extension: ".pptx", MediaType: PowerPoint, Pages: true, Compressed: true},
+	{Extension: ".xlsx", MediaType: Excel, Pages: true, Compressed: true},
+	{Extension: ".odt", MediaType: OpenDocument, Pages: true, Compressed: true},
 }
 
 // Formats are formats that a server reads.

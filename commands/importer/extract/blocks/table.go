@@ -146,3 +146,14 @@ func (t *Table) line(r *Row) string {
 	out.WriteString(" |")
 	return out.String()
 }
+
+// Next returns an empty table with the same columns. Call it after Flush.
+func (t *Table) Next() *Table { return &Table{Out: t.Out, Nested: t.Nested, used: t.used} }
+
+// Single returns the text of the only cell that has any. ok is false if there are several, or none.
+func (r *Row) Single() (text string, ok bool) {
+	if len(r.cells) != 1 {
+		return "", false
+	}
+	return r.cells[0].text, true
+}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"annals/commands/importer/extract"
 )
@@ -154,4 +155,37 @@ func TrimLines(text string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Shifted returns digits and signs at a position, "superscript" or "subscript", as such characters,
+// because 10⁶ is not 106. It returns other texts as they are.
+func Shifted(text, position string) string {
+	from := "0123456789+-−=()"
+	to := map[string]string{"superscript": "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "subscript": "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎"}[position]
+	if to == "" || text == "" || strings.Trim(text, from) != "" {
+		return text
+	}
+	all, raised := []rune(from), []rune(to)
+	return strings.Map(func(r rune) rune {
+		for i, c := range all {
+			if c == r {
+				return raised[i]
+			}
+		}
+		return r
+	}, text)
+}
+
+// IsPageNumber reports whether a line of a header or footer has only the number of a page, perhaps with
+// a word such as "Page".
+func IsPageNumber(text string) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, w := range words {
+		switch strings.ToLower(w) {
+		case "page", "of", "seite", "von", "pagina", "página", "de", "di", "van", "sur", "strona", "z", "strana", "стр", "из", "页", "第", "共", "頁":
+		default:
+			return false
+		}
+	}
+	return true
 }

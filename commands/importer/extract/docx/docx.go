@@ -11,6 +11,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/blocks"
+	"annals/commands/importer/extract/formula"
 	"annals/commands/importer/extract/ooxml"
 	"annals/commands/importer/extract/zipxml"
 	"annals/events/fault"
@@ -202,30 +203,18 @@ func (d *document) blockElement(x *zipxml.Part, e *zipxml.Element, out blocks.Si
 	case "w:sdt", "w:sdtContent", "w:customXml", "w:smartTag", "w:ins", "w:moveTo", "w:dir", "w:bdo":
 		return d.blocks(x, out)
 	case "mc:AlternateContent":
-		return d.choose(x, func(e *zipxml.Element) error { return d.blockElement(x, e, out) })
+		return ooxml.Choose(x, func(e *zipxml.Element) error { return d.blockElement(x, e, out) })
 	case "w:sectPr": // of the last section
 	case "w:altChunk", "w:subDoc":
 		d.warn("The document embeds another file, which was not read.")
 	case "m:oMathPara", "m:oMath":
-		text, err := ooxml.Formula(x)
+		text, err := formula.OMML(x)
 		if err != nil {
 			return err
 		}
 		return out(blocks.Block{Text: text})
 	}
 	return x.Skip()
-}
-
-// choose visits the first of alternative contents.
-func (d *document) choose(x *zipxml.Part, visit func(*zipxml.Element) error) error {
-	chosen := false
-	return x.Children(func(e *zipxml.Element) error {
-		if chosen || e.Name != "mc:Choice" && e.Name != "mc:Fallback" {
-			return x.Skip()
-		}
-		chosen = true
-		return x.Children(visit)
-	})
 }
 
 func (d *document) warn(sentence string) {

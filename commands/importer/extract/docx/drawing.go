@@ -6,6 +6,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/blocks"
+	"annals/commands/importer/extract/ooxml"
 	"annals/commands/importer/extract/zipxml"
 )
 
@@ -30,7 +31,7 @@ func (d *document) drawingElement(x *zipxml.Part, e *zipxml.Element, p *paragrap
 			return hang(b)
 		})
 	case "mc:AlternateContent":
-		return d.choose(x, func(e *zipxml.Element) error { return d.drawingElement(x, e, p) })
+		return ooxml.Choose(x, func(e *zipxml.Element) error { return d.drawingElement(x, e, p) })
 	case "wp:docPr":
 		if text := extract.CleanTitle(e.Attr("descr")); strings.Contains(text, " ") { // without a space it is a file name
 			return errors.Join(d.add(p, " [Image: "+text+"] "), x.Skip())

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"regexp"
-	"strings"
-	"unicode"
 
 	"annals/commands/importer/extract/blocks"
 	"annals/commands/importer/extract/ooxml"
@@ -100,7 +98,7 @@ func (d *document) readFurniture() error {
 				return d.story(x, func(b blocks.Block) error {
 					b.Breaks, b.Level = nil, 0
 					key := "text " + b.Text
-					if b.Text == "" || seen[key] || isPageNumber(b.Text) {
+					if b.Text == "" || seen[key] || blocks.IsPageNumber(b.Text) {
 						return nil
 					}
 					seen[key] = true
@@ -122,20 +120,6 @@ func (d *document) readFurniture() error {
 		f.refs = nil
 	}
 	return nil
-}
-
-// isPageNumber reports whether a line of a header or footer has only the number of a page, perhaps with
-// a word such as "Page".
-func isPageNumber(text string) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-	for _, w := range words {
-		switch strings.ToLower(w) {
-		case "page", "of", "seite", "von", "pagina", "página", "de", "di", "van", "sur", "strona", "z", "strana", "стр", "из", "页", "第", "共", "頁":
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // write is the sink of the main part. The headers of a section of pages are written before its first

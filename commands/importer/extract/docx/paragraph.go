@@ -9,6 +9,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/blocks"
+	"annals/commands/importer/extract/formula"
 	"annals/commands/importer/extract/ooxml"
 	"annals/commands/importer/extract/zipxml"
 )
@@ -87,9 +88,9 @@ func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph) error
 	case "w:drawing", "w:pict", "w:object":
 		return d.drawing(x, p)
 	case "mc:AlternateContent":
-		return d.choose(x, func(e *zipxml.Element) error { return d.inline(x, e, p) })
+		return ooxml.Choose(x, func(e *zipxml.Element) error { return d.inline(x, e, p) })
 	case "m:oMath", "m:oMathPara":
-		text, err := ooxml.Formula(x)
+		text, err := formula.OMML(x)
 		if err != nil {
 			return err
 		}
@@ -179,7 +180,7 @@ func (d *document) run(x *zipxml.Part, p *paragraph) error {
 			if symbol {
 				text = fromSymbolFont(text)
 			}
-			return d.add(p, shifted(text, raised))
+			return d.add(p, blocks.Shifted(text, raised))
 		}
 		return d.inline(x, e, p)
 	})

@@ -49,22 +49,3 @@ func fromSymbolFont(text string) string {
 		return r
 	}, text)
 }
-
-// shifted returns superscript or subscript digits and signs as such characters, because 10⁶ is not 106.
-// It returns other texts as they are.
-func shifted(text, position string) string {
-	from := "0123456789+-−=()"
-	to := map[string]string{"superscript": "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "subscript": "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎"}[position]
-	if to == "" || text == "" || strings.Trim(text, from) != "" {
-		return text
-	}
-	all, raised := []rune(from), []rune(to)
-	return strings.Map(func(r rune) rune {
-		for i, c := range all {
-			if c == r {
-				return raised[i]
-			}
-		}
-		return r
-	}, text)
-}

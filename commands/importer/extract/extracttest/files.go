@@ -28,9 +28,15 @@ func DOCX(t testing.TB, body string, parts map[string]string) []byte {
 	for name, text := range parts {
 		all[name] = text
 	}
+	return Archive(t, all)
+}
+
+// Archive returns a ZIP archive with these parts.
+func Archive(t testing.TB, parts map[string]string) []byte {
+	t.Helper()
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
-	for name, text := range all {
+	for name, text := range parts {
 		w, err := archive.Create(name)
 		if err == nil {
 			_, err = w.Write([]byte(text))

@@ -37,21 +37,36 @@ type series struct {
 	categories, values []string
 }
 
+// Titles emits the titles of a chart.
+func (d *Drawings) Titles(part string, out blocks.Sink) error {
+	if !d.first(part) {
+		return nil
+	}
+	return d.titles(part, out)
+}
+
+func (d *Drawings) titles(part string, out blocks.Sink) error {
+	var titles []string
+	err := d.Package.Each(part, zipxml.SmallPart, "title", func(x *zipxml.Part, _ *zipxml.Element) error {
+		return paragraphs(x, &titles)
+	})
+	if err != nil || len(titles) == 0 {
+		return err
+	}
+	return out(blocks.Block{Text: blocks.Escape(strings.Join(titles, " "))})
+}
+
 // Chart emits the titles, series and categories of a chart, as a table.
 func (d *Drawings) Chart(part string, out blocks.Sink) error {
 	if !d.first(part) {
 		return nil
 	}
-	var titles []string
-	err := d.Package.Each(part, zipxml.SmallPart, "title", func(x *zipxml.Part, _ *zipxml.Element) error {
-		return paragraphs(x, &titles)
-	})
-	if err != nil {
+	if err := d.titles(part, out); err != nil {
 		return err
 	}
 	var all []series
 	count := 0
-	err = d.Package.Each(part, zipxml.SmallPart, "ser", func(x *zipxml.Part, _ *zipxml.Element) error {
+	err := d.Package.Each(part, zipxml.SmallPart, "ser", func(x *zipxml.Part, _ *zipxml.Element) error {
 		var s series
 		var name []string
 		err := x.Children(func(e *zipxml.Element) error {
@@ -73,11 +88,6 @@ func (d *Drawings) Chart(part string, out blocks.Sink) error {
 	})
 	if err != nil {
 		return err
-	}
-	if len(titles) > 0 {
-		if err := out(blocks.Block{Text: blocks.Escape(strings.Join(titles, " "))}); err != nil {
-			return err
-		}
 	}
 	return chartTable(all, out)
 }

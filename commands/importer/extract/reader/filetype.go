@@ -30,17 +30,30 @@ func check(file *os.File, name, mediaType string) (extract.File, error) {
 	switch {
 	case format == "" || format == formatNames[mediaType]:
 		return extract.File{ReaderAt: file, Size: stat.Size(), Name: name}, nil
-	case format == "an old Word document or a Word document with a password" && mediaType == extract.Word:
-		return extract.File{}, fault.Errorf(fault.Invalid, "the file is an old Word document or has a password: save it as .docx without a password")
+	case format == oldOffice && officeNames[mediaType] != "":
+		return extract.File{}, fault.Errorf(fault.Invalid, "the file is an old %s or has a password: save it as %s without a password", officeNames[mediaType], extract.Extension(name))
 	default:
 		return extract.File{}, fault.Errorf(fault.Invalid, "the file is named %s but is %s: rename it, or upload another file", extract.Extension(name), format)
 	}
 }
 
+// oldOffice is the format of files from before Office Open XML, and of files with a password.
+const oldOffice = "an old Word document or a Word document with a password"
+
+// officeNames are the names of the formats that have such a predecessor.
+var officeNames = map[string]string{
+	extract.Word:       "Word document",
+	extract.PowerPoint: "PowerPoint presentation",
+	extract.Excel:      "Excel workbook",
+}
+
 // formatNames are the names that formatOf returns for the formats that can be read.
 var formatNames = map[string]string{
-	extract.PDF:  "a PDF",
-	extract.Word: "a ZIP archive or Office document",
+	extract.PDF:          "a PDF",
+	extract.Word:         "a ZIP archive or Office document",
+	extract.PowerPoint:   "a ZIP archive or Office document",
+	extract.Excel:        "a ZIP archive or Office document",
+	extract.OpenDocument: "a ZIP archive or Office document",
 }
 
 // formatOf returns the name of a file's format, recognised by its first bytes, or "".
@@ -49,7 +62,7 @@ func formatOf(head []byte) string {
 		{"%PDF-", "a PDF"},
 		{"PK\x03\x04", "a ZIP archive or Office document"},
 		{"PK\x05\x06", "a ZIP archive or Office document"},
-		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Word document or a Word document with a password"},
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", oldOffice},
 		{"{\\rtf", "a Rich Text document"},
 		{"\x89PNG\r\n\x1a\n", "a PNG image"},
 		{"\xff\xd8\xff", "a JPEG image"},

@@ -9,7 +9,10 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/docx"
 	"annals/commands/importer/extract/html"
+	"annals/commands/importer/extract/odt"
+	"annals/commands/importer/extract/pptx"
 	"annals/commands/importer/extract/text"
+	"annals/commands/importer/extract/xlsx"
 )
 
 // format reads files of one format. It sets the title only if the file contains one.
@@ -18,11 +21,14 @@ type format func(context.Context, extract.File, *extract.Writer) (extract.Info, 
 // formats returns a function for each media type; pdf is the one that reads PDFs.
 func formats(pdf format) map[string]format {
 	return map[string]format{
-		extract.PDF:       pdf,
-		extract.Word:      docx.Read,
-		extract.Markdown:  text.ReadMarkdown,
-		extract.PlainText: text.Read,
-		extract.HTML:      html.Read,
+		extract.PDF:          pdf,
+		extract.Word:         docx.Read,
+		extract.Markdown:     text.ReadMarkdown,
+		extract.PlainText:    text.Read,
+		extract.HTML:         html.Read,
+		extract.PowerPoint:   pptx.Read,
+		extract.Excel:        xlsx.Read,
+		extract.OpenDocument: odt.Read,
 	}
 }
 

@@ -37,6 +37,7 @@ var namespaces = map[string]string{
 	"urn:oasis:names:tc:opendocument:xmlns:drawing:1.0":                      "draw",
 	"urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0":               "svg",
 	"urn:oasis:names:tc:opendocument:xmlns:meta:1.0":                         "meta",
+	"urn:oasis:names:tc:opendocument:xmlns:chart:1.0":                        "chart",
 	"urn:oasis:names:tc:opendocument:xmlns:manifest:1.0":                     "manifest",
 	"http://www.w3.org/1998/Math/MathML":                                     "math",
 }

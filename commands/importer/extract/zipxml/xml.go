@@ -185,6 +185,30 @@ func (x *Part) Children(visit func(*Element) error) error {
 	}
 }
 
+// Mixed calls text with each text of the open element, and visit with each child.
+func (x *Part) Mixed(text func(string) error, visit func(*Element) error) error {
+	for {
+		t, err := x.Next()
+		if err == io.EOF {
+			return x.p.Damaged(x.name)
+		}
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			err = text(string(t))
+		case xml.StartElement:
+			err = visit(x.Element(t))
+		case xml.EndElement:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Skip reads to the end of the open element.
 func (x *Part) Skip() error {
 	for depth := x.depth; x.depth >= depth; {
@@ -252,6 +276,22 @@ func (p *Package) Each(part string, limit int64, local string, visit func(*Part,
 			if err := visit(x, x.Element(start)); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// Root calls visit with the root element of the part.
+func (x *Part) Root(visit func(*Element) error) error {
+	for {
+		t, err := x.Next()
+		if err == io.EOF {
+			return x.p.Damaged(x.name)
+		}
+		if err != nil {
+			return err
+		}
+		if start, ok := t.(xml.StartElement); ok {
+			return visit(x.Element(start))
 		}
 	}
 }

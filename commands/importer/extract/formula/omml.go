@@ -1,4 +1,7 @@
-package ooxml
+// Package formula turns the formulas of Office documents (OMML) and of OpenDocument and HTML (MathML) into
+// the notation of LaTeX, which is how Markdown writes formulas. It imports extract/zipxml and
+// events/fault.
+package formula
 
 import (
 	"strings"
@@ -12,14 +15,19 @@ import (
 
 const maxFormula = 1 << 20 // bytes of a formula
 
-// Formula returns the open m:oMath or m:oMathPara in the notation of LaTeX, which is how Markdown
-// writes formulas, between dollar signs. It returns "" for an empty formula.
-func Formula(x *zipxml.Part) (string, error) {
+// OMML returns the open m:oMath or m:oMathPara, between dollar signs. It returns "" for an empty
+// formula.
+func OMML(x *zipxml.Part) (string, error) {
 	text, err := formula(x)
-	if text = strings.Join(strings.Fields(text), " "); text != "" {
-		text = "$" + text + "$"
+	return delimited(text), err
+}
+
+// delimited returns a formula between dollar signs.
+func delimited(text string) string {
+	if text = strings.Join(strings.Fields(text), " "); text == "" {
+		return ""
 	}
-	return text, err
+	return "$" + text + "$"
 }
 
 // formula returns the children of the open element, one after the other.

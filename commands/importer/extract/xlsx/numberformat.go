@@ -1,0 +1,614 @@
+package xlsx
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// numberFormat is the way in which a cell displays numbers: up to four sections, for positive and
+// negative numbers, zero and texts.
+type numberFormat []formatSection
+
+type formatSection struct {
+	tokens    []token
+	date      bool
+	general   bool
+	thousands bool    // digits are in groups of three
+	percents  int     // percent signs: each multiplies by 100
+	scale     int     // commas behind the digits: each divides by 1,000
+	operator  string  // of a condition; "" means none
+	operand   float64 // of the condition
+}
+
+// token is an element of a format. Its kind is 'l' for a literal, '0', '#' or '?' for a digit, '.', 'E',
+// '/' in a fraction, '@' for the text, 'G' for General, 'y', 'm', 'd', 'h', 's' or 'A' for a part of a
+// date or time, 'n' for minutes, 'f' for fractions of a second, and 'H', 'N' or 'S' for elapsed hours,
+// minutes and seconds.
+type token struct {
+	kind byte
+	text string
+}
+
+const maxFormat = 255 // bytes of a format; Excel allows no more
+
+// builtin has the formats that files refer to only by number. Excel shows 14 and 22 as the settings of
+// the user's system say; here such dates are in the order that all readers understand.
+var builtin = map[int]string{
+	1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: "$#,##0;-$#,##0", 6: "$#,##0;-$#,##0", 7: "$#,##0.00;-$#,##0.00", 8: "$#,##0.00;-$#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
+	12: "# ?/?", 13: "# ??/??", 14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
+	27: "yyyy-mm-dd", 28: "yyyy-mm-dd", 29: "yyyy-mm-dd", 30: "yyyy-mm-dd", 31: "yyyy-mm-dd", 32: "h:mm", 33: "h:mm:ss", 34: "yyyy-mm-dd", 35: "yyyy-mm-dd", 36: "yyyy-mm-dd",
+	37: "#,##0;-#,##0", 38: "#,##0;-#,##0", 39: "#,##0.00;-#,##0.00", 40: "#,##0.00;-#,##0.00", 41: "#,##0;-#,##0;-", 42: "$#,##0;-$#,##0;-", 43: "#,##0.00;-#,##0.00;-", 44: "$#,##0.00;-$#,##0.00;-",
+	45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@", 50: "yyyy-mm-dd", 51: "yyyy-mm-dd", 52: "yyyy-mm-dd", 53: "yyyy-mm-dd", 54: "yyyy-mm-dd", 55: "yyyy-mm-dd", 56: "yyyy-mm-dd", 57: "yyyy-mm-dd", 58: "yyyy-mm-dd",
+}
+
+// parseFormat parses the code of a format. An empty or too long code means General.
+func parseFormat(code string) numberFormat {
+	if len(code) > maxFormat {
+		code = ""
+	}
+	f := numberFormat{{}}
+	for i := 0; i < len(code); {
+		s := &f[len(f)-1]
+		c := code[i]
+		i++
+		switch {
+		case c == ';':
+			if len(f) == 4 {
+				return f.finish()
+			}
+			f = append(f, formatSection{})
+		case c == '"':
+			end := strings.IndexByte(code[i:], '"')
+			if end < 0 {
+				end = len(code) - i
+			}
+			s.literal(code[i : i+end])
+			i = min(i+end+1, len(code))
+		case c == '\\' || c == '_' || c == '*':
+			n := runeLength(code[i:])
+			if c == '\\' {
+				s.literal(code[i : i+n])
+			} else if c == '_' {
+				s.literal(" ")
+			}
+			i += n
+		case c == '[':
+			end := strings.IndexByte(code[i:], ']')
+			if end < 0 {
+				end = len(code) - i
+			}
+			s.bracket(code[i : i+end])
+			i = min(i+end+1, len(code))
+		case c == '0' || c == '#' || c == '?' || c == '@' || c == ',':
+			s.tokens = append(s.tokens, token{c, string(c)})
+		case c == '.':
+			if n := len(s.tokens); s.date && n > 0 && (s.tokens[n-1].kind == 's' || s.tokens[n-1].kind == 'S') {
+				zeros := len(code[i:]) - len(strings.TrimLeft(code[i:], "0"))
+				s.tokens = append(s.tokens, token{'f', code[i : i+zeros]})
+				i += zeros
+				break
+			}
+			s.tokens = append(s.tokens, token{'.', "."})
+		case c == '%':
+			s.percents++
+			s.literal("%")
+		case (c == 'E' || c == 'e') && i < len(code) && (code[i] == '+' || code[i] == '-'):
+			s.tokens = append(s.tokens, token{'E', code[i : i+1]})
+			i++
+		case len(code)-i >= 6 && strings.EqualFold(code[i-1:i+6], "general"):
+			s.tokens, s.general = append(s.tokens, token{'G', ""}), true
+			i += 6
+		case len(code)-i >= 4 && strings.EqualFold(code[i-1:i+4], "am/pm"):
+			s.tokens, s.date = append(s.tokens, token{'A', "AM/PM"}), true
+			i += 4
+		case len(code)-i >= 2 && strings.EqualFold(code[i-1:i+2], "a/p"):
+			s.tokens, s.date = append(s.tokens, token{'A', "A/P"}), true
+			i += 2
+		case strings.IndexByte("yYmMdDhHsSeE", c) >= 0:
+			from := i - 1
+			for i < len(code) && code[i]|0x20 == c|0x20 {
+				i++
+			}
+			kind, text := c|0x20, strings.ToLower(code[from:i])
+			if kind == 'e' { // the year of an era
+				kind, text = 'y', "yyyy"
+			}
+			s.tokens, s.date = append(s.tokens, token{kind, text}), true
+		case c == '/':
+			s.tokens = append(s.tokens, token{'/', "/"})
+		default:
+			n := runeLength(code[i-1:])
+			s.literal(code[i-1 : i-1+n])
+			i += n - 1
+		}
+	}
+	return f.finish()
+}
+
+// runeLength returns the bytes of the first character.
+func runeLength(s string) int {
+	for i := range s {
+		if i > 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func (s *formatSection) literal(text string) {
+	s.tokens = append(s.tokens, token{'l', text})
+}
+
+// bracket reads what stands in square brackets: elapsed time, a currency, a condition, a colour or a
+// language.
+func (s *formatSection) bracket(text string) {
+	lower := strings.ToLower(text)
+	switch {
+	case text == "":
+	case strings.Trim(lower, "h") == "", strings.Trim(lower, "m") == "", strings.Trim(lower, "s") == "":
+		s.tokens, s.date = append(s.tokens, token{map[byte]byte{'h': 'H', 'm': 'N', 's': 'S'}[lower[0]], lower}), true
+	case text[0] == '$':
+		currency, _, _ := strings.Cut(text[1:], "-")
+		s.literal(currency)
+	case strings.IndexByte("<>=", text[0]) >= 0:
+		operand := strings.TrimLeft(text, "<>=")
+		if n, err := strconv.ParseFloat(operand, 64); err == nil {
+			s.operator, s.operand = text[:len(text)-len(operand)], n
+		}
+	}
+}
+
+// finish decides what depends on neighbours: whether "m" means minutes, and commas.
+func (f numberFormat) finish() numberFormat {
+	for i := range f {
+		s := &f[i]
+		if s.date {
+			minutes(s.tokens)
+			for t := range s.tokens {
+				if strings.IndexByte("0#?,./", s.tokens[t].kind) >= 0 {
+					s.tokens[t].kind = 'l'
+				}
+			}
+			continue
+		}
+		digits := func(t token) bool { return t.kind == '0' || t.kind == '#' || t.kind == '?' }
+		kept := s.tokens[:0]
+		for t, one := range s.tokens {
+			if one.kind != ',' {
+				kept = append(kept, one)
+				continue
+			}
+			if before := t > 0 && (digits(s.tokens[t-1]) || s.tokens[t-1].kind == ','); !before {
+				kept = append(kept, token{'l', ","})
+			} else if slices.ContainsFunc(s.tokens[t+1:], digits) && !(t+1 < len(s.tokens) && s.tokens[t+1].kind == '.') {
+				s.thousands = true
+			} else {
+				s.scale++
+			}
+		}
+		s.tokens = kept
+	}
+	return f
+}
+
+// minutes marks each "m" or "mm" that stands after hours or before seconds as minutes.
+func minutes(tokens []token) {
+	last := byte(0)
+	for i := range tokens {
+		t := &tokens[i]
+		if strings.IndexByte("ymdhsHNS", t.kind) < 0 {
+			continue
+		}
+		if t.kind == 'm' && len(t.text) <= 2 {
+			next := byte(0)
+			for _, later := range tokens[i+1:] {
+				if strings.IndexByte("ymdhsHNS", later.kind) >= 0 {
+					next = later.kind
+					break
+				}
+			}
+			if last == 'h' || last == 'H' || next == 's' || next == 'S' {
+				t.kind = 'n'
+			}
+		}
+		last = t.kind
+	}
+}
+
+// text returns a text as a cell with this format displays it.
+func (f numberFormat) text(value string) string {
+	s := f[len(f)-1]
+	if len(f) < 4 && !slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == '@' }) {
+		return value
+	}
+	var out strings.Builder
+	for _, t := range s.tokens {
+		switch t.kind {
+		case '@':
+			out.WriteString(value)
+		case 'l':
+			out.WriteString(t.text)
+		}
+	}
+	return out.String()
+}
+
+// number returns a number as a cell with this format displays it. Dates count days from 1900 or, if
+// since1904 is set, from 1904.
+func (f numberFormat) number(v float64, since1904 bool) string {
+	s, negative := f.section(v)
+	if negative {
+		v = -v
+	}
+	switch {
+	case len(s.tokens) == 0 && len(f) == 1, slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == '@' }):
+		return general(v)
+	case s.date:
+		return s.dateTime(v, since1904)
+	case s.general:
+		var out strings.Builder
+		for _, t := range s.tokens {
+			if t.kind == 'G' {
+				out.WriteString(general(v))
+			} else {
+				out.WriteString(t.text)
+			}
+		}
+		return out.String()
+	}
+	text := s.decimal(math.Abs(v))
+	if v < 0 && strings.ContainsAny(text, "123456789") {
+		text = "-" + text
+	}
+	return strings.TrimSpace(text)
+}
+
+// section returns the section for a number. negative means that the section stands for negative numbers
+// alone, so that it shows the number without its sign.
+func (f numberFormat) section(v float64) (s formatSection, negative bool) {
+	numbers := f[:min(len(f), 3)]
+	for _, s := range numbers {
+		if s.operator != "" && compare(v, s.operator, s.operand) {
+			return s, v < 0 && len(numbers) > 1 && s.operator[0] == '<'
+		}
+	}
+	if numbers[0].operator != "" {
+		return numbers[len(numbers)-1], false
+	}
+	switch {
+	case v < 0 && len(numbers) > 1:
+		return numbers[1], true
+	case v == 0 && len(numbers) > 2:
+		return numbers[2], false
+	}
+	return numbers[0], false
+}
+
+func compare(v float64, operator string, with float64) bool {
+	switch operator {
+	case "<":
+		return v < with
+	case "<=":
+		return v <= with
+	case ">":
+		return v > with
+	case ">=":
+		return v >= with
+	case "<>":
+		return v != with
+	}
+	return v == with
+}
+
+// general returns a number as cells without a format display it, but with all digits of whole numbers,
+// because they may be the number of an article or a person.
+func general(v float64) string {
+	abs := math.Abs(v)
+	switch {
+	case abs == math.Trunc(abs) && abs < 1e15:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case abs >= 1e11 || abs < 1e-9 && abs > 0:
+		return strings.Replace(strconv.FormatFloat(v, 'E', -1, 64), "E+0", "E+", 1)
+	}
+	digits := max(0, 9-max(0, int(math.Log10(max(abs, 1)))))
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// decimal returns a number that is not negative.
+func (s formatSection) decimal(v float64) string {
+	for range s.percents {
+		v *= 100
+	}
+	for range s.scale {
+		v /= 1000
+	}
+	if i := slices.IndexFunc(s.tokens, func(t token) bool { return t.kind == '/' }); i >= 0 {
+		return s.fraction(v, i)
+	}
+	places, exponent, hasExponent := 0, 0, false
+	point := len(s.tokens) // token of the decimal point, or of the exponent, or the end
+	for i, t := range s.tokens {
+		switch t.kind {
+		case 'E':
+			hasExponent = true
+			point = min(point, i)
+		case '.':
+			point = min(point, i)
+		case '0', '#', '?':
+			if i > point && !hasExponent {
+				places++
+			}
+		}
+	}
+	if hasExponent && v != 0 {
+		exponent = int(math.Floor(math.Log10(v)))
+		v /= math.Pow(10, float64(exponent))
+	}
+	whole, decimals, _ := strings.Cut(rounded(v, min(places, 30)), ".")
+	if whole == "0" {
+		whole = ""
+	}
+	var out strings.Builder
+	out.WriteString(s.whole(whole, point))
+	exponentDone := false
+	for i := point; i < len(s.tokens); i++ {
+		switch t := s.tokens[i]; t.kind {
+		case '.':
+			if rest := strings.TrimRight(decimals, "0"); rest != "" || s.mandatory(i+1) {
+				out.WriteByte('.')
+			}
+		case 'E':
+			exponentDone = true
+			sign := ""
+			if exponent < 0 {
+				sign = "-"
+			} else if t.text == "+" {
+				sign = "+"
+			}
+			width := 0
+			for _, later := range s.tokens[i+1:] {
+				if later.kind == '0' {
+					width++
+				}
+			}
+			digits := strconv.Itoa(max(exponent, -exponent))
+			out.WriteString("E" + sign + strings.Repeat("0", max(0, min(width, 9)-len(digits))) + digits)
+		case '0', '#', '?':
+			if exponentDone || decimals == "" {
+				continue
+			}
+			if t.kind == '0' || strings.Trim(decimals, "0") != "" || s.mandatory(i+1) {
+				out.WriteByte(decimals[0])
+			}
+			decimals = decimals[1:]
+		case 'l':
+			out.WriteString(t.text)
+		}
+	}
+	return out.String()
+}
+
+// rounded returns a number that is not negative with this many decimals. Like Excel, it rounds the
+// decimal digits, and 5 upwards: strconv would round 2.5 to the even 2.
+func rounded(v float64, places int) string {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	whole, decimals, _ := strings.Cut(text, ".")
+	if len(decimals) <= places {
+		return whole + "." + decimals + strings.Repeat("0", places-len(decimals))
+	}
+	digits := []byte(whole + decimals[:places])
+	up := decimals[places] >= '5'
+	for i := len(digits) - 1; i >= 0 && up; i-- {
+		if up = digits[i] == '9'; up {
+			digits[i] = '0'
+		} else {
+			digits[i]++
+		}
+	}
+	if up {
+		digits = append([]byte{'1'}, digits...)
+	}
+	return string(digits[:len(digits)-places]) + "." + string(digits[len(digits)-places:])
+}
+
+// mandatory reports whether a digit that is always shown follows token i.
+func (s formatSection) mandatory(i int) bool {
+	for _, t := range s.tokens[min(i, len(s.tokens)):] {
+		if t.kind == 'E' {
+			return false
+		}
+		if t.kind == '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// whole fills the digits before token point from the right.
+func (s formatSection) whole(digits string, point int) string {
+	first := slices.IndexFunc(s.tokens[:point], func(t token) bool { return strings.IndexByte("0#?", t.kind) >= 0 })
+	var out []string // in reverse order
+	count := 0
+	digit := func(d string) {
+		if s.thousands && count > 0 && count%3 == 0 {
+			out = append(out, ",")
+		}
+		out = append(out, d)
+		count++
+	}
+	for i := point - 1; i >= 0; i-- {
+		switch t := s.tokens[i]; t.kind {
+		case '0', '#', '?':
+			if digits != "" {
+				digit(digits[len(digits)-1:])
+				digits = digits[:len(digits)-1]
+			} else if t.kind == '0' {
+				digit("0")
+			}
+			for i == first && digits != "" {
+				digit(digits[len(digits)-1:])
+				digits = digits[:len(digits)-1]
+			}
+		case 'l':
+			out = append(out, t.text)
+		}
+	}
+	slices.Reverse(out)
+	return strings.Join(out, "")
+}
+
+// fraction returns a number as a fraction; slash is the token between its parts.
+func (s formatSection) fraction(v float64, slash int) string {
+	places, fixed := 0, 0
+	for _, t := range s.tokens[slash+1:] {
+		if strings.IndexByte("0#?", t.kind) >= 0 {
+			places++
+		} else if n, err := strconv.Atoi(strings.TrimSpace(t.text)); err == nil && t.kind == 'l' && n > 0 && places == 0 {
+			fixed = min(fixed*10+n, 9999)
+		}
+	}
+	whole := math.Floor(v)
+	rest := v - whole
+	n, d := 0, 1
+	if fixed > 0 {
+		n, d = int(math.Round(rest*float64(fixed))), fixed
+	} else {
+		n, d = nearest(rest, int(math.Pow10(min(max(places, 1), 4)))-1)
+	}
+	if n == d {
+		whole, n = whole+1, 0
+	}
+	groups := 0 // groups of digits before the slash: with two, the first is for the whole number
+	for i, t := range s.tokens[:slash] {
+		if strings.IndexByte("0#?", t.kind) >= 0 && (i == 0 || strings.IndexByte("0#?", s.tokens[i-1].kind) < 0) {
+			groups++
+		}
+	}
+	text := strconv.FormatFloat(whole, 'f', 0, 64)
+	switch {
+	case groups < 2 && whole < 1e9:
+		return strconv.Itoa(int(whole)*d+n) + "/" + strconv.Itoa(d)
+	case n == 0:
+		return text
+	case whole == 0:
+		return strconv.Itoa(n) + "/" + strconv.Itoa(d)
+	}
+	return text + " " + strconv.Itoa(n) + "/" + strconv.Itoa(d)
+}
+
+// nearest returns the fraction with a denominator of at most limit that is nearest to v, which is
+// between 0 and 1.
+func nearest(v float64, limit int) (n, d int) {
+	best := math.Inf(1)
+	for denominator := 1; denominator <= limit; denominator++ {
+		numerator := math.Round(v * float64(denominator))
+		if away := math.Abs(v - numerator/float64(denominator)); away < best-1e-12 {
+			best, n, d = away, int(numerator), denominator
+		}
+	}
+	return n, d
+}
+
+const maxDay = 2_958_466 // the day after 31 December 9999
+
+// dateTime returns the date and time of day of a number of days.
+func (s formatSection) dateTime(days float64, since1904 bool) string {
+	if days < 0 || days >= maxDay {
+		return general(days)
+	}
+	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+	switch {
+	case since1904:
+		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
+	case days < 60: // Excel counts 29 February 1900, which never was
+		epoch = epoch.AddDate(0, 0, 1)
+	}
+	unit := time.Second
+	for _, t := range s.tokens {
+		if t.kind == 'f' && len(t.text) > 0 {
+			unit = time.Millisecond
+		}
+	}
+	whole := math.Floor(days)
+	clock := time.Duration((days - whole) * float64(24*time.Hour)).Round(unit)
+	at := epoch.AddDate(0, 0, int(whole)).Add(clock)
+	elapsed := time.Duration(0)
+	if days < 100_000 { // of which a Duration can hold all
+		elapsed = time.Duration(whole)*24*time.Hour + clock
+	}
+	half := slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == 'A' })
+	var out strings.Builder
+	for _, t := range s.tokens {
+		switch t.kind {
+		case 'l':
+			out.WriteString(t.text)
+		case 'A':
+			name := at.Format("PM")
+			if t.text == "A/P" {
+				name = name[:1]
+			}
+			out.WriteString(name)
+		case 'H':
+			out.WriteString(padded(int(elapsed.Hours()), len(t.text)))
+		case 'N':
+			out.WriteString(padded(int(elapsed.Minutes()), len(t.text)))
+		case 'S':
+			out.WriteString(padded(int(elapsed.Seconds()), len(t.text)))
+		case 'f':
+			if n := min(len(t.text), 3); n > 0 {
+				out.WriteString("." + padded(at.Nanosecond()/1e6, 3)[:n])
+			}
+		default:
+			out.WriteString(datePart(at, t, half))
+		}
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// datePart returns the part of a date or time that t stands for. half means that hours are counted to
+// 12.
+func datePart(at time.Time, t token, half bool) string {
+	n := len(t.text)
+	switch t.kind {
+	case 'y':
+		if n <= 2 {
+			return at.Format("06")
+		}
+		return at.Format("2006")
+	case 'm', 'd':
+		value, short, long := int(at.Month()), "Jan", "January"
+		if t.kind == 'd' {
+			value, short, long = at.Day(), "Mon", "Monday"
+		}
+		switch n {
+		case 1, 2:
+			return padded(value, n)
+		case 3:
+			return at.Format(short)
+		case 5:
+			return at.Format(long)[:1]
+		}
+		return at.Format(long)
+	case 'h':
+		hour := at.Hour()
+		if half {
+			hour = (hour+11)%12 + 1
+		}
+		return padded(hour, min(n, 2))
+	case 'n':
+		return padded(at.Minute(), n)
+	case 's':
+		return padded(at.Second(), min(n, 2))
+	}
+	return ""
+}
+
+// padded returns a number with at least width digits.
+func padded(n, width int) string {
+	text := strconv.Itoa(n)
+	return strings.Repeat("0", max(0, width-len(text))) + text
+}
