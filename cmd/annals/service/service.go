@@ -243,15 +243,15 @@ func (s *service) openImporter(ctx context.Context) error {
 	}
 	s.server.Limits.Formats = formats
 	cache := filepath.Join(s.config.Data, "cache")
+	if s.pageCache, err = pages.OpenCache(filepath.Join(cache, "pages"), s.config.PageCacheBytes); err != nil {
+		return err
+	}
 	s.reader = reader.New(reader.Options{
 		Limits: s.config.Extract, Formats: formats, Command: []string{program, s.config.Reader}, CacheDir: cache,
 		Workers: turns.Readers(s.config.Workers), Reserved: turns.Readers(s.config.Workers) - s.config.Workers,
 	})
 	s.closing(s.reader.Close)
 	s.inspectReaders(ctx)
-	if s.pageCache, err = pages.OpenCache(filepath.Join(cache, "pages"), s.config.PageCacheBytes); err != nil {
-		return err
-	}
 	spool := filepath.Join(s.config.Data, "spool")
 	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
 		return fmt.Errorf("create the folder for texts of running imports: %w", err)

@@ -157,10 +157,7 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 	s.recogniser.pages.Go(func() {
 		defer slot.Release()
 		begun := time.Now()
-		found, err := slot.Recognise(s.running, ocr.Picture{
-			Width: picture.Width, Height: picture.Height, Pixels: picture.Data,
-			DPI: int(min(max(float64(picture.Width)*pointsInch/float64(page.Width), 1), 2400)),
-		})
+		found, err := slot.Recognise(s.running, pictureOf(page, picture))
 		s.end(time.Since(begun))
 		if err != nil {
 			s.fail(err)
@@ -288,19 +285,29 @@ func drawingOf(p pdfium.Page) pdfium.Drawing {
 	return pdfium.Drawing{Page: p.Number, Width: int(min(max(w*dpi, 1), pdfium.MaxPictureSide)), Grey: true, Raw: true}
 }
 
+// pictureOf returns a picture of a page as it is recognised.
+func pictureOf(p pdfium.Page, drawn pdfium.Picture) ocr.Picture {
+	return ocr.Picture{
+		Width: drawn.Width, Height: drawn.Height, Pixels: drawn.Data,
+		DPI: int(min(max(float64(drawn.Width)*pointsInch/float64(p.Width), 1), 2400)),
+	}
+}
+
 // leastBetter is the confidence from which on recognised text replaces a text layer that looks
 // unusable.
 const leastBetter = 0.5
 
+// replaces reports whether recognised text is better than the text of a page.
+func replaces(r ocr.Result, p pdfium.Page) bool {
+	confidence, letters := r.Confidence()
+	return letters > 0 && (len(p.Lines) == 0 || confidence >= leastBetter)
+}
+
 // recognised returns a page with the text that was recognised in its picture.
 func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
-	confidence, letters := r.Confidence()
 	p.Scanned = false
-	switch {
-	case letters == 0:
+	if !replaces(r, p) {
 		p.Blank = len(p.Lines) == 0
-		return p
-	case len(p.Lines) > 0 && confidence < leastBetter:
 		return p
 	}
 	if r.Turn%2 == 1 {

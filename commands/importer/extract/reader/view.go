@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/pdf/pdfium"
 	"annals/events/fault"
 )
 
-// maxWords limits the words of a page that are shown.
-const maxWords = 100_000
+const (
+	maxWords = 100_000          // words of a page that are shown
+	maxWait  = 10 * time.Second // how long a page waits until others have been recognised
+)
 
 // Picture is extract.Viewer.Picture.
 func (r *pooled) Picture(ctx context.Context, path, mediaType string, page, width int) ([]byte, error) {
@@ -40,7 +44,65 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 	if err != nil {
 		return extract.Page{}, fault.Errorf(fault.Invalid, "page %d cannot be read: %w", page, errInvalidResponse)
 	}
+	if p.Scanned && r.ocr.engine != nil && p.Width > 0 && p.Height > 0 {
+		found, err := r.recognise(ctx, file, p)
+		if err != nil {
+			return extract.Page{}, err
+		}
+		if replaces(found, p) {
+			return recognisedWords(p, found), nil
+		}
+	}
 	return wordsOf(p), nil
+}
+
+// recognise returns what was recognised on a scanned page when its file was read. If that is not
+// known any more, it recognises the page again.
+func (r *pooled) recognise(ctx context.Context, file *os.File, p pdfium.Page) (ocr.Result, error) {
+	s := &scanner{recogniser: r.ocr, file: file}
+	key := s.key(p.Number)
+	if kept, ok := s.kept(key); ok {
+		return kept, nil
+	}
+	timed, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	slot, err := r.ocr.engine.Acquire(timed)
+	if err != nil && ctx.Err() == nil {
+		err = fault.Errorf(fault.Unavailable, "too many other pages are being recognised: try again")
+	}
+	if err != nil {
+		return ocr.Result{}, err
+	}
+	defer slot.Release()
+	drawn, err := r.pdf.Draw(ctx, pdfium.File{File: file}, drawingOf(p))
+	if err != nil {
+		return ocr.Result{}, err
+	}
+	found, err := slot.Recognise(ctx, pictureOf(p, drawn))
+	if err == nil {
+		s.keep(key, found)
+	}
+	return found, err
+}
+
+// recognisedWords returns the words that were recognised in the picture of a page.
+func recognisedWords(p pdfium.Page, r ocr.Result) extract.Page {
+	out := extract.Page{Width: p.Width, Height: p.Height, Words: []extract.PageWord{}}
+	scale := p.Width / float32(r.Width)
+	if r.Turn%2 == 1 {
+		scale = p.Width / float32(r.Height) // the size is that of the upright picture
+	}
+	for _, line := range r.Lines {
+		for _, w := range line.Words[:min(len(line.Words), maxWords-len(out.Words))] {
+			left, top, right, bottom := r.Original(w)
+			out.Words = append(out.Words, extract.PageWord{
+				Text: strings.ToValidUTF8(w.Text, "\ufffd"),
+				X:    left * scale, Y: top * scale, Width: max(0, right-left) * scale, Height: max(0, bottom-top) * scale,
+				Confidence: min(max(w.Confidence, 0.001), 1), // 0 would mean text of the file
+			})
+		}
+	}
+	return out
 }
 
 // wordsOf returns the words of a page, which may come from a hostile process.

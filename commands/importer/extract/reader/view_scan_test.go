@@ -1,0 +1,82 @@
+//go:build !race
+
+package reader_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"reflect"
+	"strings"
+	"testing"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/extracttest"
+	"annals/commands/importer/extract/reader"
+)
+
+// The words that were recognised on a page are shown where they are in its picture, also if the
+// page is upside down. They are recognised only once.
+func TestViewerOfScannedPages(t *testing.T) {
+	path := mixed(t)
+	cache := &pageCache{}
+	r := extracttest.OCRReader(t, reader.OCR{Cache: cache})
+	viewer := r.(extract.Viewer)
+	for i, number := range []int{1, 3} {
+		page, err := viewer.Words(t.Context(), path, extract.PDF, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const width = 800
+		file, err := viewer.Picture(t.Context(), path, extract.PDF, number, width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		var boxes []image.Rectangle
+		for _, w := range page.Words {
+			texts = append(texts, w.Text)
+			at := func(points float32) int { return int(points * width / page.Width) }
+			box := image.Rect(at(w.X), at(w.Y), at(w.X+w.Width)+1, at(w.Y+w.Height)+1)
+			if w.Confidence <= 0 || w.Confidence > 1 || len(w.Text) > 2 && inked(m, box) == 0 {
+				t.Errorf("page %d: the box %v of %+v has no ink", number, box, w)
+			}
+			boxes = append(boxes, box.Inset(-2))
+		}
+		got := extracttest.Normal(strings.Join(texts, " "))
+		for _, line := range extracttest.Story {
+			if !strings.Contains(got, extracttest.Normal(line)) {
+				t.Errorf("page %d has the words %q, want %q", number, got, line)
+			}
+		}
+		if all, in := inked(m, m.Bounds()), inked(m, boxes...); all == 0 || in < all*95/100 {
+			t.Errorf("page %d: %d of %d dark pixels are in boxes of words", number, in, all)
+		}
+		if again, err := viewer.Words(t.Context(), path, extract.PDF, number); err != nil || !reflect.DeepEqual(again, page) || cache.hits != i+1 {
+			t.Errorf("page %d: the words are not the same again, %v, or not from the cache", number, err)
+		}
+	}
+}
+
+// inked returns the number of dark pixels in rectangles of a picture.
+func inked(m image.Image, in ...image.Rectangle) (n int) {
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			if color.GrayModel.Convert(m.At(x, y)).(color.Gray).Y >= 128 {
+				continue
+			}
+			for _, r := range in {
+				if image.Pt(x, y).In(r) {
+					n++
+					break
+				}
+			}
+		}
+	}
+	return n
+}
