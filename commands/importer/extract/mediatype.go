@@ -17,6 +17,11 @@ const (
 	Markdown     = "text/markdown"
 	PlainText    = "text/plain"
 	HTML         = "text/html"
+	CSV          = "text/csv"
+	TSV          = "text/tab-separated-values"
+	Mail         = "message/rfc822"
+	EPUB         = "application/epub+zip"
+	RTF          = "application/rtf"
 )
 
 // Format describes the files whose names have one extension.
@@ -42,6 +47,10 @@ var all = Formats{
 	{Extension: ".pptx", MediaType: PowerPoint, Pages: true, Compressed: true},
 	{Extension: ".xlsx", MediaType: Excel, Pages: true, Compressed: true},
 	{Extension: ".odt", MediaType: OpenDocument, Pages: true, Compressed: true},
+	{Extension: ".csv", MediaType: CSV},
+	{Extension: ".tsv", MediaType: TSV},
+	{Extension: ".eml", MediaType: Mail},
+	{Extension: ".epub", MediaType: EPUB, Compressed: true},
 }
 
 // Formats are formats that a server reads.

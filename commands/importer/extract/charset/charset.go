@@ -310,3 +310,25 @@ func guess(sample []byte) encoding.Encoding {
 	}
 	return enc
 }
+
+// Text returns b as UTF-8. label is the name of the encoding that b is said to have, or "". It is
+// ignored if b is valid UTF-8 with letters that ASCII lacks.
+func Text(b []byte, label string) string {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	enc, _ := htmlindex.Get(label)
+	ascii := bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	switch {
+	case utf8.Valid(b) && (enc == nil || !ascii || bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, 0) < 0):
+		return string(b)
+	case enc == nil:
+		enc = guess(b[:min(len(b), encodingSample)])
+	}
+	if enc == nil {
+		return strings.ToValidUTF8(string(b), "\ufffd")
+	}
+	text, err := enc.NewDecoder().Bytes(b)
+	if err != nil {
+		return strings.ToValidUTF8(string(b), "\ufffd")
+	}
+	return string(text)
+}

@@ -189,8 +189,11 @@ func (c *converter) start(closed bool) error {
 func (c *converter) open(element atom.Atom, a attributes, closed bool) error {
 	switch element {
 	case atom.Title:
-		c.inTitle = c.title == "" && !closed
-		if !c.inTitle {
+		switch {
+		case closed:
+		case c.title == "":
+			c.inTitle = true
+		default:
 			c.skipped, c.depth = atom.Title, 1
 		}
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:

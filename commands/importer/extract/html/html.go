@@ -5,6 +5,7 @@ package html
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 const (
@@ -58,6 +61,21 @@ func declared(head []byte) encoding.Encoding {
 		return nil
 	}
 	return enc
+}
+
+// Decode returns r as UTF-8: in the encoding of its byte order mark, else in the one that it declares,
+// else as it is. The error is io.EOF if r is empty.
+func Decode(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(r, 4<<10)
+	head, err := buffered.Peek(4 << 10)
+	if len(head) == 0 {
+		return nil, err
+	}
+	enc := declared(head)
+	if enc == nil || bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
+		enc = encoding.Nop
+	}
+	return transform.NewReader(buffered, unicode.BOMOverride(enc.NewDecoder())), nil
 }
 
 // Convert reads HTML in UTF-8 and returns its title: that of the page, or its first heading.
@@ -114,6 +132,7 @@ func (c *converter) run(ctx context.Context) error {
 		case html.StartTagToken:
 			err = c.start(false)
 		case html.SelfClosingTagToken:
+			c.z.NextIsNotRawText() // in XHTML a script may have no end tag
 			err = c.start(true)
 		case html.EndTagToken:
 			name, _ := c.z.TagName()

@@ -54,6 +54,8 @@ var formatNames = map[string]string{
 	extract.PowerPoint:   "a ZIP archive or Office document",
 	extract.Excel:        "a ZIP archive or Office document",
 	extract.OpenDocument: "a ZIP archive or Office document",
+	extract.EPUB:         "a ZIP archive or Office document",
+	extract.RTF:          "a Rich Text document",
 }
 
 // formatOf returns the name of a file's format, recognised by its first bytes, or "".

@@ -7,8 +7,11 @@ import (
 	"os"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/csv"
 	"annals/commands/importer/extract/docx"
+	"annals/commands/importer/extract/epub"
 	"annals/commands/importer/extract/html"
+	"annals/commands/importer/extract/mail"
 	"annals/commands/importer/extract/odt"
 	"annals/commands/importer/extract/pptx"
 	"annals/commands/importer/extract/text"
@@ -29,6 +32,10 @@ func formats(pdf format) map[string]format {
 		extract.PowerPoint:   pptx.Read,
 		extract.Excel:        xlsx.Read,
 		extract.OpenDocument: odt.Read,
+		extract.CSV:          csv.Read,
+		extract.TSV:          csv.Read,
+		extract.Mail:         mail.Read,
+		extract.EPUB:         epub.Read,
 	}
 }
 

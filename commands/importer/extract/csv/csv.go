@@ -1,0 +1,222 @@
+// Package csv reads tables with separated values, in all common encodings. It imports extract,
+// extract/charset and events/fault.
+package csv
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/charset"
+	"annals/events/fault"
+)
+
+const (
+	sampleBytes = 64 << 10 // bytes of the file from which the separator is found
+	sampleRows  = 200
+	sectionRows = 100     // rows of a section
+	maxRow      = 1 << 20 // bytes of a row
+	maxColumns  = 1_000   // columns of a row; the text of more joins the last
+)
+
+// Read reads a table. Its first row is the head, which is repeated in each section of up to 100
+// rows; lines of one cell before it are text.
+func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
+	encoded := charset.File{File: f}
+	decoded, err := encoded.Decode(ctx)
+	if err != nil {
+		return extract.Info{}, err
+	}
+	in := bufio.NewReaderSize(decoded, sampleBytes)
+	sample, err := in.Peek(sampleBytes)
+	if err != nil && err != io.EOF {
+		return extract.Info{}, err
+	}
+	comma, skip := separator(sample, extract.Extension(f.Name) == ".tsv")
+	if _, err := in.Discard(skip); err != nil {
+		return extract.Info{}, err
+	}
+	t := table{w: w}
+	t.width = columns(sample[skip:], comma)
+	rows := &bounded{r: in}
+	r := newReader(rows, comma)
+	for n := 1; ; n++ {
+		rows.left = maxRow
+		row, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if errors.Is(err, errLongRow) {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "row %d of the table is longer than %d KiB: a quotation mark may be missing before it", n, maxRow>>10)
+		}
+		if syntax := new(csv.ParseError); errors.As(err, &syntax) {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "the table cannot be read at line %d: %w", syntax.Line, syntax.Err)
+		}
+		if err == nil {
+			err = t.add(row)
+		}
+		if err == nil && n&1023 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return extract.Info{}, err
+		}
+	}
+	return extract.Info{Warnings: encoded.Warnings()}, t.flush()
+}
+
+func newReader(r io.Reader, comma rune) *csv.Reader {
+	c := csv.NewReader(r)
+	c.Comma, c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = comma, true, -1, true
+	return c
+}
+
+var errLongRow = errors.New("the row is too long")
+
+// bounded fails if too many bytes are read for one row. The rows are read through a buffer, so up
+// to that many bytes may belong to later rows.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongRow
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}
+
+// separator returns the separator of a table, given its start, and how many bytes name the
+// separator, as Excel writes it ("sep=;").
+func separator(sample []byte, tabs bool) (comma rune, skip int) {
+	if line, _, _ := bytes.Cut(sample, []byte("\n")); bytes.HasPrefix(line, []byte("sep=")) && len(bytes.TrimSpace(line)) <= len("sep=;") {
+		comma = '\t'
+		if named := bytes.TrimSpace(line[len("sep="):]); len(named) == 1 && strings.Contains(",;|:", string(named)) {
+			comma = rune(named[0])
+		}
+		return comma, min(len(line)+1, len(sample))
+	}
+	candidates := []rune{',', ';', '\t', '|'}
+	if tabs {
+		candidates = []rune{'\t', ',', ';', '|'}
+	}
+	best := 0.0
+	comma = candidates[0]
+	for _, candidate := range candidates {
+		if score := regularity(sample, candidate); score > best {
+			best, comma = score, candidate
+		}
+	}
+	return comma, 0
+}
+
+// regularity returns how well a separator fits: the share of the rows that have the usual number
+// of columns, and a little for more columns. It is 0 if there is one column.
+func regularity(sample []byte, comma rune) float64 {
+	counts, rows := widths(sample, comma)
+	usual := 1
+	for width, n := range counts {
+		if width > 1 && (usual == 1 || n > counts[usual] || n == counts[usual] && width > usual) {
+			usual = width
+		}
+	}
+	if usual == 1 {
+		return 0
+	}
+	return float64(counts[usual])/float64(rows) + min(float64(usual), 100)/10_000
+}
+
+// columns returns the usual number of columns.
+func columns(sample []byte, comma rune) int {
+	counts, _ := widths(sample, comma)
+	usual := 1
+	for width, n := range counts {
+		if n > counts[usual] || n == counts[usual] && width > usual {
+			usual = width
+		}
+	}
+	return usual
+}
+
+// widths counts the rows at the start of a table by their number of columns.
+func widths(sample []byte, comma rune) (counts map[int]int, rows int) {
+	counts = map[int]int{}
+	if len(sample) == sampleBytes { // the last line may not be whole
+		sample = sample[:bytes.LastIndexByte(sample, '\n')+1]
+	}
+	r := newReader(bytes.NewReader(sample), comma)
+	for rows < sampleRows {
+		row, err := r.Read()
+		if err != nil {
+			break
+		}
+		rows++
+		counts[len(row)]++
+	}
+	return counts, max(rows, 1)
+}
+
+// table writes rows as Markdown tables.
+type table struct {
+	w     *extract.Writer
+	width int // usual number of columns
+	head  string
+	rows  []string // of the section
+	count int      // rows written so far, without the head
+}
+
+func (t *table) add(row []string) error {
+	filled := 0
+	for i, cell := range row {
+		row[i] = strings.ReplaceAll(strings.Join(strings.Fields(cell), " "), "|", `\|`)
+		if row[i] != "" {
+			filled = i + 1
+		}
+	}
+	row = row[:filled]
+	switch {
+	case filled == 0:
+		return nil
+	case t.width == 1, t.head == "" && filled == 1: // text before the table
+		return t.w.Write(strings.Join(row, " ") + "\n\n")
+	}
+	if len(row) > maxColumns {
+		row = append(row[:maxColumns-1:maxColumns-1], strings.Join(row[maxColumns-1:], " "))
+	}
+	if t.head == "" {
+		t.width = len(row)
+		t.head = "| " + strings.Join(row, " | ") + " |\n|" + strings.Repeat(" --- |", len(row))
+		return nil
+	}
+	t.rows = append(t.rows, "| "+strings.Join(row, " | ")+" |")
+	if len(t.rows) < sectionRows {
+		return nil
+	}
+	return t.flush()
+}
+
+// flush writes a section.
+func (t *table) flush() error {
+	if t.head == "" || len(t.rows) == 0 && t.count > 0 {
+		return nil
+	}
+	from := t.count + 1
+	t.count += len(t.rows)
+	if from > 1 || len(t.rows) == sectionRows {
+		if err := t.w.Begin(1, fmt.Sprintf("Rows %d to %d", from, t.count)); err != nil {
+			return err
+		}
+	}
+	err := t.w.Write(t.head + "\n" + strings.Join(t.rows, "\n") + "\n")
+	t.rows = t.rows[:0]
+	return err
+}
