@@ -105,7 +105,7 @@ func commonest(counts map[float64]int) float64 {
 func isHeadline(l *layoutLine) bool {
 	text := l.Text
 	if l.furniture || l.running || l.Turned || l.rows != nil || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) ||
-		leader.MatchString(text) || caption.MatchString(text) || stamp.MatchString(text) {
+		hasLeader(text) || caption.MatchString(text) || stamp.MatchString(text) {
 		return false
 	}
 	letters, others := 0, 0

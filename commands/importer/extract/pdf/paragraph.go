@@ -155,7 +155,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
-	case isItem(l.Text), leader.MatchString(last.Text):
+	case isItem(l.Text), hasLeader(last.Text):
 		return "\n", false
 	case down > size*1.9 || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
@@ -250,9 +250,30 @@ var (
 // ornament matches characters of symbol fonts that precede a title.
 var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
 
-// leader matches the row of dots or dashes between a title and its page number in a table of
-// contents.
-var leader = regexp.MustCompile(`(?:\. ?){5}|(?:- ?){5}|(?:· ?){5}|_{5}|…{2}`)
+// hasLeader reports whether a line has a row of dots or dashes, as between a title and its page
+// number in a table of contents.
+func hasLeader(s string) bool {
+	var last rune
+	n, spaces := 0, 0
+	for _, r := range s {
+		switch r {
+		case ' ':
+			spaces++
+			continue
+		case '.', '-', '·', '_', '…':
+			if r != last || spaces > 1 {
+				n = 0
+			}
+			if n++; n == 5 || r == '…' && n == 2 {
+				return true
+			}
+		default:
+			n = 0
+		}
+		last, spaces = r, 0
+	}
+	return false
+}
 
 func isItem(s string) bool { return bullet.MatchString(s) || item.MatchString(s) }
 

@@ -28,14 +28,104 @@ type tableLine struct {
 }
 
 // findTables finds the tables of an area, sets the field table of their pieces, and returns the
-// number of tables.
+// number of tables. It first looks for tables that have something else beside them.
 func findTables(a area) int {
 	order := make(map[*piece]int, len(a))
 	for i, p := range a {
 		order[p] = i
 	}
-	rows := rowsOf(a)
 	found := 0
+	for _, part := range a.narrow() {
+		found += part.tables(order)
+	}
+	rest := a
+	if found > 0 {
+		rest = slices.DeleteFunc(slices.Clone(a), func(p *piece) bool { return p.table != nil })
+	}
+	return found + rest.tables(order)
+}
+
+// narrow returns the parts of an area where consecutive lines of the file have several pieces
+// each, and other pieces are to the left or right of these lines.
+func (a area) narrow() (parts []area) {
+	for i := 0; i < len(a); {
+		var box column
+		var top, bottom, size float32
+		several, single, j := 0, 0, i
+		for j < len(a) && single < 3 {
+			end := j + 1
+			for end < len(a) && a[end].line == a[j].line && a[end].Y == a[j].Y {
+				end++
+			}
+			switch first, last := a[j], a[end-1]; {
+			case end-j == 1:
+				single++
+			case several == 0:
+				several, box, top, bottom, size = 1, column{first.X, last.Right}, first.Y, first.Y, first.Size
+			case first.Y < bottom || first.Y > bottom+size*8 || min(last.Right, box.right) < max(first.X, box.x):
+				single = 3 // somewhere else
+				continue
+			default:
+				several, single, bottom = several+1, 0, first.Y
+				box.x, box.right = min(box.x, first.X), max(box.right, last.Right)
+			}
+			j = end
+		}
+		i = max(j, i+1)
+		if several < 4 {
+			continue
+		}
+		if part := a.beside(box, top-size*4, bottom+size*2, size); part != nil && len(parts) < 20 {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// beside returns the pieces between top and bottom that are in a box, which is widened by the
+// pieces that reach beyond it. It returns nil if no others are beside it, or if most of these are
+// in the same lines of print and so may be cells of the same table.
+func (a area) beside(box column, top, bottom, size float32) (part area) {
+	var near []*piece
+	for _, p := range a {
+		if p.Y >= top && p.Y <= bottom {
+			near = append(near, p)
+		}
+	}
+	for wider := true; wider; {
+		wider = false
+		for _, p := range near {
+			if p.X < box.right+size && p.Right > box.x-size && (p.X < box.x || p.Right > box.right) {
+				box.x, box.right, wider = min(box.x, p.X), max(box.right, p.Right), true
+			}
+		}
+	}
+	var lines []float32
+	outside := 0
+	for _, p := range near {
+		if p.overlaps(box) {
+			part = append(part, p)
+			lines = append(lines, p.Y)
+		} else {
+			outside++
+		}
+	}
+	slices.Sort(lines)
+	same := 0
+	for _, p := range near {
+		if at, _ := slices.BinarySearch(lines, p.Y-size*0.1); !p.overlaps(box) && at < len(lines) && lines[at] < p.Y+size*0.1 {
+			same++
+		}
+	}
+	if outside == 0 || same*2 >= outside {
+		return nil
+	}
+	return part
+}
+
+// tables finds the tables of an area whose rows extend over its whole width.
+func (a area) tables(order map[*piece]int) (found int) {
+	rows := rowsOf(a)
 	for i, free := 0, 0; i < len(rows); {
 		t := grow(rows[i:])
 		if t == nil || !t.isTable(order) {
@@ -99,7 +189,7 @@ func median(values []float32) float32 {
 func (t *table) add(r row) bool {
 	columns, spans := slices.Clone(t.columns), t.spans
 	for _, p := range r.pieces {
-		if leader.MatchString(p.Text) {
+		if hasLeader(p.Text) {
 			return false // a table of contents
 		}
 		first := slices.IndexFunc(columns, p.overlaps)

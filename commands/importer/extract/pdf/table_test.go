@@ -304,3 +304,23 @@ func FuzzLayoutKeepsWords(f *testing.F) {
 	f.Add([]byte("\x14\x30\xff\x50\x14\x30\x08\xf0\x14\x30\x20\x50"))
 	f.Fuzz(func(t *testing.T, data []byte) { keepsWords(t, data[:min(len(data), 8_000)]) })
 }
+
+// The labels of a chart beside a table are not in its rows.
+func TestTableBesideChart(t *testing.T) {
+	table := typesetPage(`
+Grain        Last week        This week
+Wheat             1.23             1.25
+Maize             2.34             2.30
+Oats              0.80             0.81
+Rye               1.02             1.04
+`)
+	var chart []pdfium.Line
+	for i := range 5 {
+		chart = append(chart, typeset(300, 221+8.7*float32(i), fmt.Sprintf("%d.50", 5-i)))
+	}
+	got := textOf(t, append(table, chart...))
+	want := "| Grain | Last week | This week |\n| --- | --- | --- |\n| Wheat | 1.23 | 1.25 |\n| Maize | 2.34 | 2.30 |\n| Oats | 0.80 | 0.81 |\n| Rye | 1.02 | 1.04 |"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("text:\n%s\nwant\n%s", got, want)
+	}
+}
