@@ -8,6 +8,7 @@ import (
 	"annals/cmd/annals/admin"
 	"annals/cmd/annals/client"
 	"annals/cmd/annals/engine"
+	"annals/cmd/annals/terminal"
 	"annals/http/signin"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,32 @@ func (c *connection) target(dataDir string) client.Target {
 		urls, err := readURLs(dataDir)
 		return urls.Core, urls.Vault, err
 	}}
+}
+
+// clients returns clients of both services of the server, which share connections. The URL of
+// the core is "" if it is unknown.
+func (c *connection) clients(cmd *cobra.Command, at *engine.URLs) (*client.Core, *client.Vault, error) {
+	target := c.target(at.Data)
+	vault, err := target.VaultURL()
+	if err != nil {
+		return nil, nil, err
+	}
+	core, err := target.CoreOfVault()
+	if err != nil {
+		return nil, nil, err
+	}
+	credential, err := c.credential(cmd, at, core)
+	if err != nil {
+		return nil, nil, err
+	}
+	printLine := terminal.LinePrinter(cmd.ErrOrStderr())
+	to := client.Client{
+		URL: vault, HTTP: client.NewHTTPClient(1), Tries: 10, Pause: 100 * time.Millisecond, Credential: credential,
+		Notify: func(text string) { printLine(text) },
+	}
+	of := &client.Core{Client: to}
+	of.URL = core
+	return of, &client.Vault{Client: to}, nil
 }
 
 // credential returns the credential for a server. It uses --token if it is set.

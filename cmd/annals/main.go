@@ -85,6 +85,7 @@ func rootCommand() *cobra.Command {
 		backupCommand(at),
 		restoreCommand(at),
 		importCommand(at),
+		rereadCommand(at),
 		shareCommand(at),
 		loginCommand(at),
 		logoutCommand(at),

@@ -2,13 +2,11 @@ package main
 
 import (
 	"errors"
-	"time"
 
 	"annals/cmd/annals/client"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/settings"
 	"annals/cmd/annals/sharing"
-	"annals/cmd/annals/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -79,24 +77,10 @@ func (c *shareConfig) run(cmd *cobra.Command, at *engine.URLs, args []string) er
 			return err
 		}
 	}
-	target := c.target(at.Data)
-	address, err := target.VaultURL()
+	_, vault, err := c.clients(cmd, at)
 	if err != nil {
 		return err
 	}
-	core, err := target.CoreOfVault()
-	if err != nil {
-		return err
-	}
-	credential, err := c.credential(cmd, at, core)
-	if err != nil {
-		return err
-	}
-	printLine := terminal.LinePrinter(cmd.ErrOrStderr())
-	vault := &client.Vault{Client: client.Client{
-		URL: address, HTTP: client.NewHTTPClient(1), Tries: 10, Pause: 100 * time.Millisecond, Credential: credential,
-		Notify: func(text string) { printLine(text) },
-	}}
 	defer vault.HTTP.CloseIdleConnections()
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	switch {

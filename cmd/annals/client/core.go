@@ -25,12 +25,13 @@ type Job struct {
 
 // FileResult is the result for one file of a job.
 type FileResult struct {
-	Filename  string `json:"filename"`
-	Success   bool   `json:"success"`
-	Document  string `json:"document_id"`
-	Error     string `json:"error"`
-	Duplicate bool   `json:"duplicate"`
-	Outcome   string `json:"outcome"`
+	Filename  string   `json:"filename"`
+	Success   bool     `json:"success"`
+	Document  string   `json:"document_id"`
+	Error     string   `json:"error"`
+	Duplicate bool     `json:"duplicate"`
+	Outcome   string   `json:"outcome"`
+	Warnings  []string `json:"warnings"`
 }
 
 // Finished reports whether the job has ended and search finds its documents.
