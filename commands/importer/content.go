@@ -58,11 +58,13 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 // is turns.ErrSuspended if the slot was given to another file.
 func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
 	r.clock.Stop()
-	reading, release, err := r.acquire(ctx, r.turn, r.alone != "")
+	reading, release, err := r.acquire(ctx, r.turn, r.alone != "", r.scan)
 	if err != nil {
 		return extract.Info{}, err
 	}
 	defer release()
+	reading, cancel := context.WithCancelCause(reading)
+	defer cancel(nil)
 	r.clock.Reset(r.timeout())
 	accepted := readable(r.file.Accepted)
 	files := r.Reader
@@ -91,20 +93,38 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		}
 		summary.Add(s.Title, s.Text)
 		return r.progress.at(ctx, "splitting", "")
-	}, r.progress.reading(ctx))
+	}, r.stepping(ctx, cancel))
 	if err == nil {
 		err = reading.Err() // a reader may report success although reading was cancelled
 	}
 	return info, r.suspended(reading, err)
 }
 
-// suspended returns turns.ErrSuspended instead of err if the slot was given to another file.
+// stepping returns the extract.Progress for the reader of the file. It stops reading if a page
+// is to be recognised, and the file has no slot for that.
+func (r *run) stepping(ctx context.Context, stop context.CancelCauseFunc) extract.Progress {
+	report := r.progress.reading(ctx)
+	return func(step string, page, pages int) {
+		if step == "ocr" {
+			if !r.scan {
+				stop(errScanned)
+				return
+			}
+			r.clock.Reset(r.timeout()) // recognising pages has its own limits
+		}
+		report(step, page, pages)
+	}
+}
+
+// suspended returns turns.ErrSuspended or errScanned instead of err if reading was stopped
+// because of that.
 func (r *run) suspended(reading context.Context, err error) error {
-	if err == nil || context.Cause(reading) != turns.ErrSuspended {
+	cause := context.Cause(reading)
+	if err == nil || cause != turns.ErrSuspended && cause != errScanned {
 		return err
 	}
 	r.progress.pause()
-	return turns.ErrSuspended
+	return cause
 }
 
 // recheck returns an error if the file can no longer be filed, to avoid appending its text

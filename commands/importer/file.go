@@ -23,6 +23,8 @@ var (
 	errUnknownFile = errors.New("the file to import does not exist")
 	// errFiled means that there is nothing left to do, because the file is filed already.
 	errFiled = errors.New("the file is filed already")
+	// errScanned means that a file has scanned pages, and must be read in a slot for such files.
+	errScanned = errors.New("the file has scanned pages")
 	// errTimeout is the cause of a context that ended because of Importer.FileTimeout.
 	errTimeout = errors.New("importing the file timed out")
 )
@@ -61,11 +63,11 @@ func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) 
 		return err
 	}
 	progress := &progress{importer: i, file: file, ref: ref, step: "reading"}
-	turn := turnOf(ctx, file.User.Principal)
+	turn, scan := turnOf(ctx, file.User.Principal), false
 	defer progress.end()
 	start := firstAttempt(file)
 	for runs := 1; ; runs++ {
-		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn, alone: alone}
+		r := run{Importer: i, file: file, clock: clock, progress: progress, turn: turn, alone: alone, scan: scan}
 		r.text = textWriter{
 			log: i.Handler.Log, file: file, attempt: start, end: start + maxAttempts, batchLimit: cmp.Or(i.textBatch, maxTextBatch),
 			spool: spool{dir: i.SpoolDir, memory: i.spoolMem},
@@ -90,6 +92,9 @@ func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) 
 			return fault.Errorf(fault.Invalid, "the file crashed the process that read it, and then another one that read only this file: save it again, or export it as PDF or text, and upload that")
 		case errors.Is(err, turns.ErrSuspended):
 			runs-- // a suspension is not a conflict
+		case errors.Is(err, errScanned):
+			turn, scan = turnOf(ctx, file.User.Principal), true
+			runs--
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && serviceFault(err):
 			// Another upload has taken the id of the file's document: read the file again.
 		default:
@@ -121,6 +126,7 @@ type run struct {
 	progress *progress
 	turn     *turns.File
 	alone    string // why it is read alone, in a new process; "" if it is not
+	scan     bool   // it has scanned pages, which may be recognised in this run
 
 	located bool
 	folder  uuid.UUID

@@ -23,31 +23,40 @@ const (
 
 // slots limits how many files are read at a time.
 type slots struct {
-	turns    *turns.Turns
+	turns *turns.Turns
+	// scans is for files with scanned pages. Recognising a page takes seconds, so these files
+	// do not take slots from others. They get as many slots, but compete for the processor with
+	// the lowest priority.
+	scans    *turns.Turns
 	suspects chan struct{} // contains a token while a suspect is read
 }
 
 func (i *Importer) init() {
 	i.once.Do(func() {
-		i.slots = slots{turns.New(cmp.Or(i.Workers, runtime.NumCPU())), make(chan struct{}, 1)}
+		workers := cmp.Or(i.Workers, runtime.NumCPU())
+		i.slots = slots{turns.New(workers), turns.New(workers), make(chan struct{}, 1)}
 		i.slots.turns.RequeueAfter = i.RequeueAfter
 	})
 }
 
-// acquire waits for a slot for a file. The returned context is for reading the file. It is
+// acquire waits for a slot for a file: one for files with scanned pages if scan is set. The returned context is for reading the file. It is
 // cancelled with the cause turns.ErrSuspended if the slot is given to another file. release
 // frees the slot.
-func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect bool) (reading context.Context, release func(), err error) {
+func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect, scan bool) (reading context.Context, release func(), err error) {
 	i.init()
+	turns := i.slots.turns
+	if scan {
+		turns = i.slots.scans
+	}
 	if !suspect {
-		return i.slots.turns.Begin(ctx, file)
+		return turns.Begin(ctx, file)
 	}
 	select {
 	case i.slots.suspects <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	reading, end, err := i.slots.turns.Begin(ctx, file)
+	reading, end, err := turns.Begin(ctx, file)
 	if err != nil {
 		<-i.slots.suspects
 		return nil, nil, err

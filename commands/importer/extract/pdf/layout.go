@@ -101,7 +101,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 	switch {
 	case p.Broken:
 		l.broken = append(l.broken, p.Number)
-	case p.Scanned || !letters && len(p.Notes) == 0 && !p.Blank:
+	case p.Scanned:
 		l.textless = append(l.textless, p.Number)
 	}
 	l.scans.add(p)

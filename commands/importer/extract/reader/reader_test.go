@@ -32,7 +32,7 @@ func TestPDFSections(t *testing.T) {
 	err := os.WriteFile(path, extracttest.PDF(
 		"BT /F2 24 Tf 72 700 Td (The Whole Report) Tj ET\nBT /F2 16 Tf 72 650 Td (Beginnings) Tj ET\n"+body.String(),
 		"BT /F1 10 Tf 72 700 Td (More of the beginnings.) Tj ET\nBT /F2 16 Tf 72 650 Td (Endings) Tj ET\n"+body.String(),
-		"BI /W 1 /H 1 /CS /G /BPC 8 ID x EI",
+		"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID x EI Q",
 		"",
 	), 0o600)
 	if err != nil {

@@ -129,7 +129,6 @@ func (s *server) read(first, last int, scans bool) error {
 	}
 	for n := first; n <= min(last, s.doc.pages); n++ {
 		page, err := s.doc.page(n)
-		page.Scanned = page.Scanned || len(page.Lines) == 0 && !page.Blank && !page.Broken
 		page.truncate()
 		s.enc.B = s.enc.B[:0]
 		page.Encode(&s.enc)
