@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"annals/cmd/annals/settings"
+	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/reader"
 
 	"github.com/spf13/cobra"
@@ -20,10 +21,11 @@ import (
 
 // healthConfig holds the flags of health.
 type healthConfig struct {
-	listen string
-	ready  bool
-	reader bool
-	within time.Duration
+	listen    string
+	tesseract string
+	ready     bool
+	reader    bool
+	within    time.Duration
 }
 
 func healthCommand() *cobra.Command {
@@ -45,6 +47,7 @@ func healthCommand() *cobra.Command {
 	flags.StringVar(&c.listen, "listen", defaultListen, "address that serve listens on")
 	flags.BoolVar(&c.ready, "ready", false, "check /readyz instead of /healthz: also fail if the server cannot serve reads yet, or is shutting down")
 	flags.BoolVar(&c.reader, "readers", false, "instead of calling a server, start a process that reads files, print the measures that confine it on this machine, and fail if one is missing")
+	bindTesseract(flags, &c.tesseract)
 	flags.DurationVar(&c.within, "within", 5*time.Second, "timeout of the check")
 	settings.FlagOnly(flags, "ready", "readers", "within")
 	return command
@@ -57,10 +60,11 @@ func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find the path of this program to start a reader process: %w", err)
 	}
-	files := reader.New(reader.Options{Command: []string{program, readerName}})
-	defer files.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
+	recognition, missing := ocr.Find(ctx, c.tesseract, nil)
+	files := reader.New(reader.Options{Command: []string{program, readerName}, OCR: reader.OCR{Program: recognition}})
+	defer files.Close()
 	report, err := reader.Inspect(ctx, files)
 	if err != nil {
 		return err
@@ -68,8 +72,21 @@ func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
 	for _, measure := range report.Holds {
 		fmt.Fprintln(out, "holds:", measure)
 	}
-	if len(report.Lacks) > 0 {
-		return fmt.Errorf("reader processes are not fully confined: missing are %s", strings.Join(report.Lacks, ", "))
+	lacks := report.Lacks
+	if missing != nil {
+		fmt.Fprintln(out, "scanned pages are not read:", missing)
+	} else {
+		_, report, err := reader.InspectOCR(ctx, files)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "scanned pages are recognised with", recognition)
+		for _, measure := range report.Lacks {
+			lacks = append(lacks, measure+", of processes that recognise scanned pages")
+		}
+	}
+	if len(lacks) > 0 {
+		return fmt.Errorf("reader processes are not fully confined: missing are %s", strings.Join(lacks, ", "))
 	}
 	return nil
 }

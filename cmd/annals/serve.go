@@ -17,6 +17,7 @@ import (
 	"annals/http/signin"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const serveName = "serve"
@@ -90,7 +91,12 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	flags.Int64Var(&c.Extract.Memory, "extract-memory", pdfium.DefaultMemory, fmt.Sprintf("maximum memory of one reader process, in bytes; at least %d (192 MiB)", pdfium.LeastMemory))
 	c.PageCacheBytes = 1 << 30
 	flags.Var(settings.Limit(quota.Bytes, &c.PageCacheBytes), "page-cache-bytes", "maximum size of the cache of page pictures and recognised words in the data folder, such as 5GiB; the least recently used are removed beyond it; 0 means no cache")
-	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file; at least 1s")
+	flags.StringVar(&c.OCR.Mode, "ocr", service.OCROn, "whether text in pictures of scanned pages is recognised: on (if Tesseract is installed) or off")
+	flags.StringVar(&c.OCR.Languages, "ocr-languages", "", "languages of scanned pages, as Tesseract names them, such as eng+deu; the fewer, the faster (default: all that are installed)")
+	bindTesseract(flags, &c.OCR.Tesseract)
+	flags.DurationVar(&c.OCR.PageTime, "ocr-page-time", time.Minute, "maximum time, and maximum CPU time, for recognising the text of one page; the page then stays unread; at least 1s")
+	flags.DurationVar(&c.OCR.Time, "ocr-time", time.Hour, "maximum time for recognising the text of one file, added up over its pages; further pages stay unread; at least 1s")
+	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file, which begins anew with each page that is recognised; at least 1s")
 	flags.DurationVar(&c.Stall, "stall", time.Minute, "close the progress stream of an import after this time without progress; at least 1s")
 	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")
 	flags.Lookup("drain").DefValue = "0s" // cobra does not show a zero duration as the default
@@ -107,6 +113,11 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 		panic(err) // unreachable: the flag is defined
 	}
 	return command
+}
+
+// bindTesseract defines the flag with the path of Tesseract.
+func bindTesseract(flags *pflag.FlagSet, path *string) {
+	flags.StringVar(path, "tesseract", "", "path of the program Tesseract, which recognises text in pictures (default: searched in PATH)")
 }
 
 // programName returns the command with which the user started this program.

@@ -11,6 +11,7 @@ import (
 	"annals/cmd/annals/engine"
 	"annals/cmd/usage"
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/pdf/pdfium"
 	"annals/http/signin"
 	"annals/projections/searchindex"
@@ -43,6 +44,7 @@ type Config struct {
 	FileBytes, UploadBytes      int64
 	Extract                     extract.Limits
 	Formats                     []string // extensions of the files to read, for extract.ParseFormats
+	OCR                         OCR
 	FileTimeout, Stall          time.Duration
 	PageCacheBytes              int64         // of the cache of page pictures and recognised words; 0 means no cache
 	Drain                       time.Duration // time to keep serving after a stop signal, or DefaultDrain
@@ -57,6 +59,30 @@ type Config struct {
 	Version string // of the program
 	Program string // command that starts this program, for printed instructions
 	Reader  string // name of the hidden command that runs a reader process
+}
+
+// OCR says how text in pictures of scanned pages is recognised.
+type OCR struct {
+	Mode           string // OCROn or OCROff
+	Languages      string // in the form of ocr.ParseLanguages
+	Tesseract      string // path of the program; if "", it is searched in PATH
+	PageTime, Time time.Duration
+}
+
+// The modes of OCR.
+const (
+	OCROn  = "on"
+	OCROff = "off"
+)
+
+func (o *OCR) check() error {
+	if o.Mode != OCROn && o.Mode != OCROff {
+		return fmt.Errorf("--ocr %s: pass %s or %s", o.Mode, OCROn, OCROff)
+	}
+	if _, err := ocr.ParseLanguages(o.Languages); err != nil {
+		return fmt.Errorf("--ocr-languages: %w", err)
+	}
+	return nil
 }
 
 // DefaultDrain is the value of Drain if it is not set. drainTime then chooses the time,
@@ -129,7 +155,10 @@ func (c *Config) Check() error {
 			return fmt.Errorf("--%s %s: %w", flag, address, err)
 		}
 	}
-	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {
+	if err := c.OCR.check(); err != nil {
+		return err
+	}
+	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "ocr-page-time": c.OCR.PageTime, "ocr-time": c.OCR.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)
 		}

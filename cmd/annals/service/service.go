@@ -246,12 +246,20 @@ func (s *service) openImporter(ctx context.Context) error {
 	if s.pageCache, err = pages.OpenCache(filepath.Join(cache, "pages"), s.config.PageCacheBytes); err != nil {
 		return err
 	}
+	recognition, err := s.findOCR(ctx)
+	if err != nil {
+		return err
+	}
+	recognition.Cache = s.pageCache
+	// Files with scanned pages have as many slots as other files, and keep a process each.
+	files := turns.Readers(s.config.Workers)
 	s.reader = reader.New(reader.Options{
 		Limits: s.config.Extract, Formats: formats, Command: []string{program, s.config.Reader}, CacheDir: cache,
-		Workers: turns.Readers(s.config.Workers), Reserved: turns.Readers(s.config.Workers) - s.config.Workers,
+		Workers: 2 * files, Reserved: 2*files - s.config.Workers, OCR: recognition, Recognised: s.config.Workers,
 	})
 	s.closing(s.reader.Close)
 	s.inspectReaders(ctx)
+	s.inspectOCR(ctx)
 	spool := filepath.Join(s.config.Data, "spool")
 	if err := errors.Join(os.MkdirAll(spool, 0o700), importer.SweepSpool(spool)); err != nil {
 		return fmt.Errorf("create the folder for texts of running imports: %w", err)

@@ -40,7 +40,7 @@ type OCR struct {
 // anything. It is safe for concurrent use.
 type PageCache interface {
 	Get(sha256, name string) ([]byte, bool)
-	Put(sha256, name string, value []byte)
+	Put(sha256, name string, value []byte) error
 }
 
 // The resolution of a page's picture. Small pages get more than usual, because they are often
@@ -265,7 +265,7 @@ func (s *scanner) kept(key string) (ocr.Result, bool) {
 
 func (s *scanner) keep(key string, result ocr.Result) {
 	if s.hash != "" {
-		s.Cache.Put(s.hash, key, result.Encode())
+		_ = s.Cache.Put(s.hash, key, result.Encode()) // without it the page may be recognised again
 	}
 }
 

@@ -35,13 +35,14 @@ func (c *pageCache) Get(hash, name string) ([]byte, bool) {
 	return v, ok
 }
 
-func (c *pageCache) Put(hash, name string, value []byte) {
+func (c *pageCache) Put(hash, name string, value []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.values == nil {
 		c.values = map[string][]byte{}
 	}
 	c.values[hash+name] = value
+	return nil
 }
 
 const typed = "BT /F1 12 Tf 40 400 Td (This page was typed, not scanned.) Tj ET"

@@ -53,6 +53,7 @@ type Readers struct {
 	pool    *process.Pool
 	slots   chan struct{} // has a token for each process in use
 	waiting atomic.Int32  // files that wait for a slot
+	scans   atomic.Int32  // files with scanned pages; their processes wait most of the time
 
 	compiling chan struct{} // locked by sending a token; guards the fields below
 	compiled  bool

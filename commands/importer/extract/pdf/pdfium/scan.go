@@ -69,7 +69,9 @@ func isScanned(page []byte) bool {
 // scan reads a scanned page. If the process dies while it draws the page, another one takes its
 // place.
 func (s *parallel) scan(ctx context.Context, r *session, c *chunk, page []byte) error {
-	s.scanning.Store(true)
+	if s.scanning.CompareAndSwap(false, true) {
+		s.scans.Add(1)
+	}
 	later, err := s.file.Scan(ctx, page, func(ctx context.Context, how Drawing) (Picture, error) {
 		return r.draw(ctx, how)
 	})

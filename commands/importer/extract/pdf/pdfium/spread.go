@@ -42,6 +42,9 @@ func (s *parallel) run(ctx context.Context, first *session) error {
 	}
 	s.helpers.Wait()
 	cancel()
+	if s.scanning.Load() {
+		s.scans.Add(-1)
+	}
 	return err
 }
 
@@ -74,7 +77,7 @@ func (s *parallel) help(ctx context.Context) {
 	s.mu.Lock()
 	left := s.pages - s.taken
 	s.mu.Unlock()
-	if s.file.Alone || s.scanning.Load() || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 || len(s.slots) >= cap(s.slots)-s.config.Reserved {
+	if s.file.Alone || s.scanning.Load() || left <= 2*chunkPages || len(s.chunks) > cap(s.chunks)/2 || s.waiting.Load() > 0 || len(s.slots)-int(s.scans.Load()) >= cap(s.slots)-s.config.Reserved {
 		return
 	}
 	select {
