@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -105,18 +106,18 @@ func (s *Server) picture(c *call, d vault.Document) (any, error) {
 
 type pageBody struct {
 	Page   int        `json:"page"`
-	Width  float32    `json:"width"`
-	Height float32    `json:"height"`
+	Width  float64    `json:"width"`
+	Height float64    `json:"height"`
 	Words  []wordBody `json:"words"`
 }
 
 type wordBody struct {
 	Text       string  `json:"text"`
-	X          float32 `json:"x"`
-	Y          float32 `json:"y"`
-	Width      float32 `json:"width"`
-	Height     float32 `json:"height"`
-	Confidence float32 `json:"confidence,omitempty"`
+	X          float64 `json:"x"`
+	Y          float64 `json:"y"`
+	Width      float64 `json:"width"`
+	Height     float64 `json:"height"`
+	Confidence float64 `json:"confidence,omitempty"`
 }
 
 // words replies with the words of a page of a document.
@@ -126,8 +127,13 @@ func (s *Server) words(c *call, d vault.Document) (any, error) {
 		return nil, err
 	}
 	p, err := s.Pages.Words(c.Context(), d.SHA256, d.MediaType, page)
-	return pageBody{page, p.Width, p.Height, each(p.Words, func(w extract.PageWord) wordBody { return wordBody(w) })}, err
+	return pageBody{page, shortened(p.Width), shortened(p.Height), each(p.Words, func(w extract.PageWord) wordBody {
+		return wordBody{w.Text, shortened(w.X), shortened(w.Y), shortened(w.Width), shortened(w.Height), shortened(w.Confidence)}
+	})}, err
 }
+
+// shortened returns a number with at most three decimals.
+func shortened(n float32) float64 { return math.Round(float64(n)*1000) / 1000 }
 
 // pathPage returns the page number in the path of a request, which is a page of d that can be
 // shown.

@@ -13,7 +13,7 @@ import (
 
 func TestServeRejectsInvalidSettings(t *testing.T) {
 	for _, args := range [][]string{
-		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--extract-memory", "1"}, {"--extract-memory", "201326591"},
+		{"--workers", "0"}, {"--workers", "-1"}, {"--search-limit", "100000"}, {"--max-files", "0"}, {"--page-cache-bytes", "-1"}, {"--page-cache-bytes", "much"}, {"--extract-memory", "1"}, {"--extract-memory", "201326591"},
 		{"--core-url", "http://h/x", "--vault-url", "http://h/x/"}, {"--listen", "nowhere"}, {"--log", "postgres://x/y"}, {"--read-models", "sqlite://h/p"},
 		{"--issuer", "alias=x"}, {"--trusted-proxy", "somewhere"}, {"--log-level", "loud"}, {"--vault-url", "ftp://h/"},
 		{"--metrics-listen", "nowhere"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/extracttest"
@@ -49,5 +50,34 @@ func TestViewer(t *testing.T) {
 		if _, err := viewer.Words(t.Context(), path, c.mediaType, c.page); !fault.Is(err, c.want) {
 			t.Errorf("%s: Words = %v, want %v", name, err, c.want)
 		}
+	}
+}
+
+// A page is drawn, or refused with a reason, within its limits.
+func TestViewerOfHostileFiles(t *testing.T) {
+	dir := filepath.Join(extracttest.Corpora(t), "pdf", "hostile")
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Skip(err)
+	}
+	viewer := extracttest.ProcessReader(t, extract.Limits{}).(extract.Viewer)
+	drawn := 0
+	for _, file := range files {
+		path, begun := filepath.Join(dir, file.Name()), time.Now()
+		picture, err := viewer.Picture(t.Context(), path, extract.PDF, 1, 300)
+		if err == nil && len(picture) > 0 {
+			drawn++
+		} else if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+			t.Errorf("Picture of %s: %d bytes, %v", file.Name(), len(picture), err)
+		}
+		if _, err := viewer.Words(t.Context(), path, extract.PDF, 1); err != nil && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+			t.Errorf("Words of %s: %v", file.Name(), err)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("the first page of %s took %v", file.Name(), took)
+		}
+	}
+	if drawn < len(files)/2 {
+		t.Errorf("only %d of %d files have a first page that can be drawn", drawn, len(files))
 	}
 }

@@ -308,3 +308,28 @@ func TestDrawReportsMissingMemory(t *testing.T) {
 		t.Errorf("ink in %v, want %v", got, want)
 	}
 }
+
+// A collector must not panic, or keep more bytes than a picture may have.
+func FuzzPictureFrames(f *testing.F) {
+	begin := new(process.Encoder).Int(1).Int(2).Int(2).B
+	f.Add(begin, []byte("abcd"), true)
+	f.Add(begin, []byte("abc"), true)
+	f.Add(begin, []byte("abcde"), false)
+	f.Add(new(process.Encoder).Int(1).Int(1<<20).Int(1<<20).B, []byte{}, true)
+	f.Fuzz(func(t *testing.T, first, second []byte, raw bool) {
+		c := &collector{Drawing: Drawing{Page: 1, Grey: raw, Raw: raw}}
+		if c.add(pictureFrame, first) != nil {
+			return
+		}
+		if n := cap(c.picture.Data); n > MaxPicturePixels {
+			t.Errorf("the collector reserved %d bytes", n)
+		}
+		for range 3 {
+			_ = c.add(pieceFrame, second)
+		}
+		p := c.picture
+		if c.complete() && raw && len(p.Data) != p.Width*p.Height || len(p.Data) > c.limit() {
+			t.Errorf("a picture of %d x %d pixels with %d bytes", p.Width, p.Height, len(p.Data))
+		}
+	})
+}
