@@ -55,6 +55,7 @@ var rules = map[string][]string{
 	"commands/importer/extract/csv":         {"commands/importer/extract", "commands/importer/extract/charset", "events/fault"},
 	"commands/importer/extract/mail":        {"commands/importer/extract", "commands/importer/extract/charset", "commands/importer/extract/html", "events/fault"},
 	"commands/importer/extract/epub":        {"commands/importer/extract", "commands/importer/extract/html", "commands/importer/extract/zipxml", "events/fault"},
+	"commands/importer/extract/rtf":         {"commands/importer/extract", "commands/importer/extract/blocks", "events/fault"},
 	"commands/importer/extract/html":        {"commands/importer/extract", "commands/importer/extract/charset", "events/fault"},
 	"commands/importer/extract/text":        {"commands/importer/extract", "commands/importer/extract/charset", "commands/importer/extract/html", "events/fault"},
 	"commands/importer/extract/zipxml":      {"commands/importer/extract", "events/fault"},

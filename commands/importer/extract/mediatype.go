@@ -51,6 +51,7 @@ var all = Formats{
 	{Extension: ".tsv", MediaType: TSV},
 	{Extension: ".eml", MediaType: Mail},
 	{Extension: ".epub", MediaType: EPUB, Compressed: true},
+	{Extension: ".rtf", MediaType: RTF},
 }
 
 // Formats are formats that a server reads.

@@ -14,6 +14,7 @@ import (
 	"annals/commands/importer/extract/mail"
 	"annals/commands/importer/extract/odt"
 	"annals/commands/importer/extract/pptx"
+	"annals/commands/importer/extract/rtf"
 	"annals/commands/importer/extract/text"
 	"annals/commands/importer/extract/xlsx"
 )
@@ -36,6 +37,7 @@ func formats(pdf format) map[string]format {
 		extract.TSV:          csv.Read,
 		extract.Mail:         mail.Read,
 		extract.EPUB:         epub.Read,
+		extract.RTF:          rtf.Read,
 	}
 }
 
