@@ -142,6 +142,9 @@ func (x *Part) Next() (xml.Token, error) {
 	if fault.Is(err, fault.Invalid) {
 		return nil, err
 	}
+	if ended := x.p.ctx.Err(); ended != nil {
+		return nil, ended
+	}
 	if x.dtd {
 		return nil, fault.Errorf(fault.Invalid, "the %s contains a document type definition (part %s), which is not allowed: save it again with Word or LibreOffice", x.p.kind, x.name)
 	}
