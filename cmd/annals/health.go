@@ -8,13 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"annals/cmd/annals/service"
 	"annals/cmd/annals/settings"
-	"annals/commands/importer/extract/ocr"
-	"annals/commands/importer/extract/reader"
 
 	"github.com/spf13/cobra"
 )
@@ -38,7 +36,9 @@ func healthCommand() *cobra.Command {
 		Args: settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.reader {
-				return c.inspect(cmd.Context(), cmd.OutOrStdout())
+				ctx, cancel := context.WithTimeout(cmd.Context(), c.within)
+				defer cancel()
+				return service.InspectReaders(ctx, cmd.OutOrStdout(), readerName, c.tesseract)
 			}
 			return c.check(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -51,44 +51,6 @@ func healthCommand() *cobra.Command {
 	flags.DurationVar(&c.within, "within", 5*time.Second, "timeout of the check")
 	settings.FlagOnly(flags, "ready", "readers", "within")
 	return command
-}
-
-// inspect prints the measures with which a reader process confines itself. If a measure
-// is missing, it returns an error.
-func (c *healthConfig) inspect(ctx context.Context, out io.Writer) error {
-	program, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find the path of this program to start a reader process: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.within)
-	defer cancel()
-	recognition, missing := ocr.Find(ctx, c.tesseract, nil)
-	files := reader.New(reader.Options{Command: []string{program, readerName}, OCR: reader.OCR{Program: recognition}})
-	defer files.Close()
-	report, err := reader.Inspect(ctx, files)
-	if err != nil {
-		return err
-	}
-	for _, measure := range report.Holds {
-		fmt.Fprintln(out, "holds:", measure)
-	}
-	lacks := report.Lacks
-	if missing != nil {
-		fmt.Fprintln(out, "scanned pages are not read:", missing)
-	} else {
-		_, report, err := reader.InspectOCR(ctx, files)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(out, "scanned pages are recognised with", recognition)
-		for _, measure := range report.Lacks {
-			lacks = append(lacks, measure+", of processes that recognise scanned pages")
-		}
-	}
-	if len(lacks) > 0 {
-		return fmt.Errorf("reader processes are not fully confined: missing are %s", strings.Join(lacks, ", "))
-	}
-	return nil
 }
 
 // check prints the status of the server. If the status of the reply is not 200, it
