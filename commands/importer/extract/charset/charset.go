@@ -17,6 +17,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
@@ -81,6 +83,9 @@ func (f *File) Decode(ctx context.Context) (io.Reader, error) {
 	bad, err := f.firstInvalidUTF8(ctx, head)
 	if err != nil {
 		return nil, err
+	}
+	if bad < 0 && isISO2022JP(head) {
+		return f.decode(japanese.ISO2022JP, 0), nil
 	}
 	if bad < 0 {
 		return f.decode(nil, 0), nil
@@ -293,20 +298,24 @@ func guess(sample []byte) encoding.Encoding {
 	if valid > 10*invalid {
 		return nil
 	}
+	if enc := eastAsian(sample); enc != nil {
+		return enc
+	}
 	result, err := chardet.NewTextDetector().DetectBest(sample)
-	if err != nil || result.Confidence < 25 {
-		return charmap.Windows1252
+	if err != nil || result.Confidence < 25 || strings.HasPrefix(result.Charset, "UTF") { // UTF encodings were ruled out before
+		return byLetters(sample)
 	}
-	name := result.Charset
-	if name == "GB-18030" {
-		name = "gb18030"
+	switch result.Charset {
+	case "GB-18030":
+		return simplifiedchinese.GB18030
+	case "KOI8-R":
+		return charmap.KOI8U // which has the Ukrainian letters too
+	case "ISO-8859-1", "ISO-8859-2", "ISO-8859-9", "windows-1250", "windows-1252", "windows-1254", "ISO-8859-15", "IBM420_rtl", "IBM420_ltr", "IBM424_rtl", "IBM424_ltr":
+		return byLetters(sample)
 	}
-	if strings.HasPrefix(name, "UTF") { // UTF encodings were ruled out before
-		return charmap.Windows1252
-	}
-	enc, err := htmlindex.Get(name)
+	enc, err := htmlindex.Get(result.Charset)
 	if err != nil {
-		return charmap.Windows1252
+		return byLetters(sample)
 	}
 	return enc
 }
@@ -318,6 +327,8 @@ func Text(b []byte, label string) string {
 	enc, _ := htmlindex.Get(label)
 	ascii := bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 	switch {
+	case utf8.Valid(b) && isISO2022JP(b):
+		enc = japanese.ISO2022JP
 	case utf8.Valid(b) && (enc == nil || !ascii || bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, 0) < 0):
 		return string(b)
 	case enc == nil:
