@@ -371,10 +371,14 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		if !f.Ended {
 			f.Accepted = *accepted
 		}
+		part := "importer"
+		if f.Accepted.Reread {
+			part = events.ViaReread
+		}
 		f.Accepted.File, f.Starts, f.Alone, f.User = file, j.starts[file], j.alone[file], j.user
 		f.At = j.at
 		f.Cause = events.Cause{
-			Actor: j.user.Principal, Via: j.user.Via("importer"), Correlation: j.correlation,
+			Actor: j.user.Principal, Via: j.user.Via(part), Correlation: j.correlation,
 			// The revision of a FileAccepted event is the index of its file.
 			Causation: events.JobStream(jobID) + "@" + strconv.Itoa(file),
 		}

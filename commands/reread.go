@@ -68,7 +68,7 @@ func (h *Handler) StartReread(ctx context.Context, user events.User, correlation
 		}
 		return hold, err
 	}
-	started, err = h.startHeld(ctx, user, hold, causedBy(ctx, user, correlation), data, h.startJob)
+	started, err = h.startHeld(ctx, user, hold, events.Cause{Actor: user.Principal, Via: user.Via(events.ViaReread), Correlation: correlation}, data, h.startJob)
 	return started, documents, err
 }
 

@@ -77,6 +77,10 @@ type FileImported struct {
 	Outcome string `json:"outcome,omitempty"`
 }
 
+// ViaReread is the part of the program in Metadata.Via of the events of a job that reads
+// documents again.
+const ViaReread = "reread"
+
 // Values of FileImported.Outcome.
 const (
 	OutcomeCreated   = "created"   // a new document

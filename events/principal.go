@@ -45,6 +45,12 @@ func (u User) Via(part string) string {
 
 const byToken = " by token "
 
+// PartIn returns the part of the program in a result of Via.
+func PartIn(via string) string {
+	part, _, _ := strings.Cut(via, byToken)
+	return part
+}
+
 // TokenIn returns the token id in a result of Via, or "" if there is none.
 func TokenIn(via string) string {
 	_, token, _ := strings.Cut(via, byToken)

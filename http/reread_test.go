@@ -111,6 +111,12 @@ func TestRereadScanned(t *testing.T) {
 	if body != want {
 		t.Errorf("Markdown is\n%s\nwant\n%s", body, want)
 	}
+	_, body = s.do("GET", "/vault/audit", "")
+	for _, what := range []string{"asked to have 1 document read again", `had document \"deed.pdf\" read again`, "finished having documents read again: 1 imported, 0 failed"} {
+		if !strings.Contains(body, what) {
+			t.Errorf("the audit trail lacks %q: %s", what, body)
+		}
+	}
 	if r := reread(`{"scanned":true}`); r.Job != nil {
 		t.Errorf("a second reread started %+v, want nothing", r.Job)
 	}

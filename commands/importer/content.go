@@ -17,8 +17,8 @@ import (
 // read extracts the file, and then appends its text. A file that cannot be read leaves
 // nothing in the log.
 func (r *run) read(ctx context.Context) (events.Content, error) {
-	summary := r.summariser(r.file.Accepted.Name)
-	info, err := r.extract(ctx, summary)
+	summary := summaries{make: func() Summariser { return r.summariser(r.file.Accepted.Name) }}
+	info, err := r.extract(ctx, &summary)
 	if err == nil {
 		err = r.text.check(info)
 	}
@@ -43,7 +43,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	}
 	failpoint.Here(failpoint.TextEnded)
 	accepted := r.file.Accepted
-	description, text := summary.Result()
+	description, text := summary.result()
 	return events.Content{
 		SHA256: accepted.SHA256, Size: accepted.Size, MediaType: cmp.Or(info.MediaType, accepted.MediaType),
 		Title: cmp.Or(shorten(info.Title, maxTitle), accepted.Name), Pages: info.Pages,
@@ -56,7 +56,7 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 // extract waits for a slot and extracts the file. Extraction takes a core and memory, so
 // only a few files are extracted at a time. The timeout does not include the wait. The error
 // is turns.ErrSuspended if the slot was given to another file.
-func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, error) {
+func (r *run) extract(ctx context.Context, summary *summaries) (extract.Info, error) {
 	r.clock.Stop()
 	reading, release, err := r.acquire(ctx, r.turn, r.alone != "", r.scan)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *run) extract(ctx context.Context, summary Summariser) (extract.Info, er
 		if err := r.text.add(s); err != nil {
 			return err
 		}
-		summary.Add(s.Title, s.Text)
+		summary.add(s)
 		return r.progress.at(ctx, "splitting", "")
 	}, r.stepping(ctx, cancel))
 	if err == nil {
@@ -165,6 +165,40 @@ func (r *run) warnings(warnings []string) (kept []string) {
 		kept = append(kept, shorten(w, maxSentence))
 	}
 	return kept
+}
+
+// leastConfidence is the least confidence of recognised text that a summary is made of, unless
+// the document has no other text.
+const leastConfidence = 0.6
+
+// summaries composes the summary of a file: of its sure text or, if it has none, of its
+// doubtful text.
+type summaries struct {
+	make           func() Summariser
+	sure, doubtful Summariser // nil until text is added
+}
+
+func (s *summaries) add(section extract.Section) {
+	to := &s.sure
+	if section.OCR && section.Confidence < leastConfidence {
+		to = &s.doubtful
+	}
+	if *to == nil {
+		*to = s.make()
+	}
+	(*to).Add(section.Title, section.Text)
+}
+
+func (s *summaries) result() (description, summary string) {
+	for _, of := range []Summariser{s.sure, s.doubtful} {
+		if of == nil {
+			continue
+		}
+		if description, summary = of.Result(); description != "" {
+			break
+		}
+	}
+	return description, summary
 }
 
 type noSummary struct{}

@@ -230,3 +230,33 @@ func TestRereadNeedsWriteAccess(t *testing.T) {
 		t.Errorf("StartReread of too many documents: %v, want invalid", err)
 	}
 }
+
+// A summary is not made of text that was hardly recognised, unless there is no other.
+func TestSummaryAvoidsDoubtfulText(t *testing.T) {
+	summarise := func(sections ...extract.Section) string {
+		b := newFixture(t)
+		b.reader.Close()
+		b.reader = script(func(_ context.Context, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+			for i, s := range sections {
+				s.Index = i
+				if err := emit(s); err != nil {
+					return extract.Info{}, err
+				}
+			}
+			return extract.Info{MediaType: "application/pdf"}, nil
+		})
+		job, work := b.accept(alice, doc{"a.pdf", "Library", "%PDF"})
+		b.deliver(b.importer(b.driver), work)
+		o := b.outcome(job)
+		d := o.documents[o.imported[0].Document]
+		return d.Description + " " + d.Summary
+	}
+	doubtful := extract.Section{Text: "Tbe qnick brovvn f0x jumps over tbe lazy d0g today.", OCR: true, Confidence: 0.3}
+	sure := extract.Section{Text: "The harbour master signs every page of the log book.", OCR: true, Confidence: 0.9}
+	if got := summarise(doubtful, sure); strings.Contains(got, "brovvn") || !strings.Contains(got, "harbour master") {
+		t.Errorf("the summary is %q", got)
+	}
+	if got := summarise(doubtful); !strings.Contains(got, "brovvn") {
+		t.Errorf("the summary of doubtful text alone is %q", got)
+	}
+}

@@ -3,6 +3,8 @@ package audit
 import (
 	"cmp"
 	"strconv"
+
+	"annals/events"
 )
 
 // words describes the event in a sentence whose subject is the actor.
@@ -53,6 +55,9 @@ func (r *row) jobWords(name string) string {
 	if r.name == "" {
 		name = "a file"
 	}
+	if events.PartIn(r.via) == events.ViaReread {
+		return r.rereadWords(name)
+	}
 	switch r.kind {
 	case "FileAccepted":
 		return "uploaded " + name + ", which was refused: " + r.detail
@@ -65,6 +70,22 @@ func (r *row) jobWords(name string) string {
 		return "uploaded " + name + ", which could not be imported: " + r.detail
 	case "JobFinished":
 		return "finished an upload: " + r.detail
+	}
+	return r.kind
+}
+
+// rereadWords describes an event of a job that reads documents again.
+func (r *row) rereadWords(name string) string {
+	switch r.kind {
+	case "ImportRequested":
+		if r.detail == "1" {
+			return "asked to have 1 document read again"
+		}
+		return "asked to have " + r.detail + " documents read again"
+	case "FileFailed":
+		return "had " + name + " read again, which failed: " + r.detail
+	case "JobFinished":
+		return "finished having documents read again: " + r.detail
 	}
 	return r.kind
 }
