@@ -56,7 +56,7 @@ type document struct {
 }
 
 // Read reads a Word document as it is printed with all changes accepted. It skips deleted and hidden
-// text, the instructions of fields, and all but the first of alternative contents. Notes, comments and
+// text, comments, the instructions of fields, and all but the first of alternative contents. Notes and
 // text boxes follow their paragraph. The header of a section of pages stands before its text, and the
 // footer after it; a text that several headers or footers have stands only once. Page numbers are known
 // only if Word has stored its page breaks.
@@ -102,7 +102,7 @@ func (d *document) readReferences(main string) (err error) {
 		return err
 	}
 	mainRels := d.rels
-	for _, kind := range []string{"footnote", "endnote", "comment"} {
+	for _, kind := range []string{"footnote", "endnote"} {
 		part := mainRels.Find(d.pkg, kind+"s", folder+kind+"s.xml")
 		if d.rels, err = ooxml.ReadRelations(d.pkg, part); err != nil {
 			return err
@@ -136,9 +136,6 @@ func (d *document) readNotes(part, kind string) error {
 		text, err := d.collect(func(out blocks.Sink) error { return d.story(x, out) })
 		if d.noteBytes += len(text); d.noteBytes > maxNotesBytes {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of notes: split it, and upload the parts", maxNotesBytes)
-		}
-		if author := extract.CleanTitle(e.Attr("author")); kind == "comment" && text != "" {
-			text = "> " + strings.TrimSuffix("Comment by "+author, " by ") + ": " + text
 		}
 		d.notes[id] = text
 		return err

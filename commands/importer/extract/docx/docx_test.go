@@ -244,7 +244,7 @@ func TestWordNotesFollowParagraph(t *testing.T) {
 	}
 	got, _ := readWord(t, `<w:p><w:r><w:t>one</w:t><w:footnoteReference w:id="7"/><w:t> two</w:t><w:endnoteReference w:id="7"/><w:commentReference w:id="7"/><w:footnoteReference w:id="99"/></w:r></w:p>`+extracttest.P("next"),
 		map[string]string{"word/footnotes.xml": notes("footnote"), "word/endnotes.xml": notes("endnote"), "word/comments.xml": notes("comment")})
-	want := "one[^1] two[^2]\n\n[^1]: the footnote again\n\n[^2]: the endnote again\n\n> Comment by Ann: the comment again\n\nnext"
+	want := "one[^1] two[^2]\n\n[^1]: the footnote again\n\n[^2]: the endnote again\n\nnext"
 	if len(got) != 1 || got[0].Text != want {
 		t.Errorf("got %+v\nwant %q", got, want)
 	}

@@ -23,7 +23,7 @@ type paragraph struct {
 	numID, level int // -1 if not set
 	text         []byte
 	breaks       []int
-	attached     []blocks.Block // text boxes, notes and comments
+	attached     []blocks.Block // text boxes and notes
 	attachedSize int            // bytes of text boxes, charts and diagrams in attached
 	joined       bool           // its end was deleted
 	sectionEnd   bool           // it is the last paragraph of a section of pages
@@ -110,7 +110,7 @@ func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph) error
 		return d.ruby(x, p)
 	case "w:fldChar":
 		return d.field(x, e, p)
-	case "w:footnoteReference", "w:endnoteReference", "w:commentReference":
+	case "w:footnoteReference", "w:endnoteReference":
 		if err := d.reference(strings.TrimSuffix(e.Local, "Reference"), e, p); err != nil {
 			return err
 		}
@@ -309,12 +309,9 @@ func (d *document) reference(kind string, e *zipxml.Element, p *paragraph) error
 		return nil
 	}
 	delete(d.notes, kind+e.Attr("id")) // so that a note is written only once
-	mark, note := "", blocks.Block{Kind: blocks.Quote, Text: text}
-	if kind != "comment" {
-		d.noteCount++
-		mark = "[^" + strconv.Itoa(d.noteCount) + "]"
-		note = blocks.Block{Text: mark + ": " + text}
-	}
+	d.noteCount++
+	mark := "[^" + strconv.Itoa(d.noteCount) + "]"
+	note := blocks.Block{Text: mark + ": " + text}
 	if d.nesting > 0 {
 		d.held = append(d.held, note)
 	} else {
