@@ -3,6 +3,7 @@ package pdf
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unicode"
 )
 
@@ -40,17 +41,14 @@ func arrange(lines []layoutLine) []layoutLine {
 	}
 	if c.mixed { // lines of several columns follow each other
 		pieces = c.inOrder(pieces)
-	} else { // all lines stay whole
-		for _, p := range pieces {
-			p.area = 0
-		}
 	}
-	return joined(lines, pieces)
+	return joined(lines, pieces, c.mixed)
 }
 
 // joined returns the lines that the pieces make. Pieces of a line that still follow each other
-// become this line again.
-func joined(lines []layoutLine, pieces []*piece) []layoutLine {
+// become this line again. moved means that pieces were reordered: then they only become a line
+// again if they are in one area and in one line of print.
+func joined(lines []layoutLine, pieces []*piece, moved bool) []layoutLine {
 	out := make([]layoutLine, 0, len(lines))
 	var written []*table
 	for i := 0; i < len(pieces); {
@@ -64,7 +62,7 @@ func joined(lines []layoutLine, pieces []*piece) []layoutLine {
 			continue
 		}
 		end := i + 1
-		for end < len(pieces) && pieces[end].line == p.line && pieces[end].table == nil && pieces[end].area == p.area {
+		for end < len(pieces) && pieces[end].line == p.line && pieces[end].table == nil && (!moved || pieces[end].area == p.area && absf(pieces[end].Y-p.Y) < p.Size*0.5) {
 			end++
 		}
 		whole := pieces[i:end]
@@ -80,11 +78,14 @@ func joined(lines []layoutLine, pieces []*piece) []layoutLine {
 
 // rejoin joins consecutive pieces of a line.
 func rejoin(pieces []*piece, l layoutLine) layoutLine {
-	first, last := pieces[0], pieces[len(pieces)-1]
-	if len(first.Words) > 0 && len(last.Words) > 0 && &first.Words[0] == &l.Words[0] && &last.Words[len(last.Words)-1] == &l.Words[len(l.Words)-1] {
+	words := 0
+	for _, p := range pieces {
+		words += len(p.Words)
+	}
+	if words == len(l.Words) {
 		return l
 	}
-	out := first.layoutLine
+	out := pieces[0].layoutLine
 	for _, p := range pieces[1:] {
 		out.Text += " " + p.Text
 		out.X, out.Right = min(out.X, p.X), max(out.Right, p.Right)
@@ -148,6 +149,12 @@ func (c *columns) inOrder(pieces []*piece) []*piece {
 			at = p.area
 		} else {
 			p.area = at
+		}
+	}
+	for i, p := range pieces[:max(0, len(pieces)-1)] { // PDFium marks hyphens at the ends of its lines only
+		text, cut := strings.CutSuffix(p.Text, "-")
+		if cut && pieces[i+1].line == p.line && pieces[i+1].area != p.area && p.isProse() && !strings.HasSuffix(text, "-") {
+			p.Text = text + softHyphen
 		}
 	}
 	out := slices.Clone(pieces)
@@ -288,13 +295,14 @@ func (g *gutter) check(pieces []*piece) bool {
 		return true
 	}
 	// The file changes between the two sides. They are columns only if it does so with almost every
-	// line, and if both are filled with text in even lines. Otherwise they are cells.
-	g.mixed = runs*10 > n*6 && even(sides[0]) && even(sides[1])
+	// line, and if both are filled with text in even lines, of which formulas may disturb some.
+	// Otherwise they are cells.
+	g.mixed = runs*2 > n && (even(sides[0], 0.6) && even(sides[1], 0.4) || even(sides[0], 0.4) && even(sides[1], 0.6))
 	return g.mixed
 }
 
-// even reports whether most of the lines fill their column and have the same distance.
-func even(lines []*piece) bool {
+// even reports whether a share of the lines fills its column, and has the same distance.
+func even(lines []*piece, share float32) bool {
 	if len(lines) < minColumn+2 {
 		return false
 	}
@@ -321,7 +329,7 @@ func even(lines []*piece) bool {
 			same++
 		}
 	}
-	return full*10 >= len(sorted)*6 && same*10 >= len(steps)*6 && step < sorted[0].Size*2
+	return float32(full) >= share*float32(len(sorted)) && float32(same) >= share*float32(len(steps)) && step < sorted[0].Size*2
 }
 
 // isRightToLeft reports whether most letters of a page are of a script that is written from

@@ -101,7 +101,7 @@ func (p *piece) split(starts []int) []*piece {
 		part := *p
 		part.Text, part.Words = texts[i], p.Words[from:to:to]
 		part.X, part.Right = extent(part.Words)
-		if y := bottom(part.Words) - descent; absf(y-p.Y) > p.Size*0.5 { // in another line of print
+		if y := bottom(part.Words) - descent; absf(y-p.Y) > p.Size*0.2 { // in another line of print
 			part.Y = y
 		}
 		out = append(out, &part)

@@ -170,12 +170,31 @@ func grow(rows []row) *table {
 		last++
 	}
 	t.lines = t.lines[:last]
+	for len(t.lines) > 2 && t.isWide(len(t.lines)-1) {
+		t.lines = t.lines[:len(t.lines)-1]
+	}
 	if len(t.lines) < 2 {
 		return nil
 	}
 	t.project()
 	t.fill()
 	return t
+}
+
+// isWide reports whether a line begins with text that is much wider than all other cells of the first
+// column: it is the first line of the text below the table.
+func (t *table) isWide(i int) bool {
+	first := t.lines[i].pieces[0]
+	if !first.isProse() || len(first.Words) < 6 || t.columnOf(first) > 0 {
+		return false
+	}
+	widest := float32(0)
+	for j, l := range t.lines {
+		if p := l.pieces[0]; j != i && t.columnOf(p) == 0 {
+			widest = max(widest, p.Right-p.X)
+		}
+	}
+	return first.Right-first.X > widest*1.4
 }
 
 func median(values []float32) float32 {
@@ -365,7 +384,7 @@ func (t *table) continues(i int) bool {
 	}
 	p := l.pieces[0]
 	at := t.columnOf(p)
-	return at > 0 && p.Y-before.y < p.Size*1.4 && slices.ContainsFunc(before.pieces, func(b *piece) bool { return t.columnOf(b) == at })
+	return at > 0 && p.Y-before.y < p.Size*1.4 && slices.ContainsFunc(before.pieces, func(b *piece) bool { return t.columnOf(b) == at && !isNumber(b.Text) })
 }
 
 // headers returns the number of lines above the first row that belong to the header.

@@ -37,7 +37,7 @@ func isNumber(s string) bool {
 			letters++
 		}
 	}
-	return digits > letters || letters == 0 && strings.Trim(s, "–—-.*") == ""
+	return digits > letters || letters == 0 && strings.Trim(s, "–—-*") == ""
 }
 
 // isTable reports whether the rows are really a table. It is strict: words in a wrong table are
@@ -105,6 +105,9 @@ func (t *table) isTable(order map[*piece]int) bool {
 
 // isFormula reports whether a cell looks like a part of a formula.
 func isFormula(s string) bool {
+	if strings.HasSuffix(s, "=") || strings.Trim(s, ". ") == "" {
+		return true
+	}
 	for _, r := range s {
 		switch {
 		case strings.ContainsRune("+<>=±×÷−≤≥≈|~^∗", r):

@@ -113,13 +113,30 @@ func (t *table) group(numbers []int, first int) {
 	keyed := len(t.lines[first].cells[0]) > 0 // the row has a cell in the first column
 	for i := first + 1; i < len(t.lines); i++ {
 		key := len(t.lines[i].cells[0]) > 0
-		if keyed && key || !t.joins(i, step) {
+		if keyed && key || !t.joins(i, step) || t.repeats(numbers, i) {
 			keyed = key
 			continue
 		}
 		numbers[i] = numbers[i-1]
 		keyed = keyed || key
 	}
+}
+
+// repeats reports whether line i has several cells, one of them a number in a column in which the
+// row of the line before has a number already.
+func (t *table) repeats(numbers []int, i int) bool {
+	cells, again := 0, false
+	for at, cell := range t.lines[i].cells {
+		if len(cell) == 0 {
+			continue
+		}
+		cells++
+		for j := i - 1; j >= 0 && numbers[j] == numbers[i-1]; j-- {
+			above := t.lines[j].cells[at]
+			again = again || len(above) > 0 && isNumber(cellText(cell)) && isNumber(cellText(above))
+		}
+	}
+	return cells > 1 && again
 }
 
 // joins reports whether line i continues the row of the line before. step is the usual distance

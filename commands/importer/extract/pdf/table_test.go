@@ -324,3 +324,25 @@ Rye               1.02             1.04
 		t.Errorf("text:\n%s\nwant\n%s", got, want)
 	}
 }
+
+// PDFium may join several lines of both columns into one line, and knows hyphens only at its end.
+func TestColumnsOfSeveralLinesInOne(t *testing.T) {
+	var left, right []string
+	for i := range 10 {
+		left = append(left, fmt.Sprintf("%s words of the column, which are divi-", letters(i)))
+		right = append(right, fmt.Sprintf("%s words on the right, with a whole word", letters(20+i)))
+	}
+	lines := columns(left, right)
+	joined := lines[3]
+	for _, l := range lines[4:7] {
+		joined.Text += " " + l.Text
+		joined.Words = append(joined.Words, l.Words...)
+		joined.Right = max(joined.Right, l.Right)
+	}
+	got := textOf(t, slices.Concat(lines[:3], []pdfium.Line{joined}, lines[7:]))
+	want := strings.ReplaceAll(strings.Join(left[:9], " "), "divi- ", "divi") + strings.TrimSuffix(left[9], "-") + strings.Join(right, " ")
+	got, want = strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")
+	if strings.NewReplacer(" ", "", "-", "").Replace(got) != strings.NewReplacer(" ", "", "-", "").Replace(want) || strings.Contains(got, "- ") {
+		t.Errorf("two columns:\n%s\nwant\n%s", got, want)
+	}
+}
