@@ -161,9 +161,9 @@ func TestGeneratedTitlesAreIgnored(t *testing.T) {
 func TestPagesAreListedAsRanges(t *testing.T) {
 	l := pdf.NewLayout(pdfium.Document{Pages: 10}, extract.NewWriter(extracttest.Discard, 0))
 	for n := 1; n <= 10; n++ {
-		page := pdfium.Page{Number: n, Height: 792}
+		page := pdfium.Page{Number: n, Height: 792, Scanned: true}
 		if slices.Contains([]int{2, 3, 6, 10}, n) {
-			page.Lines = []pdfium.Line{placed(100, "text")}
+			page = pdfium.Page{Number: n, Height: 792, Lines: []pdfium.Line{placed(100, "text")}}
 		}
 		if err := l.Add(page); err != nil {
 			t.Fatal(err)
