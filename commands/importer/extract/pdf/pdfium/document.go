@@ -18,11 +18,12 @@ const (
 // document is an open PDF.
 type document struct {
 	*engine
-	ref   references.FPDF_DOCUMENT
-	pages int
-	file  *os.File
-	forms *forms
-	frame // of the page that is read
+	ref        references.FPDF_DOCUMENT
+	pages      int
+	file       *os.File
+	forms      *forms
+	frame      // of the page that is read
+	knownFonts map[fontKey]*font
 }
 
 // unreadable is an error that tells the owner of a file why it cannot be read.

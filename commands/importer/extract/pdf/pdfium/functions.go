@@ -82,7 +82,8 @@ type direct struct {
 	loadText, closeText, countChars, getText, charIndex              api.Function
 	fontSize, fontWeight, charMatrix, charOrigin, looseBox, unmapped api.Function
 	countObjects, pageObject, objectType, objectBounds, pathSegments api.Function
-	formCount, formObject                                            api.Function
+	formCount, formObject, textObject, objectFont                    api.Function
+	fontEmbedded, fontData, fontBaseName, getUnicode                 api.Function
 }
 
 const scratchBytes = 64
@@ -98,6 +99,8 @@ func newDirect(f *functions) (*direct, error) {
 		"FPDFPage_CountObjects": &d.countObjects, "FPDFPage_GetObject": &d.pageObject, "FPDFPageObj_GetType": &d.objectType,
 		"FPDFPageObj_GetBounds": &d.objectBounds, "FPDFPath_CountSegments": &d.pathSegments,
 		"FPDFFormObj_CountObjects": &d.formCount, "FPDFFormObj_GetObject": &d.formObject,
+		"FPDFText_GetTextObject": &d.textObject, "FPDFTextObj_GetFont": &d.objectFont, "FPDFFont_GetIsEmbedded": &d.fontEmbedded,
+		"FPDFFont_GetFontData": &d.fontData, "FPDFFont_GetBaseFontName": &d.fontBaseName, "FPDFText_GetUnicode": &d.getUnicode,
 	} {
 		if *to = f.ExportedFunction(name); *to == nil {
 			return nil, fmt.Errorf("find PDFium's function %s: this version of PDFium does not export it", name)

@@ -24,8 +24,11 @@ type traits struct {
 // letter.
 var accents = map[rune]rune{
 	'`': '\u0300', '´': '\u0301', '^': '\u0302', 'ˆ': '\u0302', '~': '\u0303', '˜': '\u0303', '¯': '\u0304', 'ˉ': '\u0304', '˘': '\u0306',
-	'˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328',
+	'˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328', slash: slash,
 }
+
+// slash is drawn through the sign after it, and takes no space of its own.
+const slash = '\u0338'
 
 // isRightToLeft reports whether r is a letter of a script that is written from right to left.
 func isRightToLeft(r rune) bool {
@@ -104,7 +107,7 @@ func (t *textPage) compose(line []glyph) []glyph {
 			next++
 		}
 		if next < len(line) {
-			if r, ok := composed(line[next].r, mark); ok && covers(box, t.boxOf(line[next].at)) {
+			if r, ok := composed(line[next].r, mark); ok && (mark == slash || covers(box, t.boxOf(line[next].at))) {
 				if n := len(out); n > 1 && out[n-1].r == ' ' && !apart(t.boxOf(out[n-2].at), t.boxOf(line[next].at)) {
 					out = out[:n-1] // PDFium saw the width of the accent as a gap
 				}
@@ -132,7 +135,7 @@ func composed(letter, mark rune) (rune, bool) {
 	case 'ȷ':
 		letter = 'j'
 	}
-	if !unicode.IsLetter(letter) {
+	if !unicode.IsLetter(letter) && mark != slash {
 		return 0, false
 	}
 	runes := []rune(norm.NFC.String(string([]rune{letter, mark})))

@@ -58,7 +58,9 @@ type textPage struct {
 	*document
 	handle uint64
 	text   []rune
-	mapped bool // the nth rune of the text is the nth character of the page
+	chars  []int            // by rune of the text, the characters of the page; nil if PDFium knows them
+	mapped bool             // the nth rune of the text is the nth character of the page
+	fonts  map[uint64]*font // by handle; of characters without a map to Unicode
 }
 
 // frame converts positions on a page to those of the page as displayed.
@@ -80,6 +82,7 @@ func (d *document) lines(handle uint64, out *Page) error {
 		if err := t.load(int(count)); err != nil {
 			return err
 		}
+		t.repair()
 		t.split(out)
 	}
 	out.Scanned = t.scanned(handle, out)
@@ -201,7 +204,7 @@ func printable(r rune) rune {
 	switch {
 	case r == '\t', r == '\u00a0', r > 0x7f && unicode.IsSpace(r):
 		return ' '
-	case r < ' ', r >= 0x7f && r < 0xa0, r == '\u00ad', r == '\ufeff', r == '\uffff', r == utf8.RuneError:
+	case r < ' ', r >= 0x7f && r < 0xa0, r == '\u00ad', r == '\ufeff', r == dropped:
 		return -1
 	}
 	return r
@@ -257,6 +260,9 @@ func (t *textPage) locate(l *Line, first int, words []Word) {
 
 // charIndexOf returns the index of the character for rune n of the text, or -1.
 func (t *textPage) charIndexOf(n int) int {
+	if t.chars != nil {
+		return t.chars[n]
+	}
 	if t.mapped {
 		return n
 	}
