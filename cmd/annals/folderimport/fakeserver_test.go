@@ -31,6 +31,8 @@ type fakeCore struct {
 	requests int
 	uploads  int
 
+	formats []string // extensions of the files to import; nil means that the server is an older one, which does not list them
+
 	token   string
 	polls   int                                                      // number of status requests before a job is done
 	unfound bool                                                     // if true, all files of a job end but the job is never done, as if search did not find them
@@ -49,6 +51,7 @@ func newFakeCore(t *testing.T) *fakeCore {
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /core/ingest", f.ingest)
 	routes.HandleFunc("GET /core/jobs/{id}", f.job)
+	routes.HandleFunc("GET /core/formats", f.listFormats)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		f.requests++
@@ -71,6 +74,18 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
+}
+
+func (f *fakeCore) listFormats(w http.ResponseWriter, _ *http.Request) {
+	if f.formats == nil {
+		reply(w, http.StatusNotFound, map[string]any{"detail": "Not Found"})
+		return
+	}
+	list := []map[string]any{}
+	for _, extension := range f.formats {
+		list = append(list, map[string]any{"extension": extension, "media_type": "text/x", "pages": false})
+	}
+	reply(w, http.StatusOK, map[string]any{"formats": list})
 }
 
 func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {

@@ -89,6 +89,46 @@ func writeFile(t *testing.T, dir, name, text string) {
 	}
 }
 
+// The server says which types of files it imports. Files of other types are skipped.
+func TestImportAsksForFormats(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.md", "b.html", "c.csv", "d.exe"} {
+		writeFile(t, dir, name, "text of "+name)
+	}
+	for name, c := range map[string]struct {
+		formats  []string
+		received []string
+		other    int
+	}{
+		"more":  {[]string{".md", ".html", ".csv"}, []string{"Top/a.md", "Top/b.html", "Top/c.csv"}, 1},
+		"fewer": {[]string{".csv"}, []string{"Top/c.csv"}, 3},
+		"older": {nil, []string{"Top/a.md"}, 3},
+	} {
+		core := newFakeCore(t)
+		core.formats = c.formats
+		s, err := newImporter(t, core, dir).run(t.Context())
+		slices.Sort(core.received)
+		if err != nil || !slices.Equal(core.received, c.received) || s.PassedOver.Other != c.other || s.Files != len(c.received) || s.Failed != 0 {
+			t.Errorf("%s: received %v, %+v, %v, want %v", name, core.received, s, err, c.received)
+		}
+	}
+	core := newFakeCore(t)
+	core.formats = []string{".md"}
+	if _, err := newImporter(t, core, filepath.Join(dir, "b.html")).run(t.Context()); err == nil || !strings.Contains(err.Error(), "the server does not read files of this type") {
+		t.Errorf("a single file: %v", err)
+	}
+	core.before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/core/formats" {
+			reply(w, http.StatusForbidden, map[string]any{"detail": "no"})
+			return true
+		}
+		return false
+	}
+	if _, err := newImporter(t, core, dir).run(t.Context()); err == nil || !strings.Contains(err.Error(), "which types of files it imports") || len(core.received) != 0 {
+		t.Errorf("without an answer: %v, received %v", err, core.received)
+	}
+}
+
 func TestImportUploadsEachFileOnce(t *testing.T) {
 	core := newFakeCore(t)
 	core.polls = 2
