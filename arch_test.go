@@ -143,6 +143,7 @@ var rules = map[string][]string{
 	"cmd/annals/folderimport/mirror": {},
 	"cmd/annals/folderimport": {
 		"cmd/annals/client", "cmd/annals/folderimport/mirror", "cmd/annals/terminal", "commands/naming", "commands/importer/extract", "events", "events/fault",
+		"commands/importer/extract/text", // for tags in front matter
 		"http/ingest", // for the rules by which the server names documents
 	},
 	"cmd/release": {},

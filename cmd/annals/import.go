@@ -37,6 +37,7 @@ func importCommand(at *engine.URLs) *cobra.Command {
 	c.bind(flags)
 	flags.StringVar(&o.Folder, "folder", "", "path of the folder on the server to import into, such as reports/2024 (default: the name of DIR)")
 	flags.StringArrayVar(&o.Tags, "tag", nil, "add this tag to every document; repeatable")
+	flags.BoolVar(&o.MatterTags, "front-matter-tags", false, "add the tags in the front matter of a Markdown file (field tags) to its document")
 	flags.IntVar(&o.Parallel, "parallel", 2, "number of concurrent uploads, from 1 to 16")
 	flags.StringVar(&o.State, "state", "", "path of the state file, which records the outcome for each file (default: in the user's cache directory)")
 	flags.BoolVar(&o.Restart, "restart", false, "compare every file with its document and replace all documents that differ; use the state file only to know which documents an import created")

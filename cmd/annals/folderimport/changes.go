@@ -63,7 +63,7 @@ func (f *folderImport) makeChanges(ctx context.Context, c *comparison) (send []l
 			}
 			var done bool
 			done, err = f.replaceByID(ctx, file, change.Document)
-			lacking = done && len(f.Tags) > 0
+			lacking = done && len(f.tagsOf(file)) > 0
 		default:
 			send = append(send, file)
 		}

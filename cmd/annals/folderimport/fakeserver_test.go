@@ -25,9 +25,10 @@ type fakeCore struct {
 
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
-	docs     map[string]int // number of times each document was created, by folder and content
-	received []string       // names of uploaded files, in the order of arrival
-	versions map[string]int // required versions of the replaced documents, by file name
+	docs     map[string]int    // number of times each document was created, by folder and content
+	received []string          // names of uploaded files, in the order of arrival
+	versions map[string]int    // required versions of the replaced documents, by file name
+	tags     map[string]string // tags of uploaded files, joined by commas
 	requests int
 	uploads  int
 
@@ -47,7 +48,7 @@ type fakeJob struct {
 }
 
 func newFakeCore(t *testing.T) *fakeCore {
-	f := &fakeCore{t: t, jobs: map[string]*fakeJob{}, docs: map[string]int{}, versions: map[string]int{}, token: "good"}
+	f := &fakeCore{t: t, jobs: map[string]*fakeJob{}, docs: map[string]int{}, versions: map[string]int{}, tags: map[string]string{}, token: "good"}
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /core/ingest", f.ingest)
 	routes.HandleFunc("GET /core/jobs/{id}", f.job)
@@ -121,6 +122,11 @@ func (f *fakeCore) ingest(w http.ResponseWriter, r *http.Request) {
 	var folders []string
 	for i, e := range entries {
 		folders = append(folders, e.Folder)
+		if i < len(job.Results) {
+			f.mu.Lock()
+			f.tags[e.Folder+"/"+job.Results[i].Filename] = strings.Join(e.Tags, ",")
+			f.mu.Unlock()
+		}
 		if e.Version > 0 && i < len(job.Results) {
 			f.mu.Lock()
 			f.versions[e.Folder+"/"+job.Results[i].Filename] = e.Version

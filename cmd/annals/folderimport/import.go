@@ -33,9 +33,12 @@ type Options struct {
 	Vault      string // URL of the service at /vault; if empty, the state file alone decides which files to upload
 	Credential client.Credential
 
-	Path     string // the directory to import, or a single file
-	Folder   string // path of the target folder on the server; default: the name of the directory
-	Tags     []string
+	Path   string // the directory to import, or a single file
+	Folder string // path of the target folder on the server; default: the name of the directory
+	Tags   []string
+	// MatterTags adds the tags in the front matter of a Markdown file to its document.
+	MatterTags bool
+
 	Parallel int    // concurrent uploads, from 1 to 16
 	State    string // path of the state file; default: in the user's cache directory
 

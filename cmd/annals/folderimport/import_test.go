@@ -129,6 +129,27 @@ func TestImportAsksForFormats(t *testing.T) {
 	}
 }
 
+func TestImportAddsTagsOfFrontMatter(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "a.md", "---\ntags: [x, given, \"\"]\n---\ntext")
+	writeFile(t, dir, "b.txt", "---\ntags: [y]\n---\ntext")
+	for _, asked := range []bool{false, true} {
+		core := newFakeCore(t)
+		f := newImporter(t, core, dir)
+		f.Tags, f.MatterTags = []string{"given"}, asked
+		if _, err := f.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"Top/a.md": "given", "Top/b.txt": "given"}
+		if asked {
+			want["Top/a.md"] = "given,x"
+		}
+		if !maps.Equal(core.tags, want) {
+			t.Errorf("asked %t: tags %v, want %v", asked, core.tags, want)
+		}
+	}
+}
+
 func TestImportUploadsEachFileOnce(t *testing.T) {
 	core := newFakeCore(t)
 	core.polls = 2

@@ -76,7 +76,7 @@ func (f *folderImport) upload(ctx context.Context, files []localFile) (client.Jo
 	sent := make([]client.File, len(files))
 	for i, file := range files {
 		sent[i] = client.File{
-			Path: f.tree.path(file), Folder: folderOf(f.folder, file), Tags: f.Tags, Replace: f.Replace, Version: f.replaces[file.Path],
+			Path: f.tree.path(file), Folder: folderOf(f.folder, file), Tags: f.tagsOf(file), Replace: f.Replace, Version: f.replaces[file.Path],
 		}
 	}
 	return f.core.Upload(ctx, sent)
@@ -173,7 +173,7 @@ func (f *folderImport) noteResults(b batch, job client.Job) error {
 
 func (f *folderImport) outcomeOf(file localFile, r client.FileResult) outcome {
 	before, sum := f.state.noted(file)
-	o := outcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.Tags}
+	o := outcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.tagsOf(file)}
 	o.Made = before.Made && before.Document == r.Document
 	replaced := f.replaces[file.Path]
 	switch {

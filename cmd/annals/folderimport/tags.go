@@ -2,16 +2,45 @@ package folderimport
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"os"
 	"slices"
 
 	"annals/cmd/annals/client"
 	"annals/cmd/annals/folderimport/mirror"
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/text"
+	"annals/commands/naming"
 	"annals/events"
 	"annals/events/fault"
 
 	"golang.org/x/sync/errgroup"
 )
+
+// tagsOf returns the tags for the document of a file: those of the import and, if they are asked
+// for, those in the front matter of Markdown. Tags that no document may have are left out.
+func (f *folderImport) tagsOf(file localFile) []string {
+	if mediaType, _ := extract.AllFormats().Supports(file.Path); !f.MatterTags || mediaType != extract.Markdown {
+		return f.Tags
+	}
+	opened, err := os.Open(f.tree.path(file))
+	if err != nil {
+		return f.Tags // the upload reports it
+	}
+	defer opened.Close()
+	head, err := io.ReadAll(io.LimitReader(opened, text.MaxFrontMatter))
+	if err != nil {
+		return f.Tags
+	}
+	all := slices.Clone(f.Tags)
+	for _, tag := range text.Tags(head) {
+		if valid, err := naming.Tags([]string{tag}); err == nil && len(all) < naming.MaxTags && !slices.Contains(all, valid[0]) {
+			all = append(all, valid[0])
+		}
+	}
+	return all
+}
 
 // retag is a document that needs the tags of the import although its file is not
 // uploaded.
@@ -30,7 +59,7 @@ func (f *folderImport) mayLackTags(r retag) bool {
 		return false
 	}
 	noted := f.state.done[r.file.Path]
-	return slices.ContainsFunc(f.Tags, func(tag string) bool {
+	return slices.ContainsFunc(f.tagsOf(r.file), func(tag string) bool {
 		return noted.Document != r.change.Document.ID || !slices.Contains(noted.Tags, tag)
 	})
 }
@@ -51,7 +80,8 @@ func (f *folderImport) retag(ctx context.Context, r retag) error {
 	if f.DryRun {
 		change = f.vault.LacksTags
 	}
-	changed, err := change(ctx, r.change.Document.ID, f.Tags)
+	tags := f.tagsOf(r.file)
+	changed, err := change(ctx, r.change.Document.ID, tags)
 	switch {
 	case client.IsRefusal(err, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity), fault.Is(err, fault.Invalid):
 		return f.failTags(r, err)
@@ -62,7 +92,7 @@ func (f *folderImport) retag(ctx context.Context, r retag) error {
 		return nil
 	}
 	o, _ := f.state.noted(r.file)
-	o.Tags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.Tags, f.Tags))))
+	o.Tags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.Tags, tags))))
 	if r.change.Action != mirror.Leave { // for other actions the file is already counted
 		return f.state.ended("", []outcome{o})
 	}

@@ -12,8 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// MaxFrontMatter is the maximum number of bytes of front matter. Longer front matter is treated as
+// text.
+const MaxFrontMatter = 64 << 10
+
 const (
-	maxFrontMatter = 64 << 10 // bytes; longer front matter is treated as text
 	// Front matter beyond these limits is not parsed, because the time and memory of the parsers
 	// grow with the square of its size, or faster.
 	maxMatterDepth = 32
@@ -45,20 +48,13 @@ var errComplexMatter = errors.New("parse the front matter: it is nested too deep
 // frontMatter parses the front matter of a Markdown file: YAML, TOML, or JSON in a comment, as the
 // source of Go's web site has it.
 func frontMatter(source []byte) matter {
-	head := source[:min(len(source), maxFrontMatter)]
+	head := source[:min(len(source), MaxFrontMatter)]
 	format, start, end, length := matterBlock(head)
 	if format == nil {
 		return matter{}
 	}
 	body := head[start:end]
-	var fields yaml.Node
-	err := errComplexMatter
-	if bytes.Count(body, []byte("\n")) <= maxMatterLines && format.simple(body) {
-		err = format.decode(body, &fields)
-	}
-	if fields.Kind == yaml.DocumentNode {
-		fields = *fields.Content[0]
-	}
+	fields, err := format.fields(body)
 	isText := len(bytes.TrimSpace(body)) > 0 && (fields.Kind != yaml.MappingNode || len(fields.Content) == 0)
 	switch {
 	case err != nil: // may be front matter with a syntax error
@@ -70,6 +66,47 @@ func frontMatter(source []byte) matter {
 	m := fieldsOf(&fields)
 	m.length = length
 	return m
+}
+
+// Tags returns the tags in the front matter at the start of a Markdown file: the values of the field
+// tags, which are a list, or a text with commas.
+func Tags(head []byte) []string {
+	head = bytes.TrimPrefix(head[:min(len(head), MaxFrontMatter)], []byte("\ufeff"))
+	format, start, end, _ := matterBlock(head)
+	if format == nil {
+		return nil
+	}
+	fields, err := format.fields(head[start:end])
+	if err != nil {
+		return nil
+	}
+	for i := 0; i+1 < len(fields.Content); i += 2 {
+		if !strings.EqualFold(fields.Content[i].Value, "tags") {
+			continue
+		}
+		value := fields.Content[i+1]
+		all := scalars(nil, value)
+		if value.Kind == yaml.ScalarNode {
+			all = strings.Split(strings.Join(all, ","), ",")
+		}
+		for k := range all {
+			all[k] = strings.TrimSpace(all[k])
+		}
+		return slices.DeleteFunc(all, func(tag string) bool { return tag == "" })
+	}
+	return nil
+}
+
+// fields decodes the body of a block.
+func (f *matterFormat) fields(body []byte) (fields yaml.Node, err error) {
+	err = errComplexMatter
+	if bytes.Count(body, []byte("\n")) <= maxMatterLines && f.simple(body) {
+		err = f.decode(body, &fields)
+	}
+	if fields.Kind == yaml.DocumentNode {
+		fields = *fields.Content[0]
+	}
+	return fields, err
 }
 
 // matterBlock returns the start and end of the front matter in the head of a file, and its length

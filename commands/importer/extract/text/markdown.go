@@ -49,8 +49,8 @@ func readMarkdown(ctx context.Context, f *charset.File, w *extract.Writer) (extr
 }
 
 func scanMarkdown(ctx context.Context, f *charset.File, r io.Reader, w *extract.Writer) (extract.Info, error) {
-	buffered := bufio.NewReaderSize(r, maxFrontMatter)
-	head, err := buffered.Peek(maxFrontMatter)
+	buffered := bufio.NewReaderSize(r, MaxFrontMatter)
+	head, err := buffered.Peek(MaxFrontMatter)
 	if err != nil && err != io.EOF {
 		return extract.Info{}, err
 	}

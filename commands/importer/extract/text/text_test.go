@@ -9,6 +9,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/extracttest"
+	"annals/commands/importer/extract/text"
 	"annals/events/fault"
 
 	"golang.org/x/text/encoding"
@@ -284,6 +285,23 @@ func TestFrontMatter(t *testing.T) {
 		}
 		if err != nil || info.Title != c.title || text != c.text {
 			t.Errorf("%q: title %q, text %q, %v, want %q, %q", c.content, info.Title, text, err, c.title, c.text)
+		}
+	}
+}
+
+func TestTags(t *testing.T) {
+	for source, want := range map[string]string{
+		"---\ntitle: x\ntags: [a b, c, 2024, true, ~]\n---\n": "a b|c|2024",
+		"---\nTags:\n  - a\n  - \"b, c\"\n---\n":              "a|b, c",
+		"\ufeff---\ntags: a, b c,, d\n---\n":                  "a|b c|d",
+		"+++\ntags = [\"a\", \"b\"]\n+++\n":                   "a|b",
+		"---\ntitle: x\n---\n":                                "",
+		"---\ntags: [a\n---\n":                                "",
+		"tags: a":                                             "",
+		"---\ntags: " + strings.Repeat("[", 100) + "\n---\n":  "",
+	} {
+		if got := strings.Join(text.Tags([]byte(source)), "|"); got != want {
+			t.Errorf("Tags(%.60q) = %q, want %q", source, got, want)
 		}
 	}
 }
