@@ -307,7 +307,9 @@ func (s *service) openServer() error {
 	s.server.Originals = s.originals
 	if viewer, ok := s.reader.(extract.Viewer); ok {
 		// Half of the workers, so that pages are shown while files are imported.
-		s.server.Pages = &pages.Pages{Originals: s.originals, Viewer: viewer, Cache: s.pageCache, AtOnce: s.config.Workers / 2, Logger: s.logger}
+		shown := &pages.Pages{Originals: s.originals, Viewer: viewer, Cache: s.pageCache, AtOnce: s.config.Workers / 2, Logger: s.logger}
+		s.closing(shown.Close)
+		s.server.Pages = shown
 	}
 	s.server.CoreURL, s.server.VaultURL, s.server.MCPURL, s.server.IssuerURL = s.urls.core, s.urls.vault, s.urls.mcp, s.urls.issuer
 	s.server.LinkURL = s.urls.issuer // the built-in sign-in at this URL signs in people who open a link in a browser

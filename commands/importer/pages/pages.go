@@ -19,10 +19,12 @@ const (
 	maxWait     = 10 * time.Second // how long a page waits until other pages have been shown
 	keepFailure = 5 * time.Minute  // how long the error of a page that cannot be shown is remembered
 	maxFailures = 1_000
+	keepOpen    = 30 * time.Second // how long a file is kept open
+	maxOpen     = 8                // number of files that are kept open
 )
 
 // Pages shows pages of originals. Its fields must be set before use and not be changed
-// afterwards. It is safe for concurrent use.
+// afterwards. It is safe for concurrent use. Close it after use.
 type Pages struct {
 	Originals originals.Store
 	Viewer    extract.Viewer
@@ -34,6 +36,15 @@ type Pages struct {
 	slots    chan struct{}
 	mu       sync.Mutex
 	failures map[string]failure
+	files    map[string]*local // by original
+}
+
+// local is a local file with an original. Opening it may have been a download.
+type local struct {
+	path    string
+	release func()
+	users   int
+	timer   *time.Timer // closes the file; nil while it is in use
 }
 
 // failure is the error of a page that cannot be shown. Such a page may take its whole time
@@ -98,13 +109,13 @@ func (p *Pages) show(ctx context.Context, original, what string, do func(path st
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	path, release, err := p.Originals.Path(ctx, original)
+	file, err := p.open(ctx, original)
 	if err != nil {
 		// An event refers to the original. If it is missing, the client made no mistake.
 		return fault.Hide(fault.Unavailable, "the original of the document cannot be read at the moment", err)
 	}
-	defer release()
-	err = do(path)
+	defer p.put(original, file)
+	err = do(file.path)
 	if fault.Is(err, fault.Invalid) {
 		p.remember(what, err)
 	}
@@ -113,10 +124,75 @@ func (p *Pages) show(ctx context.Context, original, what string, do func(path st
 
 func (p *Pages) begin() {
 	p.slots = make(chan struct{}, max(1, p.AtOnce))
-	p.failures = map[string]failure{}
+	p.failures, p.files = map[string]failure{}, map[string]*local{}
 	if p.Logger == nil {
 		p.Logger = slog.Default()
 	}
+}
+
+// open returns a local file with an original. Call put after use.
+func (p *Pages) open(ctx context.Context, original string) (*local, error) {
+	if f := p.take(original); f != nil {
+		return f, nil
+	}
+	path, release, err := p.Originals.Path(ctx, original)
+	if err != nil {
+		return nil, err
+	}
+	return &local{path: path, release: release, users: 1}, nil
+}
+
+// take returns the file of an original if it is open.
+func (p *Pages) take(original string) *local {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.files[original]
+	if f == nil {
+		return nil
+	}
+	if f.users++; f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
+	return f
+}
+
+// put keeps a file open for a while after its last use, because whoever has seen a page often
+// looks at the next one.
+func (p *Pages) put(original string, f *local) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.users--; f.users > 0 {
+		return
+	}
+	if known := p.files[original]; known == nil && len(p.files) < maxOpen {
+		p.files[original] = f
+	} else if known != f {
+		f.release()
+		return
+	}
+	f.timer = time.AfterFunc(keepOpen, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if f.users == 0 && p.files[original] == f {
+			delete(p.files, original)
+			f.release()
+		}
+	})
+}
+
+// Close closes the files that are kept open. No page may be shown any more.
+func (p *Pages) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for original, f := range p.files {
+		if f.timer != nil {
+			f.timer.Stop()
+		}
+		delete(p.files, original)
+		f.release()
+	}
+	return nil
 }
 
 func (p *Pages) failed(what string) error {

@@ -62,6 +62,58 @@ func startPages(t *testing.T, atOnce int) (p *Pages, v *viewer, original string)
 	return &Pages{Originals: store, Viewer: v, Cache: openCache(t, t.TempDir(), 1<<20), AtOnce: atOnce}, v, staged.SHA256()
 }
 
+// opened counts how often originals are opened, and how many are open.
+type opened struct {
+	originals.Store
+	times, open atomic.Int32
+}
+
+func (o *opened) Path(ctx context.Context, original string) (string, func(), error) {
+	path, release, err := o.Store.Path(ctx, original)
+	o.times.Add(1)
+	o.open.Add(1)
+	return path, func() { release(); o.open.Add(-1) }, err
+}
+
+// A file is kept open for a while, because opening it may be a download.
+func TestFilesAreKeptOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _, original := startPages(t, 4)
+		store := &opened{Store: p.Originals}
+		p.Originals = store
+		words := func() {
+			if _, err := p.Words(t.Context(), original, extract.PDF, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		words()
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(words)
+		}
+		group.Wait()
+		time.Sleep(keepOpen / 2)
+		words()
+		if times, open := store.times.Load(), store.open.Load(); times != 1 || open != 1 {
+			t.Errorf("the original was opened %d times, and %d are open; want 1 and 1", times, open)
+		}
+		time.Sleep(2 * keepOpen)
+		if open := store.open.Load(); open != 0 {
+			t.Errorf("%d files are open after a pause, want none", open)
+		}
+		for range 3 {
+			group.Go(words) // each opens the file
+		}
+		group.Wait()
+		if times, open := store.times.Load(), store.open.Load(); times != 4 || open != 1 {
+			t.Errorf("the original was opened %d times, and %d are open; want 4 and 1", times, open)
+		}
+		if err := p.Close(); err != nil || store.open.Load() != 0 {
+			t.Errorf("Close = %v, %d files are open", err, store.open.Load())
+		}
+	})
+}
+
 // Each picture is drawn once, also if several requests for it wait at the same time.
 func TestPicturesAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
