@@ -8,6 +8,7 @@ import (
 
 	"annals/commands/importer/extract"
 	httpd "annals/http"
+	"annals/queries/vault"
 )
 
 // A server refuses files of the types that it is not configured to import, and lists the others.
@@ -40,5 +41,14 @@ func TestFormats(t *testing.T) {
 	}
 	if list := strings.Join(names, ", "); list != ".pdf, .docx, .md, .markdown, .txt, .text" {
 		t.Errorf("the standard formats are %s", list)
+	}
+}
+
+func TestLinksHaveTheExtensionOfTheFormat(t *testing.T) {
+	for _, f := range extract.AllFormats() {
+		named := vault.Document{Name: "a document", MediaType: f.MediaType}
+		if mediaType, _ := extract.AllFormats().Supports("a." + named.Extension()); mediaType != f.MediaType {
+			t.Errorf("the link of a %s file ends with .%s: add its type to extensions in queries/vault/document.go", f.Extension, named.Extension())
+		}
 	}
 }

@@ -248,7 +248,12 @@ func (q *Vault) addContents(ctx context.Context, docs []Document) error {
 // extension.
 var extensions = map[string]string{
 	"application/pdf": "pdf", "text/markdown": "md", "text/plain": "txt",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
+	"application/vnd.oasis.opendocument.text":                                   "odt",
+	"text/html": "html", "text/csv": "csv", "text/tab-separated-values": "tsv", "message/rfc822": "eml", "application/epub+zip": "epub", "application/rtf": "rtf",
+	"image/png": "png", "image/jpeg": "jpg", "image/tiff": "tiff",
 }
 
 // Extension returns the extension of the original file, without its dot.

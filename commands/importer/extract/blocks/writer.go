@@ -157,24 +157,17 @@ func TrimLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Shifted returns digits and signs at a position, "superscript" or "subscript", as such characters,
-// because 10⁶ is not 106. It returns other texts as they are.
-func Shifted(text, position string) string {
-	from := "0123456789+-−=()"
-	to := map[string]string{"superscript": "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾", "subscript": "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎"}[position]
-	if to == "" || text == "" || strings.Trim(text, from) != "" {
+// Raised returns a superscript. After a digit, its digits and signs become such characters, because 10⁶
+// is not 106. Elsewhere, as in m2 and x2, it stays as people type it when they search. before is the text
+// before it.
+func Raised(before, text string) string {
+	if n := len(before); n == 0 || before[n-1] < '0' || before[n-1] > '9' || strings.Trim(text, "0123456789+-−") != "" {
 		return text
 	}
-	all, raised := []rune(from), []rune(to)
-	return strings.Map(func(r rune) rune {
-		for i, c := range all {
-			if c == r {
-				return raised[i]
-			}
-		}
-		return r
-	}, text)
+	return raised.Replace(text)
 }
+
+var raised = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹", "+", "⁺", "-", "⁻", "−", "⁻")
 
 // IsPageNumber reports whether a line of a header or footer has only the number of a page, perhaps with
 // a word such as "Page".

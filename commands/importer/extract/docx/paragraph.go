@@ -153,7 +153,7 @@ func character(e *zipxml.Element) string {
 
 // run reads the open w:r. Of hidden text, only the marks of fields count.
 func (d *document) run(x *zipxml.Part, p *paragraph) error {
-	hidden, symbol, raised := false, false, ""
+	hidden, symbol, raised := false, false, false
 	return x.Children(func(e *zipxml.Element) error {
 		switch {
 		case e.Name == "w:rPr":
@@ -166,13 +166,13 @@ func (d *document) run(x *zipxml.Part, p *paragraph) error {
 				case "w:rFonts":
 					symbol = c.Attr("ascii") == "Symbol"
 				case "w:vertAlign":
-					raised = c.Attr("val")
+					raised = c.Attr("val") == "superscript"
 				}
 				return x.Skip()
 			})
 		case hidden && e.Name != "w:fldChar":
 			return x.Skip()
-		case e.Name == "w:t" && (symbol || raised != ""):
+		case e.Name == "w:t" && (symbol || raised):
 			text, err := x.Text()
 			if err != nil {
 				return err
@@ -180,7 +180,10 @@ func (d *document) run(x *zipxml.Part, p *paragraph) error {
 			if symbol {
 				text = fromSymbolFont(text)
 			}
-			return d.add(p, blocks.Shifted(text, raised))
+			if raised {
+				text = blocks.Raised(string(p.text[max(0, len(p.text)-1):]), text)
+			}
+			return d.add(p, text)
 		}
 		return d.inline(x, e, p)
 	})

@@ -44,7 +44,7 @@ func (d *document) paragraph(x *zipxml.Part, e *zipxml.Element, out blocks.Sink)
 		d.begun = true
 	}
 	hidden := s.hidden
-	if err := d.inlines(x, p, "", &hidden); err != nil {
+	if err := d.inlines(x, p, false, &hidden); err != nil {
 		return err
 	}
 	b := blocks.Block{Kind: s.kind, Text: string(p.text), Breaks: p.breaks}
@@ -95,9 +95,9 @@ func (d *document) paragraph(x *zipxml.Part, e *zipxml.Element, out blocks.Sink)
 }
 
 // add adds text as XML contains it, in which any number of spaces and line ends is one space.
-func (p *paragraph) add(text, position string) error {
-	if position != "" {
-		text = blocks.Shifted(text, position)
+func (p *paragraph) add(text string, raised bool) error {
+	if raised {
+		text = blocks.Raised(string(p.text[max(0, len(p.text)-1):]), text)
 	}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -132,19 +132,19 @@ func (p *paragraph) addObject(text string) error {
 	return err
 }
 
-// inlines reads the open element inside a paragraph. position is that of superscript and subscript.
-func (d *document) inlines(x *zipxml.Part, p *paragraph, position string, hidden *bool) error {
+// inlines reads the open element inside a paragraph. raised is set for superscript.
+func (d *document) inlines(x *zipxml.Part, p *paragraph, raised bool, hidden *bool) error {
 	return x.Mixed(func(text string) error {
 		if *hidden {
 			return nil
 		}
-		return p.add(text, position)
+		return p.add(text, raised)
 	}, func(e *zipxml.Element) error {
-		return d.inline(x, e, p, position, hidden)
+		return d.inline(x, e, p, raised, hidden)
 	})
 }
 
-func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph, position string, hidden *bool) error {
+func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph, raised bool, hidden *bool) error {
 	hang := func(b blocks.Block) error {
 		if b.Text == "" {
 			return nil
@@ -196,19 +196,16 @@ func (d *document) inline(x *zipxml.Part, e *zipxml.Element, p *paragraph, posit
 	case "text:span":
 		s := d.style("text", e.Attr("style-name"))
 		inner := s.hidden
-		if s.position != "" {
-			position = s.position
-		}
-		return d.inlines(x, p, position, &inner)
+		return d.inlines(x, p, raised || s.raised, &inner)
 	case "text:ruby-text": // the pronunciation
 		from := len(p.text)
-		if err := d.inlines(x, p, position, hidden); err != nil || len(p.text) == from {
+		if err := d.inlines(x, p, raised, hidden); err != nil || len(p.text) == from {
 			return err
 		}
 		p.text = append(p.text[:from], "("+strings.TrimSpace(string(p.text[from:]))+")"...)
 		return nil
 	}
-	return d.inlines(x, p, position, hidden) // links, fields, bookmarks, marks of indexes
+	return d.inlines(x, p, raised, hidden) // links, fields, bookmarks, marks of indexes
 }
 
 // note reads the open text:note: it adds its mark to the text, and attaches the note.

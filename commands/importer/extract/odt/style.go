@@ -15,7 +15,7 @@ type style struct {
 	title       bool
 	kind        blocks.Kind
 	hidden      bool
-	position    string // "superscript", "subscript" or ""
+	raised      bool   // superscript
 	master      string // style of pages that begins with the paragraph
 	breakBefore string // "page" if a page begins with the paragraph
 }
@@ -35,7 +35,7 @@ func (d *document) style(family, name string) style {
 		all.hidden = all.hidden || s.hidden
 		all.master = cmp.Or(all.master, s.master)
 		all.breakBefore = cmp.Or(all.breakBefore, s.breakBefore)
-		all.position = cmp.Or(all.position, s.position)
+		all.raised = all.raised || s.raised
 		if name = s.parent; name == "" {
 			break
 		}
@@ -100,14 +100,8 @@ func (d *document) styleList(x *zipxml.Part) error {
 				switch e.Name {
 				case "style:text-properties":
 					s.hidden = e.Attr("display") == "none"
-					switch position := e.Attr("text-position"); {
-					case strings.HasPrefix(position, "super"):
-						s.position = "superscript"
-					case strings.HasPrefix(position, "sub"), strings.HasPrefix(position, "-"):
-						s.position = "subscript"
-					case position != "" && !strings.HasPrefix(position, "0"):
-						s.position = "superscript"
-					}
+					position := e.Attr("text-position") // "super", "sub" or a percentage, and the size
+					s.raised = strings.HasPrefix(position, "super") || position != "" && position[0] >= '1' && position[0] <= '9'
 				case "style:paragraph-properties":
 					s.breakBefore = e.Attr("break-before")
 				}

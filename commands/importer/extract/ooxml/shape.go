@@ -287,19 +287,18 @@ func (p *paragraph) element(x *zipxml.Part, e *zipxml.Element) error {
 }
 
 func (p *paragraph) run(x *zipxml.Part) error {
-	position := ""
+	superscript := false
 	return x.Children(func(e *zipxml.Element) error {
 		switch e.Local {
 		case "rPr":
-			switch baseline := e.Attr("baseline"); {
-			case strings.HasPrefix(baseline, "-"):
-				position = "subscript"
-			case strings.Trim(baseline, "0%") != "":
-				position = "superscript"
-			}
+			baseline := e.Attr("baseline")
+			superscript = !strings.HasPrefix(baseline, "-") && strings.Trim(baseline, "0%") != ""
 		case "t":
 			text, err := x.Text()
-			p.out.WriteString(blocks.Shifted(text, position))
+			if superscript {
+				text = blocks.Raised(p.out.String(), text)
+			}
+			p.out.WriteString(text)
 			if p.out.Len() > maxShapeBytes && err == nil {
 				err = fault.Errorf(fault.Invalid, "a paragraph in the file has more than %d MiB of text: divide it, and upload the new file", maxShapeBytes>>20)
 			}
