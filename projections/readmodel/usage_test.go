@@ -242,11 +242,17 @@ func (h *history) change(who string, folder uuid.UUID, n int) {
 			}
 		}
 		h.append(who, events.DocumentStream(id), events.DocumentMoved{Version: d.version, Folder: d.folder})
-	case n < 19:
+	case n < 18:
 		if !h.deleted(d.folder) {
 			d.content = append(d.content, acceptedFile{owner: who, size: int64(n + 3*n)})
 		}
 		h.append(who, events.DocumentStream(id), events.DocumentRevised{Version: d.version, Content: events.Content{Size: int64(n), TextBytes: int64(n)}})
+	case n < 19: // the last content gets another text
+		text := h.IntN(100)
+		if !h.deleted(d.folder) {
+			d.content[len(d.content)-1].size = int64(n + 3*text)
+		}
+		h.append(who, events.DocumentStream(id), events.DocumentReread{Version: d.version, Content: events.Content{Size: int64(n), TextBytes: int64(text)}})
 	default:
 		h.remove(id)
 		h.append(who, events.DocumentStream(id), events.DocumentDeleted{Version: d.version})
