@@ -205,7 +205,7 @@ func TestWordTablesBecomeMarkdown(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"merged cells": {extracttest.P("Before") + `<w:tbl>` + grid + row(cell("", extracttest.P("A|B")), cell(`<w:gridSpan w:val="2"/>`, extracttest.P("wide"))) +
 			row(cell(`<w:vMerge w:val="restart"/>`, extracttest.P("tall")), cell("", extracttest.P("1")), cell("", extracttest.P("2"))) +
-			row(cell(`<w:vMerge/>`, `<w:p/>`), cell("", extracttest.P("3")+extracttest.P("4")), cell("", "<w:p/>")) + `</w:tbl>` + extracttest.P("After"),
+			row(cell(`<w:vMerge/>`, extracttest.P("covered")), cell("", extracttest.P("3")+extracttest.P("4")), cell("", "<w:p/>")) + `</w:tbl>` + extracttest.P("After"),
 			"Before\n\n| A\\|B | wide |  |\n| --- | --- | --- |\n| tall | 1 | 2 |\n|  | 3 4 |\n\nAfter"},
 		"nested":       {`<w:tbl>` + row(cell("", extracttest.P("a")+nested), cell("", extracttest.P("b"))) + `</w:tbl>`, "| a x, y; | b |\n| --- | --- |"},
 		"one column":   {`<w:tbl><w:tblGrid><w:gridCol/></w:tblGrid>` + row(cell("", extracttest.P("framed")+extracttest.P("text"))) + `</w:tbl>`, "framed\n\ntext"},

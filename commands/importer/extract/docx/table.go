@@ -92,7 +92,7 @@ func (t *table) rowElement(x *zipxml.Part, e *zipxml.Element, r *row) error {
 // cell reads the open w:tc and adds it to the row. A cell that is merged with the cell above is
 // empty.
 func (t *table) cell(x *zipxml.Part, r *row) error {
-	span, breaks, before, deleted := 1, 0, false, false
+	span, breaks, before, deleted, covered := 1, 0, false, false, false
 	contents := func(out blocks.Sink) error {
 		err := x.Children(func(e *zipxml.Element) error {
 			if e.Name != "w:tcPr" {
@@ -104,6 +104,8 @@ func (t *table) cell(x *zipxml.Part, r *row) error {
 					span = max(atoi(e.Attr("val"), 1), 1)
 				case "w:cellDel":
 					deleted = true
+				case "w:vMerge", "w:hMerge": // Word does not show what a covered cell contains
+					covered = e.Attr("val") != "restart"
 				}
 				return x.Skip()
 			})
@@ -134,6 +136,9 @@ func (t *table) cell(x *zipxml.Part, r *row) error {
 	r.Breaks = max(r.Breaks, breaks)
 	if deleted {
 		return nil
+	}
+	if covered {
+		text = ""
 	}
 	r.Add(text, span)
 	return tooLong(r.Size)

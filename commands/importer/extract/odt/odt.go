@@ -18,6 +18,7 @@ import (
 // Limits of a text.
 const (
 	maxBlockBytes = 16 << 20 // bytes of text in a paragraph, a table row or a note
+	maxHeldBytes  = 32 << 20 // bytes of the notes of a table
 	maxStyles     = 50_000   // styles, and also styles of lists
 	maxObjects    = 10_000   // formulas and charts
 )
@@ -34,12 +35,13 @@ type document struct {
 	furnishing bool    // a header or footer is being read
 	begun      bool    // the text has a paragraph
 
-	counters map[string]*counter // of lists, by style
-	open     []openList          // lists around the current block
-	tables   int                 // tables around the current block
-	notes    int
-	objects  int
-	held     []blocks.Block // notes of a table, which follow it
+	counters  map[string]*counter // of lists, by style
+	open      []openList          // lists around the current block
+	tables    int                 // tables around the current block
+	notes     int
+	objects   int
+	held      []blocks.Block // notes of a table, which follow it
+	heldBytes int
 }
 
 // Read reads a text as it is printed with all changes accepted. It skips comments and hidden text.

@@ -152,6 +152,7 @@ func TestHostileTextsAreRefused(t *testing.T) {
 		"depth":       {odt(t, strings.Repeat("<text:section>", 100_000), nil), "nested more than 400 deep"},
 		"entities":    {odt(t, "", doc(`<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><office:document-content `+ns+`><office:body><office:text><text:p>&a;</text:p></office:text></office:body></office:document-content>`)), "document type definition"},
 		"cut off":     {odt(t, "", doc(`<office:document-content `+ns+`><office:body><office:text><text:p>cut`)), "damaged"},
+		"notes":       {odt(t, "<table:table>"+strings.Repeat("<table:table-row><table:table-cell>"+p("<text:note><text:note-body>"+p(strings.Repeat("x", 1<<20))+"</text:note-body></text:note>")+"</table:table-cell></table:table-row>", 34)+"</table:table>", nil), "of notes in one table"},
 		"long line":   {odt(t, p(strings.Repeat(`x<text:s text:c="1000"/>`, 20_000)), nil), "in one paragraph"},
 	} {
 		_, _, err := extracttest.Read(t, "a.odt", c.content)

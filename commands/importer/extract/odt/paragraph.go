@@ -8,6 +8,7 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/blocks"
 	"annals/commands/importer/extract/zipxml"
+	"annals/events/fault"
 )
 
 const maxHeading = 400 // runes; a longer heading is text
@@ -226,6 +227,9 @@ func (d *document) note(x *zipxml.Part, p *paragraph) error {
 		note := blocks.Block{Text: mark + ": " + text}
 		if d.tables > 0 {
 			d.held = append(d.held, note)
+			if d.heldBytes += len(note.Text) + 64; d.heldBytes > maxHeldBytes {
+				return fault.Errorf(fault.Invalid, "the OpenDocument text has more than %d MiB of notes in one table: divide it, and upload the new file", maxHeldBytes>>20)
+			}
 		} else {
 			p.attached = append(p.attached, note)
 		}

@@ -24,7 +24,7 @@ func (d *document) table(x *zipxml.Part, e *zipxml.Element, out blocks.Sink) err
 		return err
 	}
 	held := d.held
-	d.held = nil
+	d.held, d.heldBytes = nil, 0
 	for _, note := range held {
 		if err == nil {
 			err = out(note)

@@ -63,7 +63,7 @@ func (r *ShapeReader) element(x *zipxml.Part, e *zipxml.Element, at place) error
 	case "sp", "pic", "graphicFrame", "cxnSp":
 		s := Shape{}
 		err := x.Children(func(e *zipxml.Element) error { return r.part(x, e, at, &s) })
-		if s.Placeholder != "" || len(s.Blocks) > 0 {
+		if len(s.Blocks) > 0 || s.Placeholder != "" && len(r.shapes) < maxShapes {
 			r.shapes = append(r.shapes, s)
 		}
 		return err
