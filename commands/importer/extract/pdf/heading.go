@@ -117,6 +117,9 @@ func isHeadline(l *layoutLine) bool {
 			others++
 		}
 	}
+	if l.Confidence > 0 { // lines and logos are easily taken for letters
+		return letters >= 5 && letters >= 4*others && l.Confidence >= 0.7
+	}
 	return letters >= 2 && letters >= others // otherwise the line is a row of numbers
 }
 
@@ -168,7 +171,10 @@ func (s *style) headings(lines []layoutLine) {
 		if level == 0 || !isAlone(lines, i) {
 			continue
 		}
-		l.continues = i > 0 && lines[i-1].level == level && lines[i-1].title == "" && continuesHeading(&lines[i-1], l)
+		l.continues = i > 0 && lines[i-1].level > 0 && (lines[i-1].level == level || l.Confidence > 0) && lines[i-1].title == "" && continuesHeading(&lines[i-1], l)
+		if l.continues {
+			level = lines[i-1].level // sizes of recognised lines differ a little
+		}
 		if l.continues || !beginsLower(l.Text) || sizeOf(l) >= s.body*1.5 {
 			l.level = level
 		}
@@ -270,8 +276,11 @@ func hasNeighbour(lines []layoutLine, i int) bool {
 
 // continuesHeading reports whether line b continues the heading in line a.
 func continuesHeading(a, b *layoutLine) bool {
-	down := b.Y - a.Y
-	return absf(a.Size-b.Size) < 0.6 && down > -a.Size*0.4 && down < a.Size*1.9 && !numbered.MatchString(b.Text)
+	down, differ := b.Y-a.Y, float32(0.6)
+	if a.Confidence > 0 && b.Confidence > 0 {
+		differ = 0.2 * a.Size
+	}
+	return absf(a.Size-b.Size) < differ && down > -a.Size*0.4 && down < a.Size*1.9 && !numbered.MatchString(b.Text)
 }
 
 func absf(f float32) float32 { return max(f, -f) }

@@ -164,3 +164,29 @@ func TestExponentsAreNoFootnotes(t *testing.T) {
 		t.Errorf("text ends in %q", text[max(0, len(text)-200):])
 	}
 }
+
+// The sizes of recognised lines are estimates: only clearly larger ones are headings, lines of one
+// heading may differ, and what a picture was taken for is none.
+func TestHeadingsOfScans(t *testing.T) {
+	seen := func(y, size float32, s string, confidence float32) pdfium.Line {
+		l := inFont(typeset(50, y, s), size, 0)
+		l.Confidence = confidence
+		return l
+	}
+	page := []pdfium.Line{
+		seen(60, 30, "Ic| Ll", 0.9), seen(80, 28, "A wrong guess", 0.4),
+		seen(120, 18, "Report on the Sea and", 0.95), seen(142, 20, "What Lives in It", 0.95),
+		seen(180, 11.5, "A line of text whose size is a bit larger", 0.95),
+	}
+	for i := range 20 {
+		page = append(page, seen(200+12*float32(i), 10, "Words of ordinary text that fill the column from one side to the other one, and", 0.9))
+	}
+	got, l := laidOut(t, pdfium.Document{Pages: 1}, page)
+	const want = "Report on the Sea and What Lives in It"
+	if titles := titlesOf(t, pdfium.Document{Pages: 1}, page); !slices.Equal(titles, []string{want}) || l.Info().Title != want {
+		t.Errorf("titles %q of %q, want %q", titles, l.Info().Title, want)
+	}
+	if s := got[len(got)-1]; !s.OCR || s.Confidence < 0.8 {
+		t.Errorf("section %q: recognised %t, confidence %v", s.Title, s.OCR, s.Confidence)
+	}
+}

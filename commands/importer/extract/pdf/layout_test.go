@@ -148,6 +148,10 @@ func TestGeneratedTitlesAreIgnored(t *testing.T) {
 		"/home/me/a plan":              "",
 		"Input/output of the <a/b>":    "Input/output of the <a/b>",
 		"x":                            "",
+		"Adobe Photoshop PDF":          "",
+		"Scanned Document 12":          "",
+		"Image":                        "",
+		"Images of the Sea":            "Images of the Sea",
 		"Zauberberg":                   "Zauberberg",
 		"Printing and the Mind of Man": "Printing and the Mind of Man",
 	} {

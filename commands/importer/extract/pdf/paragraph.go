@@ -248,7 +248,7 @@ var (
 )
 
 // ornament matches characters of symbol fonts that precede a title.
-var ornament = regexp.MustCompile(`^(?:[!•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
+var ornament = regexp.MustCompile(`^(?:[!#•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
 
 // hasLeader reports whether a line has a row of dots or dashes, as between a title and its page
 // number in a table of contents.

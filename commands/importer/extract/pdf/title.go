@@ -12,8 +12,8 @@ import (
 const maxTitle = 250 // runes of a title
 
 var (
-	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document)`)
-	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|jpe?g|png|tiff?)$`)
+	producerPrefix = regexp.MustCompile(`(?i)^(microsoft (word|powerpoint|excel|office word) - |powerpoint presentation|untitled|document\d*$|\(?anonymous\)?$|title$|no title|slide 1$|doc\d*$|layout \d|print$|draft$|new document|adobe (photoshop|illustrator|indesign|acrobat)\b|acrobat distiller|scan(ned)?( (document|image|file|page))?s? ?\d*$|ima?ge?[ _-]?\d*$|pdf( document)?$)`)
+	fileEnding     = regexp.MustCompile(`(?i)\.(docx?|pdf|tex|dvi|ps|eps|rtf|odt|pptx?|xlsx?|html?|indd|qxd|pmd?|fm|wpd|txt|md|cdr|ai|pages|odp|ods|jpe?g|png|tiff?)$`)
 	filePath       = regexp.MustCompile(`(?i)^([a-z]:\\|[/\\~]|file:)`)
 	machineName    = regexp.MustCompile(`^\S*[\d_/\\]\S*$`)
 )
@@ -44,7 +44,7 @@ func largestText(pages []layoutPage, style style) string {
 	for _, p := range pages {
 		best := -1
 		for i := range p.lines {
-			if l := &p.lines[i]; style.isLarge(l) && l.Y >= 0 && !partTitle.MatchString(l.Text) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
+			if l := &p.lines[i]; style.isLarge(l) && l.Y >= 0 && !partTitle.MatchString(l.Text) && (l.Confidence == 0 || len(l.Text) > 8) && (best < 0 || sizeOf(l) > sizeOf(&p.lines[best])) {
 				best = i
 			}
 		}
@@ -62,7 +62,10 @@ func largestText(pages []layoutPage, style style) string {
 var partTitle = regexp.MustCompile(`(?i)^(?:(?:table of )?contents|table des matières|inhalt(?:sverzeichnis)?|sommaire|índice|abstract|preface|foreword|index)[:.]?$`)
 
 func titleFrom(lines []layoutLine, i int) string {
-	title := lines[i].Text
+	for i > 0 && lines[i].Confidence > 0 && lines[i-1].Confidence > 0 && continuesHeading(&lines[i-1], &lines[i]) {
+		i--
+	}
+	title := ornament.ReplaceAllString(lines[i].Text, "")
 	for ; i+1 < len(lines) && continuesHeading(&lines[i], &lines[i+1]) && len(title) < maxTitle; i++ {
 		title += " " + lines[i+1].Text
 	}
