@@ -9,6 +9,8 @@ import (
 	"annals/commands/quota"
 	"annals/events"
 	"annals/events/fault"
+
+	"github.com/google/uuid"
 )
 
 // An upload to more than maxSpaces top-level folders is refused, because the service would
@@ -55,5 +57,31 @@ func TestStartImportChecksQuota(t *testing.T) {
 	// The read models do not count the first file yet, so its hold must count it.
 	if _, err := h.StartImport(t.Context(), alice, "", []Upload{upload(2)}); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("StartImport of another file: %v, want too large", err)
+	}
+}
+
+// full are read models that report 100 used bytes.
+type full struct{ quota.Usage }
+
+func (full) Used(context.Context, events.Principal) (used quota.Limits, at events.Position, err error) {
+	used[quota.Bytes] = 100
+	return used, 0, nil
+}
+
+// Documents are read again even if no more bytes may be stored, but the files in progress are
+// limited.
+func TestStartRereadChecksQuota(t *testing.T) {
+	h, folder := library(t)
+	claim, err := h.ImportDocument(t.Context(), importInto(folder, shaA, "upload"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Quota = &quota.Ledger{Policy: &quota.Policy{User: quota.Limits{quota.Bytes: 50, quota.Imports: 1}}, Usage: full{}}
+	read := RereadDocuments{IDs: []uuid.UUID{claim.Document}}
+	if _, n, err := h.StartReread(t.Context(), alice, "", read); n != 1 || err != nil {
+		t.Errorf("StartReread without bytes left: %d documents, %v, want 1", n, err)
+	}
+	if _, _, err := h.StartReread(t.Context(), alice, "", read); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("StartReread with another file in progress: %v, want exhausted", err)
 	}
 }
