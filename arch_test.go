@@ -69,6 +69,8 @@ var rules = map[string][]string{
 	"commands/importer/extract/pdf":         {"commands/importer/extract", "commands/importer/extract/pdf/pdfium"},
 	"commands/importer/extract/pdf/pdfium":  {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/ocr":         {"commands/importer/extract/process", "commands/importer/extract/sandbox", "events/fault"},
+	"commands/importer/extract/raster":      {},
+	"commands/importer/extract/images":      {"commands/importer/extract/pdf/pdfium", "commands/importer/extract/process", "commands/importer/extract/raster"},
 	"commands/importer/extract/process":     {"commands/importer/extract/sandbox", "events/fault"},
 	"commands/importer/extract/sandbox":     {},
 	"commands/importer/extract/reader":      {"commands/importer/extract/...", "commands/importer/extract", "events/fault"},

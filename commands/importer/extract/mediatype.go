@@ -22,6 +22,11 @@ const (
 	Mail         = "message/rfc822"
 	EPUB         = "application/epub+zip"
 	RTF          = "application/rtf"
+	PNG          = "image/png"
+	JPEG         = "image/jpeg"
+	TIFF         = "image/tiff"
+	WebP         = "image/webp"
+	BMP          = "image/bmp"
 )
 
 // Format describes the files whose names have one extension.
@@ -52,6 +57,13 @@ var all = Formats{
 	{Extension: ".eml", MediaType: Mail},
 	{Extension: ".epub", MediaType: EPUB, Compressed: true},
 	{Extension: ".rtf", MediaType: RTF},
+	{Extension: ".png", MediaType: PNG, Pages: true},
+	{Extension: ".jpg", MediaType: JPEG, Pages: true},
+	{Extension: ".jpeg", MediaType: JPEG, Pages: true},
+	{Extension: ".tif", MediaType: TIFF, Pages: true},
+	{Extension: ".tiff", MediaType: TIFF, Pages: true},
+	{Extension: ".webp", MediaType: WebP, Pages: true},
+	{Extension: ".bmp", MediaType: BMP, Pages: true},
 }
 
 // Formats are formats that a server reads.

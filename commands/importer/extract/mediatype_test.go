@@ -12,7 +12,7 @@ func TestNameFor(t *testing.T) {
 		{"a.PDF", "text/plain", "a.PDF"},
 		{"notes", "application/pdf", "notes.pdf"},
 		{"v1.2 notes", extract.Word, "v1.2 notes.docx"},
-		{"notes", "image/png", "notes"},
+		{"notes", "image/gif", "notes"},
 		{"notes", "", "notes"},
 	} {
 		if got := extract.NameFor(test[0], test[1]); got != test[2] {

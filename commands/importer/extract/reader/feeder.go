@@ -31,7 +31,7 @@ func (s *session) feed(ctx context.Context) *feeder {
 }
 
 func (s *session) sendPages(ctx context.Context) error {
-	err := s.pdf.Read(ctx, pdfium.File{File: s.file, MaxPages: s.limits.Pages, Alone: s.alone, Scan: s.scans.scan}, pdfium.Visitor{
+	err := s.source.Read(ctx, pdfium.File{File: s.file, MaxPages: s.limits.Pages, Alone: s.alone, Scan: s.scans.scan}, pdfium.Visitor{
 		Document: func(pages int, document []byte) error {
 			s.scans.pages = pages
 			return s.p.Send(documentFrame, document, nil)

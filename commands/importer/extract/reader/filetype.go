@@ -56,6 +56,9 @@ var formatNames = map[string]string{
 	extract.OpenDocument: "a ZIP archive or Office document",
 	extract.EPUB:         "a ZIP archive or Office document",
 	extract.RTF:          "a Rich Text document",
+	extract.PNG:          "a PNG image",
+	extract.JPEG:         "a JPEG image",
+	extract.TIFF:         "a TIFF image",
 }
 
 // formatOf returns the name of a file's format, recognised by its first bytes, or "".
@@ -68,6 +71,8 @@ func formatOf(head []byte) string {
 		{"{\\rtf", "a Rich Text document"},
 		{"\x89PNG\r\n\x1a\n", "a PNG image"},
 		{"\xff\xd8\xff", "a JPEG image"},
+		{"II*\x00", "a TIFF image"},
+		{"MM\x00*", "a TIFF image"},
 		{"GIF87a", "a GIF image"},
 		{"GIF89a", "a GIF image"},
 		{"\x1f\x8b\x08", "a gzip archive"},

@@ -22,7 +22,8 @@ import (
 // format reads files of one format. It sets the title only if the file contains one.
 type format func(context.Context, extract.File, *extract.Writer) (extract.Info, error)
 
-// formats returns a function for each media type; pdf is the one that reads PDFs.
+// formats returns a function for each media type; pdf is the one that reads PDFs
+// and images.
 func formats(pdf format) map[string]format {
 	return map[string]format{
 		extract.PDF:          pdf,
@@ -38,6 +39,11 @@ func formats(pdf format) map[string]format {
 		extract.Mail:         mail.Read,
 		extract.EPUB:         epub.Read,
 		extract.RTF:          rtf.Read,
+		extract.PNG:          pdf,
+		extract.JPEG:         pdf,
+		extract.TIFF:         pdf,
+		extract.WebP:         pdf,
+		extract.BMP:          pdf,
 	}
 }
 

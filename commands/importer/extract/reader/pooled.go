@@ -24,6 +24,7 @@ type pooled struct {
 	allowed extract.Formats
 	text    *process.Pool
 	pdf     *pdfium.Readers
+	images  *pdfium.Readers
 	ocr     *recogniser
 	alone   bool
 }
@@ -37,11 +38,14 @@ func newPooled(o Options) *pooled {
 		pdf: pdfium.New(pdfium.Config{
 			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
 		}),
-		ocr: newRecogniser(o.OCR, command(kindOCR), cmp.Or(o.Recognised, workers)),
+		images: pdfium.New(pdfium.Config{Command: command(kindImage), Images: true, Processes: workers, Reserved: workers, Memory: o.Limits.Memory, Time: o.Limits.Time}),
+		ocr:    newRecogniser(o.OCR, command(kindOCR), cmp.Or(o.Recognised, workers)),
 	}
 }
 
-func (r *pooled) Close() error { return errors.Join(r.ocr.close(), r.text.Close(), r.pdf.Close()) }
+func (r *pooled) Close() error {
+	return errors.Join(r.ocr.close(), r.text.Close(), r.pdf.Close(), r.images.Close())
+}
 
 // Isolated returns a Reader that is like r, but reads each file in new processes that read
 // only this file. Only r needs to be closed. If r does not use processes, Isolated returns
@@ -90,7 +94,8 @@ func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.
 	}
 	s := session{pooled: r, p: p, file: file, emit: emit, progress: progress, check: checker{limits: r.limits}}
 	s.scans = &scanner{recogniser: r.ocr, file: file, progress: progress}
-	info, err := s.run(ctx, name, mediaType == extract.PDF)
+	s.source = r.pagesOf(mediaType)
+	info, err := s.run(ctx, name, s.source != nil)
 	p.Unusable = p.Unusable || r.alone
 	if err != nil {
 		return extract.Info{}, err
@@ -98,4 +103,15 @@ func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.
 	info.MediaType = mediaType
 	info.Warnings = append(info.Warnings, s.scans.warnings(info.UnreadPages)...)
 	return info, nil
+}
+
+// pagesOf returns what reads the pages of files of a media type; nil if they have none.
+func (r *pooled) pagesOf(mediaType string) *pdfium.Readers {
+	switch {
+	case mediaType == extract.PDF:
+		return r.pdf
+	case extract.ShowsPages(mediaType):
+		return r.images
+	}
+	return nil
 }

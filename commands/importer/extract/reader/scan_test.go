@@ -3,9 +3,12 @@
 package reader_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +19,10 @@ import (
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/extracttest"
 	"annals/commands/importer/extract/reader"
+	"annals/events/fault"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 )
 
 // pageCache is a PageCache in memory.
@@ -174,6 +181,55 @@ func TestStoppedReadingContinuesFromCache(t *testing.T) {
 	}
 	if info, err := r.Read(t.Context(), path, "mixed.pdf", extracttest.Discard, nil); err != nil || info.OCRPages != 3 || cache.hits != 2 {
 		t.Errorf("Read = %+v, %v, with %d pages from the cache, want 2", info, err, cache.hits)
+	}
+}
+
+func TestImagesAreRecognised(t *testing.T) {
+	page := extracttest.Printed(t, extracttest.Story...)
+	files := map[string]func(*bytes.Buffer) error{
+		"a.png": func(b *bytes.Buffer) error { return png.Encode(b, page) },
+		"b.jpg": func(b *bytes.Buffer) error { return jpeg.Encode(b, page, nil) },
+		"c.tif": func(b *bytes.Buffer) error { return tiff.Encode(b, page, nil) },
+		"d.bmp": func(b *bytes.Buffer) error { return bmp.Encode(b, page) },
+	}
+	r, without := extracttest.OCRReader(t, reader.OCR{}), extracttest.ProcessReader(t, extract.Limits{})
+	for name, encode := range files {
+		var b bytes.Buffer
+		if err := encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, info, err := extracttest.Markdown(t, r, path, name)
+		if err != nil || info.Pages != 1 || info.OCRPages != 1 || info.UnreadPages != 0 || info.Confidence < .8 {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+		for _, line := range extracttest.Story {
+			if !strings.Contains(extracttest.Normal(text), extracttest.Normal(line)) {
+				t.Errorf("%s: text %q, want %q", name, text, line)
+			}
+		}
+		viewer := r.(extract.Viewer)
+		if picture, err := viewer.Picture(t.Context(), path, info.MediaType, 1, 200); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+			t.Errorf("%s: picture of %d bytes, %v", name, len(picture), err)
+		}
+		if words, err := viewer.Words(t.Context(), path, info.MediaType, 1); err != nil || len(words.Words) < 50 {
+			t.Errorf("%s: %d words, %v", name, len(words.Words), err)
+		}
+		if _, info, err := extracttest.Markdown(t, without, path, name); err != nil || info.UnreadPages != 1 || len(info.Warnings) == 0 {
+			t.Errorf("%s without Tesseract: %+v, %v", name, info, err)
+		}
+	}
+	for name, content := range map[string]string{"text.png": "not an image", "cut.png": "\x89PNG\r\n\x1a\n\x00\x00", "cut.tif": "II*\x00\xff\xff\xff\xff"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Read(t.Context(), path, name, extracttest.Discard, nil); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, want invalid", name, err)
+		}
 	}
 }
 

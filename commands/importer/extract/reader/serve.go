@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/images"
 	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/pdf"
 	"annals/commands/importer/extract/pdf/pdfium"
@@ -21,7 +22,7 @@ import (
 // It reads files until the Reader that started it closes the connection.
 func Main(args []string) error {
 	if len(args) == 0 {
-		return errors.New("the kind of reader is missing: pass pdf, text or ocr")
+		return errors.New("the kind of reader is missing: pass pdf, text, ocr or image")
 	}
 	if args[0] == kindOCR {
 		return ocr.Main(args[1:])
@@ -39,18 +40,21 @@ func Main(args []string) error {
 		return pdfium.Compile(*cache)
 	case args[0] == kindPDF:
 		return pdfium.Serve(*memory, *cache)
+	case args[0] == kindImage:
+		return images.Serve(*memory)
 	case args[0] == kindText:
 		return process.Serve(*memory, func() (int64, error) { return 0, nil }, respond)
 	}
-	return fmt.Errorf("unknown kind of reader %q: pass pdf, text or ocr", args[0])
+	return fmt.Errorf("unknown kind of reader %q: pass pdf, text, ocr or image", args[0])
 }
 
 // The kinds of processes: one runs PDFium, one reads all other formats, and turns the pages from
-// PDFium into sections, and one runs Tesseract.
+// PDFium into sections, one runs Tesseract, and one decodes images.
 const (
-	kindPDF  = "pdf"
-	kindText = "text"
-	kindOCR  = "ocr"
+	kindPDF   = "pdf"
+	kindText  = "text"
+	kindOCR   = "ocr"
+	kindImage = "image"
 )
 
 // respond reads a file. An error makes the process exit.

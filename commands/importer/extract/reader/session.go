@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf/pdfium"
 	"annals/commands/importer/extract/process"
 	"annals/events/fault"
 )
@@ -21,8 +22,9 @@ type session struct {
 	emit     func(extract.Section) error
 	progress extract.Progress
 	check    checker
-	spent    time.Duration // time spent waiting for the process
-	feeder   *feeder       // sends the pages of a PDF
+	spent    time.Duration   // time spent waiting for the process
+	source   *pdfium.Readers // reads the pages of a PDF or image; nil for other files
+	feeder   *feeder         // sends these pages
 	scans    *scanner
 }
 

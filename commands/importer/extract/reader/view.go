@@ -25,7 +25,7 @@ func (r *pooled) Picture(ctx context.Context, path, mediaType string, page, widt
 		return nil, err
 	}
 	defer file.Close()
-	picture, err := r.pdf.Draw(ctx, pdfium.File{File: file}, pdfium.Drawing{Page: page, Width: width})
+	picture, err := r.pagesOf(mediaType).Draw(ctx, pdfium.File{File: file}, pdfium.Drawing{Page: page, Width: width})
 	return picture.Data, err
 }
 
@@ -36,7 +36,7 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 		return extract.Page{}, err
 	}
 	defer file.Close()
-	b, err := r.pdf.ReadPage(ctx, pdfium.File{File: file}, page)
+	b, err := r.pagesOf(mediaType).ReadPage(ctx, pdfium.File{File: file}, page)
 	if err != nil {
 		return extract.Page{}, err
 	}
@@ -45,7 +45,7 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 		return extract.Page{}, fault.Errorf(fault.Invalid, "page %d cannot be read: %w", page, errInvalidResponse)
 	}
 	if p.Scanned && r.ocr.engine != nil && p.Width > 0 && p.Height > 0 {
-		found, err := r.recognise(ctx, file, p)
+		found, err := r.recognise(ctx, r.pagesOf(mediaType), file, p)
 		if err != nil {
 			return extract.Page{}, err
 		}
@@ -58,7 +58,7 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 
 // recognise returns what was recognised on a scanned page when its file was read. If that is not
 // known any more, it recognises the page again.
-func (r *pooled) recognise(ctx context.Context, file *os.File, p pdfium.Page) (ocr.Result, error) {
+func (r *pooled) recognise(ctx context.Context, source *pdfium.Readers, file *os.File, p pdfium.Page) (ocr.Result, error) {
 	s := &scanner{recogniser: r.ocr, file: file}
 	key := s.key(p.Number)
 	if kept, ok := s.kept(key); ok {
@@ -74,7 +74,7 @@ func (r *pooled) recognise(ctx context.Context, file *os.File, p pdfium.Page) (o
 		return ocr.Result{}, err
 	}
 	defer slot.Release()
-	drawn, err := r.pdf.Draw(ctx, pdfium.File{File: file}, drawingOf(p))
+	drawn, err := source.Draw(ctx, pdfium.File{File: file}, drawingOf(p))
 	if err != nil {
 		return ocr.Result{}, err
 	}

@@ -34,6 +34,9 @@ type Config struct {
 	// Command is a program with arguments that make it call Serve or, if --compile is appended,
 	// Compile. Readers also appends --cache and --memory.
 	Command []string
+	// Images means that the files are images. Command then calls images.Serve, and only --memory
+	// is appended.
+	Images bool
 	// CacheDir stores the compiled PDFium. With it a process starts in about 50 ms instead of
 	// seconds. The default is a temporary folder, which Close removes.
 	CacheDir  string
@@ -145,6 +148,11 @@ func (r *Readers) compile(ctx context.Context) error {
 	}
 	if len(r.config.Command) == 0 {
 		return fault.Errorf(fault.Unavailable, "start a PDF reader: no reader process is configured")
+	}
+	if r.config.Images {
+		r.pool = process.NewPool(process.Config{Command: r.config.Command, Memory: r.config.Memory, Idle: r.config.Idle, Uses: r.config.Files, MaxResident: maxResident})
+		r.compiled = true
+		return nil
 	}
 	if r.config.CacheDir == "" {
 		dir, err := os.MkdirTemp("", "annals-pdf-")

@@ -118,16 +118,27 @@ func (r *session) broken(cause process.Cause) error {
 	}
 	switch {
 	case cause == process.TimedOut && r.spent < r.config.Time:
-		return fault.Errorf(fault.Invalid, "a page of the PDF took longer than %v, and reading was stopped %s", min(r.config.PageTime, r.config.Time), where)
+		return fault.Errorf(fault.Invalid, "a page of the %s took longer than %v, and reading was stopped %s", r.config.noun(), min(r.config.PageTime, r.config.Time), where)
 	case cause == process.TimedOut, cause == process.OverCPU:
-		return fault.Errorf(fault.Invalid, "reading the PDF took longer than %v (--extract-time), and was stopped %s: split it, or ask the operator for more time", r.config.Time, where)
+		return fault.Errorf(fault.Invalid, "reading the %s took longer than %v (--extract-time), and was stopped %s: split it, or ask the operator for more time", r.config.noun(), r.config.Time, where)
 	case cause == process.OverMemory:
-		return fault.Errorf(fault.Invalid, "the PDF needs more memory than %s, and reading stopped %s: split it, or ask the operator to raise the limit", r.config.memoryText(), where)
+		return fault.Errorf(fault.Invalid, "the %s needs more memory than %s, and reading stopped %s: split it, or ask the operator to raise the limit", r.config.noun(), r.config.memoryText(), where)
 	}
-	return fault.Errorf(fault.Invalid, "the PDF is damaged or needs more memory than %s, and reading stopped %s: save it again, or split it, and upload the new files", r.config.memoryText(), where)
+	return fault.Errorf(fault.Invalid, "the %s is damaged or needs more memory than %s, and reading stopped %s: save it again, or split it, and upload the new files", r.config.noun(), r.config.memoryText(), where)
 }
 
-// memoryText describes PDFium's memory limit.
+// noun is what files are called.
+func (c *Config) noun() string {
+	if c.Images {
+		return "image"
+	}
+	return "PDF"
+}
+
+// memoryText describes the memory limit of PDFium or, for images, of the process.
 func (c *Config) memoryText() string {
+	if c.Images {
+		return fmt.Sprintf("--extract-memory (%d MiB)", c.Memory>>20)
+	}
 	return fmt.Sprintf("the %d MiB that --extract-memory (%d MiB) leaves for it", memoryOfPDFium(c.Memory)>>20, c.Memory>>20)
 }

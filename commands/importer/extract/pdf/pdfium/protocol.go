@@ -1,0 +1,50 @@
+package pdfium
+
+import (
+	"io"
+
+	"annals/commands/importer/extract/process"
+)
+
+// The kinds of frames, for servers of other files that have pages.
+const (
+	OpenedFrame  = openedFrame
+	PageFrame    = pageFrame
+	DoneFrame    = doneFrame
+	PictureFrame = pictureFrame
+)
+
+// Request is a request of Readers; see request.
+type Request struct {
+	Open        bool
+	Path        string
+	MaxPages    int
+	First, Last int
+	Scans       bool
+	Draw        Drawing
+}
+
+// DecodeRequest decodes the request in a frame.
+func DecodeRequest(f process.Frame) (Request, error) {
+	r, err := decodeRequest(f.Payload)
+	if f.Kind != requestFrame {
+		err = errUnexpected
+	}
+	return Request{r.open, r.path, r.maxPages, r.first, r.last, r.scans, r.draw}, err
+}
+
+// Fail responds to a request that the file cannot be read, with the reason for its owner.
+func Fail(conn *process.Server, reason string) error {
+	return conn.Send(failedFrame, failure{text: reason}.encode(), nil)
+}
+
+// Pieces returns a writer that sends the bytes of a picture. Call flush at the end.
+func Pieces(conn *process.Server) (w io.Writer, flush func() error) {
+	p := &pieces{conn: conn}
+	return p, p.flush
+}
+
+// PictureSize is the size, in pixels, of a picture of a page of the given size and width.
+func PictureSize(pageWidth, pageHeight float32, width int) (w, h int) {
+	return pictureSize(pageWidth, pageHeight, width)
+}
