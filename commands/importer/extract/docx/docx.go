@@ -28,7 +28,6 @@ const (
 // document is a Word document that is being read. Its main part, which contains the text, is
 // read as a stream.
 type document struct {
-	ctx          context.Context
 	pkg          *zipxml.Package
 	out          *blocks.Writer
 	styles       map[string]*paragraphStyle
@@ -65,7 +64,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	if err != nil {
 		return extract.Info{}, err
 	}
-	d := &document{ctx: ctx, pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, styles: map[string]*paragraphStyle{}, hidden: map[string]bool{}, notes: map[string]string{}}
+	d := &document{pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, styles: map[string]*paragraphStyle{}, hidden: map[string]bool{}, notes: map[string]string{}}
 	root, err := ooxml.ReadRelations(pkg, "")
 	if err != nil {
 		return extract.Info{}, err

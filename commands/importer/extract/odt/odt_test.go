@@ -115,12 +115,12 @@ func TestSectionsPagesAndHeaders(t *testing.T) {
 	}
 	body := h("1", "First") + p("one") + `<text:soft-page-break/>` + p("tw<text:soft-page-break/>o") + h("2", "Below") + `<text:p text:style-name="P2">four</text:p>` + h("2", "Again") + `<text:p text:style-name="P4">wide</text:p>`
 	content := odt(t, body, parts)
-	got, info, err := extracttest.Read(t, "a.odt", content)
+	_, info, err := extracttest.Read(t, "a.odt", content)
 	if err != nil || info.Pages != 0 || info.Title != "Meta title" {
 		t.Errorf("without page breaks: %+v, %v", info, err)
 	}
 	parts["content.xml"] = `<office:document-content ` + ns + `>` + styles + `<office:body><office:text text:use-soft-page-breaks="true">` + body + `</office:text></office:body></office:document-content>`
-	got, info = read(t, "", parts)
+	got, info := read(t, "", parts)
 	want := []extract.Section{
 		{Index: 0, Level: 1, Title: "1 First", Path: []string{"1 First"}, StartPage: 1, EndPage: 3, PageBreaks: []int{19, 21}, Text: "Acme letters\n\none\n\ntwo"},
 		{Index: 1, Level: 2, Title: "1.1 Below", Path: []string{"1 First", "1.1 Below"}, StartPage: 3, EndPage: 4, PageBreaks: []int{0}, Text: "four"},

@@ -24,9 +24,7 @@ const (
 
 // workbook is a workbook that is being read. Its sheets are read as streams.
 type workbook struct {
-	ctx       context.Context
 	pkg       *zipxml.Package
-	w         *extract.Writer
 	out       *blocks.Writer
 	texts     stringTable
 	formats   []int                // number of the format of each style of cells
@@ -56,7 +54,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	if err != nil {
 		return extract.Info{}, err
 	}
-	b := &workbook{ctx: ctx, pkg: pkg, w: w, out: blocks.NewWriter(w), codes: map[int]string{}, parsed: map[int]numberFormat{}, drawings: ooxml.Drawings{Package: pkg}}
+	b := &workbook{pkg: pkg, out: blocks.NewWriter(w), codes: map[int]string{}, parsed: map[int]numberFormat{}, drawings: ooxml.Drawings{Package: pkg}}
 	root, err := ooxml.ReadRelations(pkg, "")
 	if err != nil {
 		return extract.Info{}, err
