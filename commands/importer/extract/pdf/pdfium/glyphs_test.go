@@ -42,7 +42,12 @@ func mappedFont(text map[byte]string) []string {
 // onlyPage reads a file with one page.
 func onlyPage(t *testing.T, path string) Page {
 	t.Helper()
-	pages, err := pagesOf(t.Context(), readersOf(t, "serve", Config{Processes: 1}), path)
+	return onlyPageBy(t, readersOf(t, "serve", Config{Processes: 1}), path)
+}
+
+func onlyPageBy(t *testing.T, r *Readers, path string) Page {
+	t.Helper()
+	pages, err := pagesOf(t.Context(), r, path)
 	if err != nil || len(pages) != 1 {
 		t.Fatalf("Read = %d pages, %v", len(pages), err)
 	}
@@ -77,6 +82,7 @@ func TestCropBox(t *testing.T) {
 }
 
 func TestCharactersOfLines(t *testing.T) {
+	r := readersOf(t, "serve", Config{Processes: 1})
 	for name, c := range map[string]struct {
 		content string
 		font    map[byte]string
@@ -102,7 +108,7 @@ func TestCharactersOfLines(t *testing.T) {
 		for code, s := range c.font {
 			font[code] = s
 		}
-		p := onlyPage(t, textPDF(t, c.content, "/F2 6 0 R", "", "", mappedFont(font)...))
+		p := onlyPageBy(t, r, textPDF(t, c.content, "/F2 6 0 R", "", "", mappedFont(font)...))
 		if got := textsOf(p); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 			continue

@@ -21,6 +21,8 @@ const (
 	softHyphen = "\u00ad"
 )
 
+const maxKept = 1 << 18 // characters of a page above which buffers are not kept for the next page
+
 // page reads page n, counted from 1. A damaged page is marked as broken. An error means that
 // the engine must not be used any more.
 func (d *document) page(n int) (*Page, error) {
@@ -109,7 +111,9 @@ func (t *textPage) load(count int) error {
 		}
 		t.text = append(t.text, r)
 	}
-	t.engine.text = t.text
+	if t.engine.text = t.text; cap(t.text) > maxKept {
+		t.engine.text, t.engine.glyphs, t.engine.bytes, t.engine.spans = nil, nil, nil, nil
+	}
 	t.mapped = len(t.text) == count
 	return t.trap
 }

@@ -69,6 +69,7 @@ func TestScannedPages(t *testing.T) {
 		fmt.Fprintf(&rectangles, "%d %d 8 10 re S\n", x, y)
 	}
 	nonsense := strings.Repeat("tlne q|v~ie rrnn,~x bkwzt lI|l1 ~~ii xzcvb ;:^o mnbvt ", 8)
+	r := readersOf(t, "serve", Config{Processes: 1})
 	for name, c := range map[string]struct {
 		content string
 		objects []string
@@ -103,7 +104,7 @@ func TestScannedPages(t *testing.T) {
 		"mapped letters":               {content: typeset("F2", english, 80), objects: mappedFont(plain)},
 		"a few letters of private use": {content: typeset("F1", english, 80) + "BT /F2 10 Tf 72 100 Td (abc def) Tj ET", objects: mapped(func(r rune) rune { return 0xe000 + r })},
 	} {
-		p := onlyPage(t, textPDF(t, c.content, "/F2 6 0 R", "", "", c.objects...))
+		p := onlyPageBy(t, r, textPDF(t, c.content, "/F2 6 0 R", "", "", c.objects...))
 		if p.Scanned != c.scanned || p.Blank != c.blank || p.Broken {
 			t.Errorf("%s: scanned %t, blank %t, broken %t; want %t, %t; lines %.3q", name, p.Scanned, p.Blank, p.Broken, c.scanned, c.blank, textsOf(p))
 		}
