@@ -188,7 +188,7 @@ func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
 		}
 		l.running = true
 		words := key(outerCount.ReplaceAllString(l.Text, ""))
-		l.furniture = pageNumber.MatchString(p.text) || f.shown[p.text] || f.shown[words] || words != "" && f.body[words] && !f.often(f.seen(p))
+		l.furniture = pageNumber.MatchString(p.text) || f.shown[p.text] || !f.often(f.seen(p)) && words != "" && (f.shown[words] || f.body[words])
 		if len(f.shown) < maxCounted {
 			f.shown[p.text] = true
 			if beside && words != "" {
