@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"commands/importer/extract/mail":        {"commands/importer/extract", "commands/importer/extract/charset", "commands/importer/extract/html", "events/fault"},
 	"commands/importer/extract/epub":        {"commands/importer/extract", "commands/importer/extract/html", "commands/importer/extract/zipxml", "events/fault"},
 	"commands/importer/extract/rtf":         {"commands/importer/extract", "commands/importer/extract/blocks", "events/fault"},
-	"commands/importer/extract/html":        {"commands/importer/extract", "commands/importer/extract/charset", "events/fault"},
+	"commands/importer/extract/html":        {"commands/importer/extract", "commands/importer/extract/blocks", "commands/importer/extract/charset", "events/fault"},
 	"commands/importer/extract/text":        {"commands/importer/extract", "commands/importer/extract/charset", "commands/importer/extract/html", "events/fault"},
 	"commands/importer/extract/zipxml":      {"commands/importer/extract", "events/fault"},
 	"commands/importer/extract/blocks":      {"commands/importer/extract"},
@@ -146,7 +146,7 @@ var rules = map[string][]string{
 	"cmd/annals/folderimport": {
 		"cmd/annals/client", "cmd/annals/folderimport/mirror", "cmd/annals/terminal", "commands/naming", "commands/importer/extract", "events", "events/fault",
 		"commands/importer/extract/text", // for tags in front matter
-		"http/ingest", // for the rules by which the server names documents
+		"http/ingest",                    // for the rules by which the server names documents
 	},
 	"cmd/release": {},
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/blocks"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -62,8 +63,8 @@ var leftOut = map[atom.Atom]bool{
 	atom.Rt: true, atom.Rp: true, atom.Annotation: true,
 }
 
-// blocks are elements that begin a paragraph.
-var blocks = map[atom.Atom]bool{
+// paragraphs are elements that begin a paragraph.
+var paragraphs = map[atom.Atom]bool{
 	atom.P: true, atom.Div: true, atom.Section: true, atom.Article: true, atom.Main: true, atom.Header: true, atom.Footer: true, atom.Aside: true, atom.Address: true,
 	atom.Body: true, atom.Head: true, atom.Html: true, atom.Ul: true, atom.Ol: true, atom.Menu: true, atom.Li: true, atom.Dl: true, atom.Dt: true, atom.Dd: true,
 	atom.Blockquote: true, atom.Pre: true, atom.Hr: true, atom.Figure: true, atom.Figcaption: true, atom.Details: true, atom.Summary: true, atom.Fieldset: true,
@@ -85,7 +86,7 @@ func atomOf(name []byte) atom.Atom {
 	return atom.Lookup(name)
 }
 
-// inlines are elements of text. With blocks, leftOut and void they are the elements of HTML.
+// inlines are elements of text. With paragraphs, leftOut and void they are the elements of HTML.
 var inlines = map[atom.Atom]bool{
 	atom.A: true, atom.Abbr: true, atom.Acronym: true, atom.B: true, atom.Bdi: true, atom.Bdo: true, atom.Big: true, atom.Cite: true, atom.Code: true, atom.Data: true, atom.Del: true, atom.Dfn: true,
 	atom.Em: true, atom.Font: true, atom.I: true, atom.Ins: true, atom.Kbd: true, atom.Label: true, atom.Map: true, atom.Mark: true, atom.Meter: true, atom.Nobr: true, atom.Output: true,
@@ -102,11 +103,11 @@ var endOptional = map[atom.Atom]bool{
 // IsElement reports whether HTML has an element with this name, which is in lower case.
 func IsElement(name string) bool {
 	a := atom.Lookup([]byte(name))
-	return inlines[a] || blocks[a] || leftOut[a] || void[a]
+	return inlines[a] || paragraphs[a] || leftOut[a] || void[a]
 }
 
 // IsBlock reports whether an element begins a paragraph.
-func IsBlock(name string) bool { return blocks[atom.Lookup([]byte(name))] }
+func IsBlock(name string) bool { return paragraphs[atom.Lookup([]byte(name))] }
 
 // EndIsOptional reports whether an element often has no end tag.
 func EndIsOptional(name string) bool { return endOptional[atom.Lookup([]byte(name))] }
@@ -169,7 +170,7 @@ func (c *converter) start(closed bool) error {
 		}
 		return nil
 	}
-	if c.pre != nil && !blocks[element] {
+	if c.pre != nil && !paragraphs[element] {
 		if element == atom.Code && c.pre.language == "" {
 			c.pre.language = language(a.class)
 		}
@@ -178,7 +179,7 @@ func (c *converter) start(closed bool) error {
 		}
 		return nil
 	}
-	if blocks[element] {
+	if paragraphs[element] {
 		if err := c.block(); err != nil {
 			return err
 		}
@@ -278,7 +279,7 @@ func (c *converter) finish(element atom.Atom) error {
 	case atom.Td, atom.Th:
 		return c.endCell()
 	}
-	if blocks[element] {
+	if paragraphs[element] {
 		if err := c.block(); err != nil {
 			return err
 		}
@@ -507,21 +508,10 @@ func (c *converter) put(text string) {
 		}
 	}
 	if !marked && !strings.HasPrefix(text, "```") {
-		text = Escape(text)
+		text = blocks.Escape(text)
 	}
 	c.item, c.tight = false, len(c.lists) > 0
 	c.text = append(append(c.text, first...), strings.ReplaceAll(text, "\n", "\n"+rest)...)
-}
-
-var markup = regexp.MustCompile("(?m)^(#{1,6}\\s|>|[-+*]\\s|```|~~~)")
-
-// Escape escapes the starts of lines that Markdown would read as headings, quotations, lists or
-// code.
-func Escape(text string) string {
-	if text != "" && (strings.IndexByte("#>-+*`~", text[0]) >= 0 || strings.Contains(text, "\n")) {
-		return markup.ReplaceAllString(text, `\$1`)
-	}
-	return text
 }
 
 // endPre writes the open block of code.

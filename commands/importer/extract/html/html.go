@@ -1,6 +1,6 @@
 // Package html reads HTML: web pages, and the HTML in other formats. It reads token by token and
 // builds no tree, so that depth costs nothing. Nothing is fetched or run. It imports extract,
-// extract/charset and events/fault.
+// extract/blocks, extract/charset and events/fault.
 package html
 
 import (

@@ -51,6 +51,7 @@ type textReader struct {
 	blankBefore int    // number of blank lines before the next line
 	candidate   []byte // candidate without its line end; empty if there is none
 	level       int    // level of the candidate if a blank line follows; 0 if the candidate must be underlined
+	code        bool   // the last line that is not blank was indented like code
 }
 
 func (t *textReader) line(b []byte, whole bool) error {
@@ -73,7 +74,7 @@ func (t *textReader) line(b []byte, whole bool) error {
 			if err := t.out.begin(level, heading); err != nil {
 				return err
 			}
-			t.blankBefore = 1
+			t.blankBefore, t.code = 1, false
 			if under > 0 {
 				return nil
 			}
@@ -86,11 +87,16 @@ func (t *textReader) line(b []byte, whole bool) error {
 		return t.out.line(nil, true)
 	}
 	after := t.blankBefore
+	if bytes.IndexByte(b, '\f') >= 0 { // a page begins
+		after++
+	}
 	t.blankBefore = 0
+	inCode := t.code
+	t.code = bytes.HasPrefix(b, []byte("    ")) || b[0] == '\t'
 	if t.title == "" && t.lines <= 40 {
 		t.title = titleField(trimmed)
 	}
-	if whole && after > 0 && len(trimmed) <= maxTextHeading {
+	if whole && after > 0 && len(trimmed) <= maxTextHeading && !(inCode && t.code) {
 		if level, possible := textHeading(b, trimmed); possible {
 			t.candidate, t.level = append(t.candidate, trimmed...), level
 			return nil

@@ -219,6 +219,28 @@ func TestMarkdownIsSplitAtHeadings(t *testing.T) {
 	}
 }
 
+func TestPlainTextStructure(t *testing.T) {
+	for content, want := range map[string]string{
+		"The query:\n\n    select a\n\n    FROM TABLES\n\n    where b\n\nEnd.": "The query:\n\n    select a\n\n    FROM TABLES\n\n    where b\n\nEnd.",
+		"End of page.\n\fCHAPTER II\n\nText.":                                  "End of page.|CHAPTER II: Text.",
+		"          THE WHALE\n\n          PART ONE\n\nText.":                   "THE WHALE: |PART ONE: Text.",
+		"One.\n\n1.1 First Part\n\nTwo.\n\n1.1.1 Within It\n\nThree.":          "One.|1.1 First Part: Two.|1.1.1 Within It: Three.",
+	} {
+		got, _, err := extracttest.Read(t, "a.txt", []byte(content))
+		var all []string
+		for _, s := range got {
+			text := s.Text
+			if s.Title != "" {
+				text = s.Title + ": " + text
+			}
+			all = append(all, text)
+		}
+		if err != nil || strings.Join(all, "|") != want {
+			t.Errorf("%q: %q, %v, want %q", content, all, err, want)
+		}
+	}
+}
+
 func TestHTMLInMarkdown(t *testing.T) {
 	for source, want := range map[string]string{
 		"<Listing number=\"18-10\" file-name=\"a.rs\" caption=\"Two `posts` &amp; a <code>trait</code>\">\n\n```rust\nlet a: Vec<T> = b;\n# c\n```\n\n</Listing>\nend": "Two `posts` & a `trait`\n\n```rust\nlet a: Vec<T> = b;\n# c\n```\n\n\nend",
