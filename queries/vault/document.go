@@ -253,7 +253,7 @@ var extensions = map[string]string{
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
 	"application/vnd.oasis.opendocument.text":                                   "odt",
 	"text/html": "html", "text/csv": "csv", "text/tab-separated-values": "tsv", "message/rfc822": "eml", "application/epub+zip": "epub", "application/rtf": "rtf",
-	"image/png": "png", "image/jpeg": "jpg", "image/tiff": "tiff",
+	"image/png": "png", "image/jpeg": "jpg", "image/tiff": "tiff", "image/webp": "webp", "image/bmp": "bmp",
 }
 
 // Extension returns the extension of the original file, without its dot.
