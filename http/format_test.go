@@ -9,6 +9,7 @@ import (
 	"annals/commands/importer/extract"
 	httpd "annals/http"
 	"annals/queries/vault"
+	"annals/schema"
 )
 
 // A server refuses files of the types that it is not configured to import, and lists the others.
@@ -27,6 +28,16 @@ func TestFormats(t *testing.T) {
 	files, _ := s.accepted()
 	if len(files) != 2 || files[0].Refused != "files of this type cannot be imported; these can: .pdf, .txt" || files[1].Refused != "" {
 		t.Errorf("files %+v", files)
+	}
+
+	contract, err := schema.OpenAPI.ReadFile("vault.openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range extract.AllFormats() {
+		if strings.Count(string(contract), "\n        "+f.MediaType+":\n") < 2 {
+			t.Errorf("schema/vault.openapi.yaml lacks the media type %s in the replies File and PartOfFile", f.MediaType)
+		}
 	}
 
 	s = start(t, nil)
