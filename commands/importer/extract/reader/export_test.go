@@ -1,6 +1,32 @@
 package reader
 
-import "annals/commands/importer/extract"
+import (
+	"context"
+	"os"
+	"strings"
+
+	"annals/commands/importer/extract"
+	"annals/commands/importer/extract/pdf/pdfium"
+)
 
 // Idle returns the number of idle processes for files other than PDFs.
 func Idle(r extract.Reader) int { return r.(*pooled).text.Idle() }
+
+// Drawn returns page n of a PDF in grey, as it is drawn to be recognised.
+func Drawn(ctx context.Context, r extract.Reader, file *os.File, n int) (pdfium.Picture, error) {
+	readers := r.(*pooled).pdf
+	payload, err := readers.ReadPage(ctx, pdfium.File{File: file}, n)
+	if err != nil {
+		return pdfium.Picture{}, err
+	}
+	page, err := pdfium.DecodePage(payload)
+	if err != nil {
+		return pdfium.Picture{}, err
+	}
+	return readers.Draw(ctx, pdfium.File{File: file}, drawingOf(page))
+}
+
+// OCRLanguages returns the languages that r recognises.
+func OCRLanguages(r extract.Reader) string {
+	return strings.Join(r.(*pooled).ocr.Program.Languages, "+")
+}
