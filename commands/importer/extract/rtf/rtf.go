@@ -22,6 +22,7 @@ const (
 	maxGroups    = 1_000   // depth of groups
 	maxParagraph = 1 << 20 // bytes of a paragraph, or of a cell; a longer one is divided
 	maxRow       = 4 << 20 // bytes of a row of a table
+	maxCells     = 10_000  // cells of a row
 	maxFonts     = 10_000  // fonts, and also styles
 )
 
@@ -253,8 +254,8 @@ func (d *document) cell() error {
 	d.decode()
 	d.row.Add(strings.Join(strings.Fields(string(d.text)), " "), 1)
 	d.text, d.item = d.text[:0], d.item[:0]
-	if d.row.Size > maxRow {
-		return fault.Errorf(fault.Invalid, "the Rich Text document has a table row of more than %d MiB: divide it, and upload the file again", maxRow>>20)
+	if d.row.Size > maxRow || d.row.Next > maxCells {
+		return fault.Errorf(fault.Invalid, "the Rich Text document has a table row of more than %d cells or %d MiB: divide it, and upload the file again", maxCells, maxRow>>20)
 	}
 	return nil
 }
