@@ -41,8 +41,8 @@ func ProcessReader(t testing.TB, limits extract.Limits) extract.Reader {
 }
 
 // OCRReader is like ProcessReader, but the Reader also recognises text in pictures. It skips the
-// test if Tesseract is not installed. options.Program is set.
-func OCRReader(t testing.TB, options reader.OCR) extract.Reader {
+// test if Tesseract is not installed. options.Program is set. change may change the other options.
+func OCRReader(t testing.TB, options reader.OCR, change ...func(*reader.Options)) extract.Reader {
 	var missing ocr.Missing
 	program, err := ocr.Find(t.Context(), "", nil)
 	if errors.As(err, &missing) {
@@ -52,15 +52,19 @@ func OCRReader(t testing.TB, options reader.OCR) extract.Reader {
 		t.Fatal(err)
 	}
 	options.Program = program
-	return processReader(t, extract.Limits{}, options)
+	return processReader(t, extract.Limits{}, options, change...)
 }
 
-func processReader(t testing.TB, limits extract.Limits, options reader.OCR) extract.Reader {
+func processReader(t testing.TB, limits extract.Limits, options reader.OCR, change ...func(*reader.Options)) extract.Reader {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = t.TempDir()
 	}
-	r := reader.New(reader.Options{Limits: limits, Command: []string{os.Args[0], "reader"}, CacheDir: cache + "/annals-test-pdfium", OCR: options})
+	o := reader.Options{Limits: limits, Command: []string{os.Args[0], "reader"}, CacheDir: cache + "/annals-test-pdfium", OCR: options}
+	for _, f := range change {
+		f(&o)
+	}
+	r := reader.New(o)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

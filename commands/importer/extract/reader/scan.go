@@ -94,18 +94,23 @@ type scanner struct {
 	hash   string // of the file; "" if it cannot be read
 
 	mu     sync.Mutex
-	spent  time.Duration
-	open   int   // pages that are waited for
-	last   int   // number of the last page whose recognition has begun
-	failed error // why the first page of those that failed was not recognised
-	losses int   // number of pages that failed
+	spent  time.Duration // on drawing and recognising pages, added up over them
+	open   int           // pages that are waited for
+	since  time.Time     // since when pages are waited for, if open is not 0
+	waits  time.Duration // for how long pages were waited for before
+	last   int           // number of the last page whose recognition has begun
+	failed error         // why the first page of those that failed was not recognised
+	losses int           // number of pages that failed
 }
 
-// busy reports whether pages are being recognised.
-func (s *scanner) busy() bool {
+// waited returns for how long pages have been waited for so far.
+func (s *scanner) waited() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open > 0
+	if s.open > 0 {
+		return s.waits + time.Since(s.since)
+	}
+	return s.waits
 }
 
 // passed reports whether recognition has not reached a page yet.
@@ -146,7 +151,7 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 	s.begin(page.Number)
 	slot, picture, err := s.draw(ctx, page, draw)
 	if err != nil {
-		s.end(0)
+		s.end()
 		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 			return nil, err
 		}
@@ -158,7 +163,8 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 		defer slot.Release()
 		begun := time.Now()
 		found, err := slot.Recognise(s.running, pictureOf(page, picture))
-		s.end(time.Since(begun))
+		s.took(time.Since(begun))
+		s.end()
 		if err != nil {
 			s.fail(err)
 			result <- payload
@@ -173,23 +179,24 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 // draw waits until a page may be recognised, and draws it. Release the slot unless there is an
 // error.
 func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) (_ *ocr.Slot, picture pdfium.Picture, err error) {
+	if s.late() {
+		return nil, picture, fmt.Errorf("recognising the text of the file took longer than %v (--ocr-time)", s.Time)
+	}
+	// The caller may stop reading at this step, so it must not have to wait for pages of others.
+	s.progress("ocr", page.Number, s.pages)
+	if err := ctx.Err(); err != nil {
+		return nil, picture, err
+	}
 	slot, err := s.engine.Acquire(ctx)
 	if err != nil {
 		return nil, picture, err
 	}
-	defer func() {
-		if err != nil {
-			slot.Release()
-		}
-	}()
-	if s.late() {
-		return nil, picture, fmt.Errorf("recognising the text of the file took longer than %v (--ocr-time)", s.Time)
-	}
-	s.progress("ocr", page.Number, s.pages)
-	if err := ctx.Err(); err != nil { // the caller may stop reading at this step
-		return nil, picture, err
-	}
+	begun := time.Now()
 	picture, err = draw(ctx, drawingOf(page))
+	s.took(time.Since(begun))
+	if err != nil {
+		slot.Release()
+	}
 	return slot, picture, err
 }
 
@@ -197,7 +204,9 @@ func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) 
 func (s *scanner) begin(page int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open++
+	if s.open++; s.open == 1 {
+		s.since = time.Now()
+	}
 	s.last = max(s.last, page)
 }
 
@@ -208,11 +217,20 @@ func (s *scanner) late() bool {
 	return s.spent >= s.Time
 }
 
-func (s *scanner) end(took time.Duration) {
+// end counts a page that is no longer waited for.
+func (s *scanner) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open--
-	s.spent += took
+	if s.open--; s.open == 0 {
+		s.waits += time.Since(s.since)
+	}
+}
+
+// took adds to the time spent.
+func (s *scanner) took(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent += d
 }
 
 func (s *scanner) fail(err error) {

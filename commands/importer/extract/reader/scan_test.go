@@ -154,6 +154,41 @@ func TestUnreadPagesAreCounted(t *testing.T) {
 	}
 }
 
+// A file that has to be recognised says so before it waits for pages of other files, so that
+// the caller can stop reading it.
+func TestScannedFileDoesNotWaitBeforeItsStep(t *testing.T) {
+	path := mixed(t)
+	r := extracttest.OCRReader(t, reader.OCR{}, func(o *reader.Options) { o.Workers, o.Recognised = 2, 1 })
+	release := make(chan struct{})
+	steps := make(chan int, 2)
+	var files sync.WaitGroup
+	for n := range 2 {
+		files.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := r.Read(ctx, path, "mixed.pdf", extracttest.Discard, func(step string, _, _ int) {
+				if step == "ocr" {
+					steps <- n
+					<-release
+					cancel()
+				}
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("Read = %v, want %v", err, context.Canceled)
+			}
+		})
+	}
+	for range 2 {
+		select {
+		case <-steps:
+		case <-time.After(30 * time.Second):
+			t.Error("a file waits for another one before its step")
+		}
+	}
+	close(release)
+	files.Wait()
+}
+
 // What was recognised before reading is stopped stays in the cache.
 func TestStoppedReadingContinuesFromCache(t *testing.T) {
 	path := mixed(t)

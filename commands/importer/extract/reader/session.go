@@ -53,11 +53,10 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		timeout = 2*timeout + time.Minute
 	}
 	for {
-		begun := time.Now()
+		begun, waited := time.Now(), s.scans.waited()
 		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
-		if !s.scans.busy() { // recognising pages has its own limits
-			s.spent += time.Since(begun) // excludes the time that emit takes
-		}
+		// Excludes the time that emit takes. Recognising pages has limits of its own.
+		s.spent += max(0, time.Since(begun)-(s.scans.waited()-waited))
 		if ctx.Err() != nil {
 			return extract.Info{}, ctx.Err()
 		}
