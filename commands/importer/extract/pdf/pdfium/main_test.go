@@ -1,10 +1,12 @@
 package pdfium
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"annals/commands/importer/extract/process"
 )
@@ -28,6 +30,8 @@ func TestMain(m *testing.M) {
 	case mode == "serve":
 		err = Serve(*memory, *cache)
 	case *compile:
+	case mode == "scans":
+		err = process.Serve(*memory, func() (int64, error) { return 0, nil }, serveScans)
 	default:
 		err = process.Serve(*memory, func() (int64, error) { return 0, nil }, func(s *process.Server, _ process.Frame) error { return fail(s, mode) })
 	}
@@ -35,6 +39,30 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+const (
+	scannedPages = 5
+	drawingTime  = 800 * time.Millisecond
+)
+
+// serveScans responds to requests for a file of scanned pages that take long to draw.
+func serveScans(s *process.Server, f process.Frame) error {
+	req, err := decodeRequest(f.Payload)
+	switch {
+	case err != nil:
+		return err
+	case req.open:
+		err = s.Send(openedFrame, Document{Pages: scannedPages}.Encode(), nil)
+	case req.draw.Page > 0:
+		time.Sleep(drawingTime)
+		err = errors.Join(s.Send(pictureFrame, new(process.Encoder).Int(req.draw.Page).Int(1).Int(1).B, nil), s.Send(pieceFrame, []byte{0}, nil))
+	case req.first > 0:
+		var e process.Encoder
+		(&Page{Number: req.first, Width: 1, Height: 1, Scanned: true}).Encode(&e)
+		err = s.Send(pageFrame, e.B, nil)
+	}
+	return errors.Join(err, s.Send(doneFrame, nil, nil))
 }
 
 // fail sends the first of three pages, and then fails as mode says.

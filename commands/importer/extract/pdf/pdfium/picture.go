@@ -62,10 +62,13 @@ func (c *collector) complete() bool {
 // draw draws a page of the open file.
 func (r *session) draw(ctx context.Context, how Drawing) (Picture, error) {
 	c := &collector{Drawing: how}
+	before := r.spent
 	err := r.send(ctx, request{draw: how}, nil, c.add)
 	if err == nil && !c.complete() {
 		err = r.broken(process.Failed)
 	}
+	r.drawn += r.spent - before
+	r.spent = before
 	return c.picture, err
 }
 

@@ -15,7 +15,8 @@ import (
 type session struct {
 	*process.Process
 	config *Config
-	spent  time.Duration // time spent waiting for the process
+	spent  time.Duration // time spent waiting for the process, without that for drawing
+	drawn  time.Duration // time spent waiting for the drawings of this process
 	all    int           // number of pages of the file
 	pages  int           // number of the last page read
 }

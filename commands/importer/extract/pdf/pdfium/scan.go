@@ -66,8 +66,8 @@ func isScanned(page []byte) bool {
 	return d.Bool()
 }
 
-// scan reads a scanned page. If the process dies while it draws the page, another one takes its
-// place.
+// scan reads a scanned page. If the process dies while it draws the page, or has drawn for long,
+// another one takes its place. Whoever reads scanned pages limits the time of drawing them.
 func (s *parallel) scan(ctx context.Context, r *session, c *chunk, page []byte) error {
 	if s.scanning.CompareAndSwap(false, true) {
 		s.scans.Add(1)
@@ -79,6 +79,9 @@ func (s *parallel) scan(ctx context.Context, r *session, c *chunk, page []byte) 
 		return err
 	}
 	c.put(queued{later: later})
+	if r.drawn > r.config.Time/4 { // its time of the processor is limited, like that of reading
+		r.Unusable = true
+	}
 	if !r.Unusable || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -87,7 +90,7 @@ func (s *parallel) scan(ctx context.Context, r *session, c *chunk, page []byte) 
 		return err
 	}
 	s.pool.Release(r.Process)
-	r.Process = p
+	r.Process, r.drawn = p, 0
 	if _, err = r.open(ctx, s.file, s.pages, true); fault.Is(err, fault.Invalid) {
 		err = r.broken(process.Failed) // was opened before
 	}

@@ -1,9 +1,12 @@
 package pdfium
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -108,5 +111,32 @@ func TestScannedPages(t *testing.T) {
 		if p.Scanned != c.scanned || p.Blank != c.blank || p.Broken {
 			t.Errorf("%s: scanned %t, blank %t, broken %t; want %t, %t; lines %.3q", name, p.Scanned, p.Blank, p.Broken, c.scanned, c.blank, textsOf(p))
 		}
+	}
+}
+
+// The time for drawing scanned pages does not count as time for reading the file.
+func TestDrawingScannedPagesMayTakeLong(t *testing.T) {
+	r := readersOf(t, "scans", Config{Processes: 1, Time: 3 * time.Second})
+	f, err := os.Open(linePDF(t, "any file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var visited []int
+	err = r.Read(t.Context(), File{File: f, Scan: func(ctx context.Context, page []byte, draw Draw) (<-chan []byte, error) {
+		p, err := DecodePage(page)
+		if err != nil {
+			return nil, err
+		}
+		later := make(chan []byte, 1)
+		later <- page
+		_, err = draw(ctx, Drawing{Page: p.Number, Width: 1, Grey: true, Raw: true})
+		return later, err
+	}}, Visitor{Document: func(int, []byte) error { return nil }, Page: func(number int, _ []byte) error {
+		visited = append(visited, number)
+		return nil
+	}})
+	if err != nil || len(visited) != scannedPages {
+		t.Errorf("Read = %v after pages %v, want all %d", err, visited, scannedPages)
 	}
 }
