@@ -22,7 +22,9 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 	if err == nil {
 		err = r.text.check(info)
 	}
-	if err == nil && !r.file.Accepted.Reread { // the new text takes the place of the earlier one
+	if err == nil && r.file.Accepted.Reread { // the new text takes the place of the earlier one
+		err = r.checkReread(ctx, info)
+	} else if err == nil {
 		r.hold, err = r.Handler.HoldText(ctx, r.file.User, r.file.Destination(), r.text.written)
 	}
 	if err == nil {

@@ -5,9 +5,23 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"strings"
 
+	"annals/commands/importer/extract"
 	"annals/events"
+	"annals/events/fault"
 )
+
+// checkReread returns an error if less of the file was recognised than when the document's text
+// was read: the document then keeps that text.
+func (r *run) checkReread(ctx context.Context, info extract.Info) error {
+	before, err := r.Handler.ContentOf(ctx, r.text.document)
+	if err != nil || info.UnreadPages <= before.UnreadPages || info.OCRPages >= before.OCRPages {
+		return err
+	}
+	why := strings.Join(r.warnings(info.Warnings), " ")
+	return fault.Errorf(fault.Invalid, "the document keeps its text, because text was now recognised on %d of its scanned pages, and on %d when it was read before. %s", info.OCRPages, before.OCRPages, why)
+}
 
 // appendText appends the text of the file. If the file was read again, and the document has the
 // same text already, it appends nothing: the document then names the stream of that text.

@@ -127,6 +127,44 @@ func TestRereadKeepsSameText(t *testing.T) {
 	}
 }
 
+// A document does not lose text that was recognised before, for example because Tesseract was
+// removed since.
+func TestRereadKeepsRecognisedText(t *testing.T) {
+	b, scans, document := scanned(t)
+	*scans = scanner{words: []string{"the first page", "the second page"}}
+	_, work := b.reread(document)
+	b.deliver(b.importer(b.driver), work)
+	*scans = scanner{words: []string{"the first page"}, note: "Tesseract is missing."}
+	job, work := b.reread(document)
+	b.deliver(b.importer(b.driver), work)
+	if all, _ := b.rereads(document); len(all) != 1 {
+		t.Errorf("rereads = %+v, want only the first", all)
+	}
+	if failed := b.outcome(job).failed[0]; !strings.Contains(failed, "keeps its text") || !strings.Contains(failed, "Tesseract is missing.") {
+		t.Errorf("the file failed with %q", failed)
+	}
+}
+
+// A document that was renamed is read as the type that its file has.
+func TestRereadKeepsType(t *testing.T) {
+	b := newFixture(t)
+	document := b.imported(doc{"notes.txt", "Library", "# not a heading"})
+	name := "notes.pdf"
+	if _, err := b.handler().ChangeDocument(t.Context(), alice, "", commands.ChangeDocument{ID: document, Version: 1, Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	job, work := b.reread(document)
+	b.deliver(b.importer(b.driver), work)
+	if o := b.outcome(job); o.failed[0] != "" {
+		t.Errorf("reading the renamed document again failed: %s", o.failed[0])
+	}
+	for _, e := range b.all() {
+		if d, ok := e.Data.(events.DocumentReread); ok && d.MediaType != extract.PlainText {
+			t.Errorf("the document is now of type %s", d.MediaType)
+		}
+	}
+}
+
 // Whatever append the process crashes at, the document gets its text one time.
 func TestRereadSurvivesCrash(t *testing.T) {
 	for _, after := range []bool{false, true} {

@@ -30,7 +30,10 @@ func firstAttempt(f commands.ImportFile) int {
 // readable returns the file with a name whose extension fits its media type, because the
 // extension determines the reader. The document of a revision may have been renamed since.
 func readable(f events.FileAccepted) events.FileAccepted {
-	if isRevision(f) {
+	switch {
+	case f.Reread: // the file is still of the type as which it was read, whatever its name is now
+		f.Name = extract.NameOf(f.Name, f.MediaType)
+	case isRevision(f):
 		f.Name = extract.NameFor(f.Name, f.MediaType)
 	}
 	return f

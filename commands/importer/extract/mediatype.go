@@ -138,7 +138,16 @@ func IsCompressed(name string) bool {
 // Otherwise it appends an extension of the media type: a document that was renamed from
 // notes.txt to notes.csv is still plain text.
 func NameFor(name, mediaType string) string {
-	if f, ok := all.format(Extension(name)); ok && (f.Standard || f.MediaType == mediaType) {
+	if f, ok := all.format(Extension(name)); ok && f.Standard {
+		return name
+	}
+	return NameOf(name, mediaType)
+}
+
+// NameOf returns name if its extension is that of the media type. Otherwise it appends an
+// extension of the media type.
+func NameOf(name, mediaType string) string {
+	if f, ok := all.format(Extension(name)); ok && f.MediaType == mediaType {
 		return name
 	}
 	for _, f := range all {

@@ -7,6 +7,17 @@ import (
 	"annals/commands/importer/extract"
 )
 
+func TestNameOf(t *testing.T) {
+	for _, test := range [][3]string{
+		{"notes.txt", extract.PlainText, "notes.txt"}, {"notes.TEXT", extract.PlainText, "notes.TEXT"},
+		{"notes.md", extract.PlainText, "notes.md.txt"}, {"scan.pdf", extract.PNG, "scan.pdf.png"}, {"x.md", "x/unknown", "x.md"},
+	} {
+		if got := extract.NameOf(test[0], test[1]); got != test[2] {
+			t.Errorf("NameOf(%q, %q) = %q, want %q", test[0], test[1], got, test[2])
+		}
+	}
+}
+
 func TestNameFor(t *testing.T) {
 	for _, test := range [][3]string{
 		{"a.PDF", "text/plain", "a.PDF"},

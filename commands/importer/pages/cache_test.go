@@ -162,11 +162,11 @@ func TestCacheIsBounded(t *testing.T) {
 	if has(t, c, original(200), "k") {
 		t.Error("a value that is as large as the cache was stored")
 	}
-	c = openCache(t, dir, limit/4)
+	openCache(t, dir, limit/4)
 	if n := bytesIn(t, dir); n > limit/4 {
 		t.Errorf("%d bytes after the cache was opened with the limit %d", n, limit/4)
 	}
-	if c = openCache(t, dir, 0); c != nil || bytesIn(t, t.TempDir()) != 0 {
+	if c = openCache(t, dir, 0); c != nil {
 		t.Error("there is a cache with the limit 0")
 	}
 	if _, err := os.Stat(dir); err == nil {
