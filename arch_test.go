@@ -131,10 +131,11 @@ var rules = map[string][]string{
 		"cmd/annals/...", "cmd/usage", "commands/...", "events", "events/fault", "http/signin", "http/signin/...", "projections/readmodel",
 	},
 	// Only the package engine opens stores from their URLs.
-	"cmd/annals/engine":   {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
-	"cmd/annals/service":  {"cmd/annals/engine", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/generation", "projections/importqueue", "projections/searchindex", "queries", "queries/..."},
-	"cmd/annals/maintain": {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/verify", "queries/accesslog"},
-	"cmd/annals/admin":    {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
+	"cmd/annals/engine":     {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog"},
+	"cmd/annals/service":    {"cmd/annals/engine", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/generation", "projections/importqueue", "projections/searchindex", "queries", "queries/..."},
+	"cmd/annals/maintain":   {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/verify", "queries/accesslog"},
+	"cmd/annals/admin":      {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
+	"cmd/annals/connection": {"cmd/annals/admin", "cmd/annals/client", "cmd/annals/terminal", "http/signin"},
 	// The packages of client commands, which only call a server, open no store.
 	"cmd/annals/terminal":            {},
 	"cmd/annals/settings":            {"commands/quota", "events/nearest", "queries/accesslog"},

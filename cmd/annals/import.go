@@ -1,6 +1,7 @@
 package main
 
 import (
+	"annals/cmd/annals/connection"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/folderimport"
 	"annals/cmd/annals/settings"
@@ -10,7 +11,7 @@ import (
 )
 
 func importCommand(at *engine.URLs) *cobra.Command {
-	c := new(connection)
+	c := new(connection.Flags)
 	o := new(folderimport.Options)
 	command := &cobra.Command{
 		Use:   "import DIR",
@@ -34,7 +35,7 @@ func importCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	c.bind(flags)
+	c.Bind(flags)
 	flags.StringVar(&o.Folder, "folder", "", "path of the folder on the server to import into, such as reports/2024 (default: the name of DIR)")
 	flags.StringArrayVar(&o.Tags, "tag", nil, "add this tag to every document; repeatable")
 	flags.BoolVar(&o.MatterTags, "front-matter-tags", false, "add the tags in the front matter of a Markdown file (field tags) to its document")
@@ -51,16 +52,17 @@ func importCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-func runImport(cmd *cobra.Command, c *connection, at *engine.URLs, o folderimport.Options, path string) (err error) {
-	target := c.target(at.Data)
+func runImport(cmd *cobra.Command, c *connection.Flags, at *engine.URLs, o folderimport.Options, path string) (err error) {
+	local := accountsOf(cmd, at)
+	target := c.Target(local)
 	if o.Server, err = target.CoreURL(); err != nil {
 		return err
 	}
-	if o.Credential, err = c.credential(cmd, at, o.Server); err != nil {
+	if o.Credential, err = c.Credential(cmd.Context(), local, o.Server); err != nil {
 		return err
 	}
 	o.Vault, err = target.VaultURL()
-	if required := c.vaultURL != "" || c.server == "" || o.Delete; err != nil && required {
+	if required := target.Vault != "" || target.Core == "" || o.Delete; err != nil && required {
 		return err
 	}
 	o.Path, o.In, o.Out, o.Err = path, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"annals/cmd/annals/admin"
 	"annals/cmd/annals/client"
+	"annals/cmd/annals/connection"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/login"
 	"annals/cmd/annals/settings"
@@ -36,11 +38,11 @@ func loginCommand(at *engine.URLs) *cobra.Command {
 		Example: "  annals login --server https://annals.example.com/core\n  annals import reports --server https://annals.example.com/core",
 		Args:    settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.run(cmd, at.Data)
+			return c.run(cmd, accountsOf(cmd, at))
 		},
 	}
 	flags := command.Flags()
-	bindServer(flags, &c.server)
+	connection.BindServer(flags, &c.server)
 	flags.BoolVar(&c.device, "device", false, "sign in with a browser on another device")
 	flags.BoolVar(&c.noBrowser, "no-browser", false, "do not open a browser: print the address to open in a browser on this machine")
 	flags.StringVar(&c.issuer, "issuer", "", "URL of the OpenID issuer to sign in with (default: the issuer that the server names)")
@@ -54,8 +56,8 @@ func loginCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-func (c *loginConfig) run(cmd *cobra.Command, dataDir string) error {
-	server, store, err := signInStore(c.server, dataDir)
+func (c *loginConfig) run(cmd *cobra.Command, local admin.Accounts) error {
+	server, store, err := signInStore(c.server, local)
 	if err != nil {
 		return err
 	}
@@ -80,9 +82,8 @@ func (c *loginConfig) run(cmd *cobra.Command, dataDir string) error {
 
 // signInStore returns the store of sign-ins, and the URL under which the sign-in to a
 // server is stored. If server is "", that is the server that uses the data folder.
-func signInStore(server, dataDir string) (string, login.Store, error) {
-	c := connection{server: server}
-	server, err := c.target(dataDir).CoreURL()
+func signInStore(server string, local admin.Accounts) (string, login.Store, error) {
+	server, err := connection.Server(server, local).CoreURL()
 	if err != nil {
 		return "", login.Store{}, err
 	}
@@ -102,7 +103,7 @@ func logoutCommand(at *engine.URLs) *cobra.Command {
 		Short: "Sign out of a server: delete the sign-in on this machine and revoke it on the server",
 		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, store, err := signInStore(server, at.Data)
+			server, store, err := signInStore(server, accountsOf(cmd, at))
 			if err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func logoutCommand(at *engine.URLs) *cobra.Command {
 			return failed
 		},
 	}
-	bindServer(command.Flags(), &server)
+	connection.BindServer(command.Flags(), &server)
 	command.Flags().BoolVar(&all, "all", false, "sign out of all servers; --server is ignored")
 	settings.FlagOnly(command.Flags(), "all")
 	return command
@@ -143,7 +144,7 @@ func whoamiCommand(at *engine.URLs) *cobra.Command {
 		Short: "Print the user that you are signed in as, and check that the server accepts the sign-in",
 		Args:  settings.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, store, err := signInStore(server, at.Data)
+			server, store, err := signInStore(server, accountsOf(cmd, at))
 			if err != nil {
 				return err
 			}
@@ -155,6 +156,6 @@ func whoamiCommand(at *engine.URLs) *cobra.Command {
 			return err
 		},
 	}
-	bindServer(command.Flags(), &server)
+	connection.BindServer(command.Flags(), &server)
 	return command
 }

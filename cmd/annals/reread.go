@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"annals/cmd/annals/connection"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/rereading"
 	"annals/cmd/annals/settings"
@@ -13,7 +14,7 @@ import (
 
 // rereadCommand lets a running server read documents again.
 func rereadCommand(at *engine.URLs) *cobra.Command {
-	c := new(connection)
+	c := new(connection.Flags)
 	o := &rereading.Options{Poll: 200 * time.Millisecond}
 	command := &cobra.Command{
 		Use:   "reread [DOCUMENT-ID...]",
@@ -36,7 +37,7 @@ func rereadCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	c.bind(flags)
+	c.Bind(flags)
 	flags.StringVar(&o.Folder, "folder", "", "path or id of a folder: only documents in it and in folders below it")
 	flags.BoolVar(&o.Scanned, "scanned", false, "only documents with scanned pages that were not read")
 	flags.BoolVar(&o.Outdated, "outdated", false, "only documents that an earlier version of Annals has read")
@@ -46,8 +47,8 @@ func rereadCommand(at *engine.URLs) *cobra.Command {
 	return command
 }
 
-func runReread(cmd *cobra.Command, c *connection, at *engine.URLs, o rereading.Options) error {
-	core, vault, err := c.clients(cmd, at)
+func runReread(cmd *cobra.Command, c *connection.Flags, at *engine.URLs, o rereading.Options) error {
+	core, vault, err := c.Clients(cmd.Context(), accountsOf(cmd, at))
 	if err != nil {
 		return err
 	}

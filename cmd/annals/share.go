@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"annals/cmd/annals/client"
+	"annals/cmd/annals/connection"
 	"annals/cmd/annals/engine"
 	"annals/cmd/annals/settings"
 	"annals/cmd/annals/sharing"
@@ -13,7 +14,7 @@ import (
 
 // shareConfig holds the flags of share.
 type shareConfig struct {
-	connection
+	connection.Flags
 	accept, decline, unblock string // at most one of these is set
 	invitations, force       bool
 }
@@ -38,7 +39,7 @@ func shareCommand(at *engine.URLs) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	c.bind(flags)
+	c.Bind(flags)
 	flags.BoolVar(&c.invitations, "invitations", false, "list your unanswered invitations, the same as annals share without PATH")
 	flags.StringVar(&c.accept, "accept", "", "name or id of a folder: accept the invitation to it")
 	flags.StringVar(&c.decline, "decline", "", "name or id of a folder: decline the invitation to it, and hide later invitations from the same user; or path or id of a folder whose invitation you accepted: leave it")
@@ -77,7 +78,7 @@ func (c *shareConfig) run(cmd *cobra.Command, at *engine.URLs, args []string) er
 			return err
 		}
 	}
-	_, vault, err := c.clients(cmd, at)
+	_, vault, err := c.Clients(cmd.Context(), accountsOf(cmd, at))
 	if err != nil {
 		return err
 	}

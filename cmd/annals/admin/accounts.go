@@ -22,7 +22,8 @@ type Accounts struct {
 	Warn   io.Writer // where to print a warning if the change cannot be recorded in the access log
 }
 
-func (s Accounts) serverURLs() (signin.URLs, error) {
+// ServerURLs returns the URLs of the server that uses the data folder.
+func (s Accounts) ServerURLs() (signin.URLs, error) {
 	return signin.ReadURLs(s.Data, signin.DefaultURLs(s.Listen))
 }
 
@@ -52,7 +53,7 @@ func (s Accounts) check() error {
 	if err != nil {
 		return err
 	}
-	server, err := s.serverURLs()
+	server, err := s.ServerURLs()
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (s Accounts) check() error {
 // sign-in, which creates tokens and sign-in links.
 func (s Accounts) Issue(ctx context.Context, f func(context.Context, *signin.Issuer) error) error {
 	return s.Do(ctx, func(ctx context.Context, store *accounts.Store) error {
-		urls, err := s.serverURLs()
+		urls, err := s.ServerURLs()
 		if err != nil {
 			return err
 		}
