@@ -32,19 +32,30 @@ import (
 )
 
 // slow imitates extraction. It reads a file immediately, unless the name begins with
-// "heavy": then it reads until its context ends.
+// "heavy": then it reads until its context ends. If the name begins with "scan", it recognises
+// the only page until recognised is closed.
 type slow struct {
+	recognised chan struct{}
+
 	mu    sync.Mutex
 	begun map[string]int // number of started extractions by file name
 }
 
-func (s *slow) Read(ctx context.Context, _, name string, emit func(extract.Section) error, _ extract.Progress) (extract.Info, error) {
+func (s *slow) Read(ctx context.Context, _, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
 	s.mu.Lock()
 	s.begun[name]++
 	s.mu.Unlock()
 	if strings.HasPrefix(name, "heavy") {
 		<-ctx.Done()
 		return extract.Info{}, ctx.Err()
+	}
+	if strings.HasPrefix(name, "scan") {
+		progress("ocr", 1, 1)
+		select {
+		case <-s.recognised:
+		case <-ctx.Done():
+			return extract.Info{}, ctx.Err()
+		}
 	}
 	return extract.Info{Sections: 1}, emit(extract.Section{Text: "A text."})
 }
@@ -78,7 +89,7 @@ func newImports(t *testing.T, nodes int, url string) *imports {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &imports{t, &commands.Handler{Log: log}, store, &slow{begun: make(map[string]int)}}
+	s := &imports{t, &commands.Handler{Log: log}, store, &slow{recognised: make(chan struct{}), begun: make(map[string]int)}}
 	for n := range nodes {
 		s.run(n, s.options(url))
 	}
@@ -134,6 +145,7 @@ func (s *imports) run(n int, o generation.Options) {
 		i.RequeueAfter = 5 * time.Second
 	}
 	queue := &importqueue.Queue{Work: models.Runner("work"), Control: o.Control, Holder: fmt.Sprint("node ", n), Workers: 16, Room: i.Room, Logger: o.Logger}
+	i.SetAside = queue.SetAside
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{models.Run, func(ctx context.Context) error { return i.Run(ctx, queue) }} {
@@ -155,9 +167,19 @@ func (s *imports) run(n int, o generation.Options) {
 // accept accepts an import job of a user. Its files have names that begin with word.
 func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 	s.Helper()
-	var uploads []commands.Upload
+	var names []string
 	for n := range files {
-		text := fmt.Sprint(user, word, n)
+		names = append(names, fmt.Sprintf("%s-%d.md", word, n))
+	}
+	return s.acceptNamed(user, names...)
+}
+
+// acceptNamed accepts an import job of files with these names.
+func (s *imports) acceptNamed(user string, names ...string) (job uuid.UUID) {
+	s.Helper()
+	var uploads []commands.Upload
+	for _, name := range names {
+		text := user + name
 		staged, err := s.store.Stage(s.Context(), strings.NewReader(text), 1<<20)
 		if err == nil {
 			err = originals.CommitAll(s.Context(), []originals.Staged{staged})
@@ -166,7 +188,7 @@ func (s *imports) accept(user, word string, files int) (job uuid.UUID) {
 			s.Fatal(err)
 		}
 		sum := sha256.Sum256([]byte(text))
-		uploads = append(uploads, commands.Upload{Name: fmt.Sprintf("%s-%d.md", word, n), Folder: "Inbox/" + user, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text))})
+		uploads = append(uploads, commands.Upload{Name: name, Folder: "Inbox/" + user, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(text))})
 	}
 	started, err := s.handler.StartImport(s.Context(), events.User{Principal: events.Principal("user:" + user)}, "request", uploads)
 	if err != nil {
@@ -238,5 +260,68 @@ func TestSmallFilesPassOthersHeavyOnes(t *testing.T) {
 			}
 			s.wantSoon(accepted, jobs...)
 		})
+	}
+}
+
+// imported returns the files of a job that are imported, in that order, and whether the job has
+// finished.
+func (s *imports) imported(job uuid.UUID) (files []int, finished bool) {
+	s.Helper()
+	err := s.handler.Log.ReadStream(s.Context(), events.JobStream(job), 0, func(e events.Event) error {
+		switch d := e.Data.(type) {
+		case events.FileImported:
+			files = append(files, d.File)
+		case events.FileFailed:
+			s.Errorf("file %d failed: %s", d.File, d.Error)
+		case events.JobFinished:
+			finished = true
+		}
+		return e.Err
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return files, finished
+}
+
+// wait waits until done returns true.
+func (s *imports) wait(what string, done func() bool) {
+	s.Helper()
+	for begun := time.Now(); !done(); <-time.After(20 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			s.Fatalf("after a minute still waiting for %s", what)
+		}
+	}
+}
+
+// While pages of many scans are recognised, which takes arbitrarily long, the files behind them
+// are imported: those of the same user and those of others.
+func TestFilesPassScans(t *testing.T) {
+	t.Parallel()
+	s := newImports(t, 1, "")
+	const scans, files = 40, 5
+	var names []string
+	for n := range scans {
+		names = append(names, fmt.Sprintf("scan-%d.md", n))
+	}
+	for n := range files {
+		names = append(names, fmt.Sprintf("good-%d.md", n))
+	}
+	job, others := s.acceptNamed("alice", names...), s.accept("bob", "good", files)
+	s.wait("the files that are not scans", func() bool {
+		own, _ := s.imported(job)
+		_, finished := s.imported(others)
+		return len(own) >= files && finished
+	})
+	own, _ := s.imported(job)
+	for _, file := range own {
+		if file < scans {
+			t.Errorf("scan %d is imported, but was not recognised", file)
+		}
+	}
+	close(s.reader.recognised)
+	s.wait("the scans", func() bool { _, finished := s.imported(job); return finished })
+	if own, _ := s.imported(job); len(own) != scans+files {
+		t.Errorf("%d files are imported, want %d", len(own), scans+files)
 	}
 }

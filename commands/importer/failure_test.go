@@ -30,6 +30,15 @@ func (s script) Read(ctx context.Context, _, _ string, emit func(extract.Section
 
 func (script) Close() error { return nil }
 
+// scriptByName is like script, but gets the name of the file.
+type scriptByName func(ctx context.Context, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error)
+
+func (n scriptByName) Read(ctx context.Context, _, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+	return n(ctx, name, emit, progress)
+}
+
+func (scriptByName) Close() error { return nil }
+
 // sections emits count sections of 64 KiB, each beginning with word.
 func sections(emit func(extract.Section) error, word string, count int) error {
 	for i := range count {

@@ -95,6 +95,9 @@ func (i *Importer) runFile(ctx context.Context, ref fileRef, clock *time.Timer) 
 		case errors.Is(err, errScanned):
 			turn, scan = turnOf(ctx, file.User.Principal), true
 			runs--
+			if i.SetAside != nil {
+				i.SetAside(ref.Job, ref.File)
+			}
 		case runs < maxRuns && fault.Is(err, fault.Conflict) && serviceFault(err):
 			// Another upload has taken the id of the file's document: read the file again.
 		default:

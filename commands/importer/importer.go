@@ -70,6 +70,9 @@ type Importer struct {
 	// each reader process that died while reading a file. Both may be nil.
 	Ended func(Outcome)
 	Died  func()
+	// SetAside is called when a file turns out to have scanned pages. It waits in a lane of its
+	// own from then on, so the queue should deliver other files in its place. SetAside may be nil.
+	SetAside func(job uuid.UUID, file int)
 
 	// SpoolDir is the folder for temporary files. Each stores the text of a file that is
 	// being read, except for the first 1 MiB, which stays in memory. Empty means the

@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -289,5 +290,84 @@ func TestSuspectsAreReadOneAtATime(t *testing.T) {
 	})
 	if o := b.outcome(job); len(o.imported) != 4 {
 		t.Errorf("imported %v, failed %v", o.imported, o.failed)
+	}
+}
+
+// A scan in the middle of a batch takes no slot while its pages are recognised: with one slot, the
+// other files are read in their order and imported meanwhile, as if it were not there.
+func TestScanLetsOthersPass(t *testing.T) {
+	for _, scanned := range []bool{false, true} {
+		b := newFixture(t)
+		docs := make([]doc, 7)
+		for n := range docs {
+			docs[n] = doc{fmt.Sprint(n, ".md"), "Library", fmt.Sprint("text ", n)}
+		}
+		if docs[3].name = "3.pdf"; scanned {
+			docs[3].name = "scan.pdf"
+		}
+		job, work := b.accept(alice, docs...)
+		others := make(chan struct{}) // closed when the other files are acknowledged
+		var mu sync.Mutex
+		var read, aside []string
+		b.reader = scriptByName(func(ctx context.Context, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			mu.Lock()
+			read = append(read, name)
+			mu.Unlock()
+			if name != "scan.pdf" {
+				return extract.Info{}, sections(emit, "text", 1)
+			}
+			for page := range 12 {
+				if progress("ocr", page+1, 12); ctx.Err() != nil {
+					return extract.Info{}, ctx.Err()
+				}
+				select {
+				case <-others:
+				case <-time.After(time.Minute):
+					return extract.Info{}, fault.Errorf(fault.Invalid, "the other files were not imported before the scan")
+				}
+			}
+			return extract.Info{Pages: 12, OCRPages: 12}, sections(emit, "text", 1)
+		})
+		i := b.importer(b.driver)
+		i.Workers = 1
+		i.SetAside = func(_ uuid.UUID, file int) { aside = append(aside, docs[file].name) }
+		ctx, cancel := context.WithCancel(t.Context())
+		acked := 0
+		feed := &feed{work: work, atOnce: len(work), answered: func(_ fileRef, ok bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !ok {
+				t.Error("a file was rejected")
+			}
+			switch acked++; acked {
+			case len(work) - 1:
+				close(others)
+			case len(work):
+				cancel()
+			}
+		}}
+		if err := i.Run(ctx, feed); err != nil {
+			t.Error(err)
+		}
+		o := b.outcome(job)
+		if len(o.imported) != len(work) {
+			t.Errorf("imported %d files, failed %v", len(o.imported), o.failed)
+		}
+		times := map[string]int{}
+		for _, name := range read {
+			times[name]++
+		}
+		for _, d := range docs {
+			want := 1
+			if d.name == "scan.pdf" {
+				want = 2 // until it turned out to be a scan, and again in its lane
+			}
+			if times[d.name] != want {
+				t.Errorf("%s was read %d times, want %d", d.name, times[d.name], want)
+			}
+		}
+		if scanned != slices.Equal(aside, []string{"scan.pdf"}) {
+			t.Errorf("set aside %v", aside)
+		}
 	}
 }

@@ -123,10 +123,11 @@ func (d *dispatch) rooms(owners []string) (rooms map[string]int, left int) {
 	defer d.mu.Unlock()
 	all := d.answered >= d.Workers/4
 	d.answered = 0
-	rooms, left = make(map[string]int, len(owners)), max(0, manyUsers*d.Workers-d.total)
-	others := max(0, mostUsers*d.Workers-d.total) - left
+	total := d.countedAll()
+	rooms, left = make(map[string]int, len(owners)), max(0, manyUsers*d.Workers-total)
+	others := max(0, mostUsers*d.Workers-total) - left
 	for _, owner := range owners {
-		held := d.held[owner]
+		held := d.counted(owner)
 		room := d.Workers - held
 		if held > 0 && room < d.Workers/4 && !all {
 			continue // skip this user until more slots are free

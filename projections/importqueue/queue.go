@@ -42,9 +42,10 @@ type Queue struct {
 	Room   func(owner string, held, limit int) int
 	Logger *slog.Logger
 
-	mu      sync.Mutex
-	cancels []context.CancelFunc // of the subscriptions
-	running sync.WaitGroup
+	mu         sync.Mutex
+	cancels    []context.CancelFunc // of the subscriptions
+	dispatches []*dispatch          // one for each subscription
+	running    sync.WaitGroup
 }
 
 // Task is one file of one job.
@@ -72,6 +73,10 @@ const (
 	// have one message each, up to mostUsers users in total.
 	manyUsers = 8
 	mostUsers = 32
+	// mostAside is how many messages of one user may be set aside, and mostAsideAll how many in
+	// total. Each takes some 30 KB of memory and a lease. Further ones count like other messages.
+	mostAside    = 1000
+	mostAsideAll = 4000
 )
 
 // Subscribe starts to hand out files. The topic is ignored. After ctx has ended or the
@@ -79,15 +84,28 @@ const (
 // or returned.
 func (q *Queue) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
+	out := make(chan *message.Message)
+	d := newDispatch(q, out)
 	q.mu.Lock()
 	q.cancels = append(q.cancels, cancel)
+	q.dispatches = append(q.dispatches, d)
 	q.mu.Unlock()
-	out := make(chan *message.Message)
 	q.running.Go(func() {
 		defer close(out)
-		newDispatch(q, out).run(ctx)
+		d.run(ctx)
 	})
 	return out, nil
+}
+
+// SetAside makes the message of a file not count in the limits of messages until it is
+// acknowledged or returned, so that files behind it are handed out. Call it for a message that
+// waits long for something that other messages do not need.
+func (q *Queue) SetAside(job uuid.UUID, file int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, d := range q.dispatches {
+		d.setAside(Task{job, file})
+	}
 }
 
 // Close stops handing out files and waits until every message has been acknowledged or
@@ -106,6 +124,7 @@ func (q *Queue) Close() error {
 type claim struct {
 	cancel context.CancelFunc // ends the message's context; nil after the message was acknowledged or returned
 	owner  string
+	aside  bool // see SetAside
 	// back means that the file was returned. Later files of the user wait for it, so that
 	// files keep their order.
 	back bool
@@ -129,13 +148,14 @@ type dispatch struct {
 	mu       sync.Mutex
 	taken    map[Task]*claim
 	held     map[string]int // unacknowledged messages, by user
+	aside    map[string]int // those of held that were set aside
 	total    int            // sum of held
 	answered int            // slots freed since the last poll, see seeAll
 	answers  sync.WaitGroup
 }
 
 func newDispatch(q *Queue, out chan<- *message.Message) *dispatch {
-	return &dispatch{Queue: q, out: out, freed: make(chan struct{}, 1), taken: make(map[Task]*claim), held: make(map[string]int)}
+	return &dispatch{Queue: q, out: out, freed: make(chan struct{}, 1), taken: make(map[Task]*claim), held: make(map[string]int), aside: make(map[string]int)}
 }
 
 func (d *dispatch) run(ctx context.Context) {
@@ -166,7 +186,7 @@ func (d *dispatch) run(ctx context.Context) {
 type outgoing struct {
 	*message.Message
 	owned
-	cancel context.CancelFunc // ends the message's context
+	claim *claim
 }
 
 // owned is a task and the user it belongs to.
@@ -187,9 +207,9 @@ func (d *dispatch) outgoing(ctx context.Context, tasks []owned) []outgoing {
 		// The context does not end with ctx: an import continues while the queue is being
 		// closed, until the worker stops it.
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		all[i] = outgoing{message.NewMessage(uuid.NewString(), payload), t, cancel}
+		all[i] = outgoing{message.NewMessage(uuid.NewString(), payload), t, &claim{cancel: cancel, owner: t.owner}}
 		all[i].SetContext(work)
-		d.set(t.Task, &claim{cancel: cancel, owner: t.owner})
+		d.set(t.Task, all[i].claim)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -209,14 +229,14 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 		return
 	}
 	d.answers.Go(func() {
-		defer d.free(o.owner)
+		defer d.free(o)
 		select {
 		case <-o.Acked():
 			// The work read model removes the file after it has applied the event that
 			// ends the import. Until then, this claim keeps this process from claiming
 			// the file again, and the lease keeps other processes from it.
 			d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(leaseTime), done: true})
-			o.cancel()
+			o.claim.cancel()
 		case <-o.Nacked():
 			d.giveBack(ctx, o)
 		}
@@ -225,7 +245,7 @@ func (d *dispatch) send(ctx context.Context, o outgoing) {
 
 // giveBack releases the lease of a file, which is then retried.
 func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
-	o.cancel()
+	o.claim.cancel()
 	if err := d.Control.Release(context.WithoutCancel(ctx), o.lease(), d.Holder); err != nil {
 		d.Logger.Warn("cannot release a lease", "lease", o.lease(), "error", err) // the lease expires
 	}
@@ -233,19 +253,59 @@ func (d *dispatch) giveBack(ctx context.Context, o outgoing) {
 	d.set(o.Task, &claim{owner: o.owner, until: time.Now().Add(retryAfter), back: true})
 }
 
+// setAside sets the message of a task aside, if this dispatch has handed it out.
+func (d *dispatch) setAside(t Task) {
+	d.mu.Lock()
+	c := d.taken[t]
+	found := c != nil && c.cancel != nil && !c.aside
+	if found {
+		c.aside = true
+		d.aside[c.owner]++
+		d.answered++
+	}
+	d.mu.Unlock()
+	if found {
+		d.wake()
+	}
+}
+
 // free frees the slot of a message that was acknowledged or returned.
-func (d *dispatch) free(owner string) {
+func (d *dispatch) free(o outgoing) {
 	d.mu.Lock()
 	d.total--
 	d.answered++
-	if d.held[owner]--; d.held[owner] == 0 {
-		delete(d.held, owner)
+	decrement(d.held, o.owner)
+	if o.claim.aside {
+		decrement(d.aside, o.owner)
 	}
 	d.mu.Unlock()
+	d.wake()
+}
+
+func decrement(counts map[string]int, owner string) {
+	if counts[owner]--; counts[owner] == 0 {
+		delete(counts, owner)
+	}
+}
+
+// wake ends the wait for a freed slot.
+func (d *dispatch) wake() {
 	select {
 	case d.freed <- struct{}{}:
 	default: // already notified
 	}
+}
+
+// counted returns how many messages of a user count in the limits.
+func (d *dispatch) counted(owner string) int { return d.held[owner] - min(d.aside[owner], mostAside) }
+
+// countedAll returns how many messages of all users count in the limits.
+func (d *dispatch) countedAll() int {
+	aside := 0
+	for _, n := range d.aside {
+		aside += min(n, mostAside)
+	}
+	return d.total - min(aside, mostAsideAll)
 }
 
 // renew extends the leases of all unacknowledged messages, and cancels the messages whose

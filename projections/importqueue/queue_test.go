@@ -208,6 +208,67 @@ func TestClaimsAheadAreBoundedByRoom(t *testing.T) {
 	}
 }
 
+// Messages that are set aside do not keep later files of their user from being handed out, until
+// they are acknowledged or returned.
+func TestMessagesSetAsideDoNotCount(t *testing.T) {
+	log := projectionstest.NewLog(t)
+	job := request(t, log, "user:alice", 20)
+	q := &importqueue.Queue{Work: work(t, log), Control: newControl(t), Holder: "here", Workers: 2}
+	projectionstest.Wait(t, q.Work, projectionstest.Head(t, log))
+	out := subscribe(t, q)
+	var messages []*message.Message
+	for want := range 8 {
+		msg, task := receive(t, out)
+		if messages = append(messages, msg); task.File != want {
+			t.Errorf("received file %d, want %d", task.File, want)
+		}
+		if want < 6 {
+			q.SetAside(job, task.File)
+			q.SetAside(job, task.File) // counts once
+		}
+	}
+	select {
+	case <-out: // two messages count
+		t.Error("received more messages than Workers")
+	case <-time.After(100 * time.Millisecond):
+	}
+	for file, msg := range messages[:6] {
+		projectionstest.Append(t, log, events.JobStream(job), events.FileImported{File: file})
+		msg.Ack()
+	}
+	q.SetAside(job, 0) // has ended
+	messages[6].Nack()
+	messages[7].Nack()
+	for want := 6; want < 8; want++ {
+		msg, task := receive(t, out)
+		if task.File != want {
+			t.Errorf("received file %d, want %d, which was returned", task.File, want)
+		}
+		msg.Nack()
+	}
+	if err := q.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMessagesSetAsideAreLimited(t *testing.T) {
+	held := map[string]int{"few": 20, "many": importqueue.MostAside + 10}
+	aside := map[string]int{"few": 15, "many": importqueue.MostAside + 5}
+	if few, all := importqueue.Counted("few", held, aside); few != 5 || all != 15 {
+		t.Errorf("%d messages of one user and %d of all count, want 5 and 15", few, all)
+	}
+	if many, _ := importqueue.Counted("many", held, aside); many != 10 {
+		t.Errorf("%d messages of the user with many count, want 10", many)
+	}
+	const users = 2 * importqueue.MostAsideAll / importqueue.MostAside
+	for n := range users {
+		held[fmt.Sprint(n)], aside[fmt.Sprint(n)] = importqueue.MostAside, importqueue.MostAside
+	}
+	if own, all := importqueue.Counted("1", held, aside); own != 0 || all != users*importqueue.MostAside+20+importqueue.MostAside+10-importqueue.MostAsideAll {
+		t.Errorf("with many users %d messages of one and %d of all count", own, all)
+	}
+}
+
 func TestFileClaimedOnce(t *testing.T) {
 	log := projectionstest.NewLog(t)
 	job := request(t, log, "user:alice", 200)

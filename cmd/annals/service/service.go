@@ -279,6 +279,7 @@ func (s *service) openImporter(ctx context.Context) error {
 		Work: s.models.Runner("work"), Control: s.control, Holder: s.node,
 		Workers: 8 * s.config.Workers, Room: s.importer.Room, Logger: s.logger,
 	}
+	s.importer.SetAside = s.queue.SetAside
 	if s.filing != nil { // only with shared read models can another node take over a file
 		s.importer.RequeueAfter = giveBackAfter
 	}
