@@ -96,6 +96,9 @@ func (r *run) extract(ctx context.Context, summary *summaries) (extract.Info, er
 		summary.add(s)
 		return r.progress.at(ctx, "splitting", "")
 	}, r.stepping(ctx, cancel))
+	if r.scan {
+		r.clock.Reset(r.timeout())
+	}
 	if err == nil {
 		err = reading.Err() // a reader may report success although reading was cancelled
 	}
@@ -107,12 +110,14 @@ func (r *run) extract(ctx context.Context, summary *summaries) (extract.Info, er
 func (r *run) stepping(ctx context.Context, stop context.CancelCauseFunc) extract.Progress {
 	report := r.progress.reading(ctx)
 	return func(step string, page, pages int) {
-		if step == "ocr" {
-			if !r.scan {
-				stop(errScanned)
-				return
-			}
-			r.clock.Reset(r.timeout()) // recognising pages has its own limits
+		switch {
+		case step == "ocr" && !r.scan:
+			stop(errScanned)
+			return
+		case step == "ocr":
+			r.clock.Stop() // recognising pages has its own limits
+		case r.scan:
+			r.clock.Reset(r.timeout())
 		}
 		report(step, page, pages)
 	}

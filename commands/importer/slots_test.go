@@ -69,6 +69,44 @@ func TestTimeoutExcludesWaiting(t *testing.T) {
 	}
 }
 
+// Recognising pages has its own limits, however long it takes. What follows has the usual one.
+func TestTimeoutExcludesRecognising(t *testing.T) {
+	b := newFixture(t)
+	_, work := b.accept(alice, doc{"a.pdf", "Library", "a"}, doc{"hangs.pdf", "Library", "b"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		b.reader = scriptByName(func(ctx context.Context, name string, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			wait := func(d time.Duration) {
+				select {
+				case <-time.After(d):
+				case <-ctx.Done():
+				}
+			}
+			for page := range 3 {
+				progress("ocr", 2*page+1, 6)
+				wait(time.Hour)
+				progress("reading", 2*page+2, 6)
+				wait(50 * time.Second)
+			}
+			if name == "hangs.pdf" {
+				wait(time.Hour)
+			}
+			if err := ctx.Err(); err != nil {
+				return extract.Info{}, err
+			}
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		i := b.importer(b.driver)
+		i.FileTimeout = time.Minute
+		if err := i.importFile(t.Context(), work[0]); err != nil {
+			t.Errorf("a file of which pages are recognised: %v", err)
+		}
+		if err := i.importFile(t.Context(), work[1]); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "took longer than 1m0s") {
+			t.Errorf("a file that hangs after that: %v, want that it took too long", err)
+		}
+	})
+}
+
 // unavailable are read models whose queries fail.
 type unavailable struct{}
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"annals/commands/importer/extract"
-	"annals/commands/importer/extract/ocr"
 	"annals/commands/importer/extract/pdf/pdfium"
 )
 
@@ -25,25 +24,6 @@ func Drawn(ctx context.Context, r extract.Reader, file *os.File, n int) (pdfium.
 		return pdfium.Picture{}, err
 	}
 	return readers.Draw(ctx, pdfium.File{File: file}, drawingOf(page))
-}
-
-// TakeOCRSlots takes the right to recognise pages from other files until release is called.
-func TakeOCRSlots(ctx context.Context, r extract.Reader, n int) (release func(), err error) {
-	var taken []*ocr.Slot
-	release = func() {
-		for _, s := range taken {
-			s.Release()
-		}
-	}
-	for range n {
-		s, err := r.(*pooled).ocr.engine.Acquire(ctx)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		taken = append(taken, s)
-	}
-	return release, nil
 }
 
 // OCRLanguages returns the languages that r recognises.

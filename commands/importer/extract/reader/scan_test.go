@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -217,28 +216,6 @@ func TestStoppedReadingContinuesFromCache(t *testing.T) {
 	}
 	if info, err := r.Read(t.Context(), path, "mixed.pdf", extracttest.Discard, nil); err != nil || info.OCRPages != 3 || cache.hits != 2 {
 		t.Errorf("Read = %+v, %v, with %d pages from the cache, want 2", info, err, cache.hits)
-	}
-}
-
-// A caller that stops reading at the first page to recognise does not wait until pages of other
-// files are recognised.
-func TestStoppingAtScanDoesNotWait(t *testing.T) {
-	r := extracttest.OCRReader(t, reader.OCR{})
-	release, err := reader.TakeOCRSlots(t.Context(), r, runtime.GOMAXPROCS(0)) // all there are
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	timed, end := context.WithTimeout(t.Context(), time.Minute)
-	defer end()
-	ctx, cancel := context.WithCancel(timed)
-	_, err = r.Read(ctx, mixed(t), "mixed.pdf", extracttest.Discard, func(step string, _, _ int) {
-		if step == "ocr" {
-			cancel()
-		}
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Read = %v, want %v", err, context.Canceled)
 	}
 }
 
