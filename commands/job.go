@@ -23,8 +23,9 @@ import (
 type job struct {
 	accepted    []*events.FileAccepted // by index; nil if the file is finished
 	uploads     int                    // number of FileAccepted events
-	starts      map[int]int            // number of FileStarted events without Alone, by file
-	alone       map[int]int            // number of FileStarted events with Alone, by file
+	starts      map[int]int            // number of FileStarted events without Alone, by file, since its last new page
+	alone       map[int]int            // number of FileStarted events with Alone, likewise
+	pages       map[int]int            // last page that was recognised, by file
 	exists      bool                   // ImportRequested was read: all files are accepted
 	user        events.User
 	correlation string
@@ -57,6 +58,8 @@ func (j *job) Apply(e events.Event) {
 		} else {
 			j.starts[d.File]++
 		}
+	case events.FileStepped:
+		j.step(d)
 	case events.FileImported:
 		if j.end(d.File) {
 			j.successful++
@@ -70,6 +73,40 @@ func (j *job) Apply(e events.Event) {
 	}
 }
 
+// step forgets earlier attempts to read a file if this one has come further in recognising its
+// pages. That may take hours, in which the service may be restarted many times.
+func (j *job) step(d events.FileStepped) {
+	if d.Step != "ocr" {
+		return
+	}
+	page := pageIn(d.Message)
+	if page <= j.pages[d.File] {
+		return
+	}
+	if j.pages == nil {
+		j.pages = make(map[int]int)
+	}
+	j.pages[d.File] = page
+	delete(j.starts, d.File)
+	delete(j.alone, d.File)
+}
+
+// PageMessage returns the message of a step that is at a page. pages is 0 if it is unknown.
+func PageMessage(page, pages int) string {
+	if pages > 0 {
+		return fmt.Sprintf("page %d of %d", page, pages)
+	}
+	return fmt.Sprintf("page %d", page)
+}
+
+// pageIn returns the page in a result of PageMessage, or 0.
+func pageIn(message string) (page int) {
+	if _, err := fmt.Sscanf(message, "page %d", &page); err != nil {
+		return 0
+	}
+	return page
+}
+
 // end drops a file. It returns false if the file was finished before.
 func (j *job) end(file int) bool {
 	if f, _ := j.file(file); f == nil {
@@ -78,6 +115,7 @@ func (j *job) end(file int) bool {
 	j.accepted[file] = nil
 	delete(j.starts, file)
 	delete(j.alone, file)
+	delete(j.pages, file)
 	j.open--
 	return true
 }

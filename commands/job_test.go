@@ -182,6 +182,46 @@ func finish(ctx context.Context, h *Handler, jobID uuid.UUID, file int) error {
 	return h.FinishFile(ctx, f, events.FileImported{Document: id(byte(file))}, true)
 }
 
+// Each new page that is recognised is progress: earlier interruptions do not count then.
+func TestRecognisedPagesEndSuspicion(t *testing.T) {
+	h := &Handler{Log: events.NewLog(memory.New())}
+	defer h.Log.Close()
+	started, err := h.StartImport(t.Context(), alice, "", []Upload{upload(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func() ImportFile {
+		t.Helper()
+		f, err := h.FileToImport(t.Context(), started.Job, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for _, test := range []struct {
+		step          string
+		page          int
+		alone         bool
+		starts, count int
+	}{
+		{"reading", 7, false, 1, 0}, {"ocr", 3, false, 0, 0}, {"ocr", 3, false, 1, 0}, {"ocr", 2, false, 2, 0},
+		{"reading", 9, true, 2, 1}, {"ocr", 4, true, 0, 0}, {"ocr", 4, true, 0, 1},
+	} {
+		if test.alone {
+			err = h.IsolateFile(t.Context(), file(), "it was interrupted")
+		}
+		if err == nil {
+			err = h.StepFile(t.Context(), file(), !test.alone, test.step, PageMessage(test.page, 9))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := file(); f.Starts != test.starts || f.Alone != test.count {
+			t.Errorf("after the step %s of page %d: %d starts, %d alone; want %d, %d", test.step, test.page, f.Starts, f.Alone, test.starts, test.count)
+		}
+	}
+}
+
 // BenchmarkFinishFile shows that the cost of finishing a file does not depend on the number
 // of files in the job.
 func BenchmarkFinishFile(b *testing.B) {

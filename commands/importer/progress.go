@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -139,11 +138,8 @@ func (p *progress) report(ctx context.Context) {
 func (p *progress) reading(ctx context.Context) func(step string, page, pages int) {
 	return func(step string, page, pages int) {
 		message := ""
-		switch {
-		case page > 0 && pages > 0:
-			message = fmt.Sprintf("page %d of %d", page, pages)
-		case page > 0:
-			message = fmt.Sprintf("page %d", page)
+		if page > 0 {
+			message = commands.PageMessage(page, pages)
 		}
 		_ = p.at(ctx, step, message)
 	}
