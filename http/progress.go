@@ -19,16 +19,17 @@ import (
 // progressEvent is the JSON of one event in a progress stream. Fields that do not apply to the
 // event are omitted.
 type progressEvent struct {
-	EventType       string `json:"event_type"`
-	JobID           string `json:"job_id"`
-	CurrentFile     string `json:"current_file,omitempty"`
-	CurrentStep     string `json:"current_step,omitempty"`
-	Message         string `json:"message,omitempty"`
-	DocumentID      string `json:"document_id,omitempty"`
-	Duplicate       *bool  `json:"duplicate,omitempty"`
-	Outcome         string `json:"outcome,omitempty"`
-	SuccessfulFiles *int   `json:"successful_files,omitempty"`
-	Error           string `json:"error,omitempty"`
+	EventType       string   `json:"event_type"`
+	JobID           string   `json:"job_id"`
+	CurrentFile     string   `json:"current_file,omitempty"`
+	CurrentStep     string   `json:"current_step,omitempty"`
+	Message         string   `json:"message,omitempty"`
+	DocumentID      string   `json:"document_id,omitempty"`
+	Duplicate       *bool    `json:"duplicate,omitempty"`
+	Outcome         string   `json:"outcome,omitempty"`
+	Warnings        []string `json:"warnings,omitempty"`
+	SuccessfulFiles *int     `json:"successful_files,omitempty"`
+	Error           string   `json:"error,omitempty"`
 }
 
 // stalled is the error code in the last event of a stream that ends before its job has ended.
@@ -125,7 +126,7 @@ func eventOf(u jobs.Update) progressEvent {
 		}
 		return progressEvent{EventType: "complete", Message: j.Message, SuccessfulFiles: &j.Successful}
 	}
-	e := progressEvent{EventType: "processing", CurrentFile: u.File, CurrentStep: u.Step, Message: u.Message, Outcome: u.Outcome}
+	e := progressEvent{EventType: "processing", CurrentFile: u.File, CurrentStep: u.Step, Message: u.Message, Outcome: u.Outcome, Warnings: u.Warnings}
 	if u.Document != uuid.Nil {
 		e.DocumentID, e.Duplicate = u.Document.String(), &u.Duplicate
 	}

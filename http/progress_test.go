@@ -90,6 +90,8 @@ func TestProgress(t *testing.T) {
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","current_step":"reading","message":"page 1\nof 2"}`)
 		updates <- jobs.Update{File: "a.md", Document: document, Message: "imported"}
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","message":"imported","document_id":"`+document.String()+`","duplicate":false}`)
+		updates <- jobs.Update{File: "c.pdf", Document: document, Message: "imported", Warnings: []string{"Page 2 is not read."}}
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"c.pdf","message":"imported","document_id":"`+document.String()+`","duplicate":false,"warnings":["Page 2 is not read."]}`)
 		updates <- jobs.Update{File: "b.md", Failed: "the file is empty"}
 		s.wantEvent(lines, `{"event_type":"processing","current_file":"b.md","message":"the file is empty"}`)
 		updates <- jobs.Update{Job: &end.job}

@@ -210,8 +210,12 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 			return j, freshness.Wrap(err, "file of job "+row.id)
 		}
 		j.Results = append(j.Results, r)
-		if f.state == "working" {
-			working = f.name
+		switch {
+		case f.state != "working":
+		case f.step == "ocr" && f.message != "":
+			working = "recognising " + f.message + " of " + f.name
+		default:
+			working = "working on " + f.name
 		}
 	}
 	j.conclude(row, lagging, working)
@@ -273,7 +277,7 @@ func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) 
 	if row.finished == 0 {
 		j.Message = fmt.Sprintf("%d of %d files done", ended, j.Total)
 		if working != "" {
-			j.Message += "; working on " + working
+			j.Message += "; " + working
 		}
 		return
 	}

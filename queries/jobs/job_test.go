@@ -113,6 +113,40 @@ func TestFileUpdateMessage(t *testing.T) {
 	}
 }
 
+// Warnings of a file are in the updates too, because a client that follows a job need not ask for its
+// results.
+func TestFileUpdateHasWarnings(t *testing.T) {
+	f := newFixture(t)
+	doc := f.AddDocument(f.AddFolder(uuid.Nil, "Top", "user:alice"), "a.pdf", nil, "Text.")
+	job, want := uuid.New(), []string{"Page 2 is not read."}
+	f.Append(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
+		events.FileImported{Document: doc, Title: "A", Outcome: events.OutcomeCreated, Warnings: want}, events.JobFinished{Successful: 1})
+	f.Settle()
+	var updates []jobs.Update
+	err := f.jobs.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { updates = append(updates, u); return nil })
+	if err != nil || len(updates) == 0 || !slices.Equal(updates[0].Warnings, want) {
+		t.Errorf("FollowJob: got updates %+v (%v), want the warnings %q", updates, err, want)
+	}
+}
+
+func TestJobNamesRecognisedPage(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		step, message, want string
+	}{
+		{"ocr", "page 3 of 12", "0 of 1 files done; recognising page 3 of 12 of a.pdf"},
+		{"reading", "page 3 of 12", "0 of 1 files done; working on a.pdf"},
+	} {
+		job := uuid.New()
+		f.Append(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"},
+			events.FileStarted{}, events.FileStepped{Step: c.step, Message: c.message})
+		f.Settle()
+		if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || j.Message != c.want {
+			t.Errorf("step %s: Job has message %q (%v), want %q", c.step, j.Message, err, c.want)
+		}
+	}
+}
+
 func TestJobHidesUnreadableDuplicate(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

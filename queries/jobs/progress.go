@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"annals/events"
@@ -21,8 +22,9 @@ type Update struct {
 	Duplicate bool
 	Outcome   string // see Result
 	Failed    string // why the file failed
-	Job       *Job   // the finished job
-	Lagging   bool   // some read models do not have the job's documents yet
+	Warnings  []string
+	Job       *Job // the finished job
+	Lagging   bool // some read models do not have the job's documents yet
 }
 
 // FollowJob calls each for every step of a job: first for the steps so far, then for
@@ -49,7 +51,11 @@ func (q *Jobs) FollowJob(ctx context.Context, user events.User, id string, each 
 		}
 		for _, f := range files {
 			seen = f.changed
-			if u, ok := f.update(); ok {
+			u, ok, err := f.update()
+			if err != nil {
+				return freshness.Wrap(err, "file of job "+row.id)
+			}
+			if ok {
 				if err := each(u); err != nil {
 					return err
 				}
@@ -83,7 +89,7 @@ func (q *Jobs) changed(ctx context.Context, user events.User, job string, after 
 }
 
 // update returns a file's state as an Update; ok is false for waiting files.
-func (f *fileRow) update() (u Update, ok bool) {
+func (f *fileRow) update() (u Update, ok bool, err error) {
 	u = Update{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate, Outcome: f.outcome}
 	switch f.state {
 	case "working":
@@ -92,6 +98,7 @@ func (f *fileRow) update() (u Update, ok bool) {
 		}
 	case "imported":
 		u.Document, _ = uuid.Parse(f.document) // written by the projection, or removed by lookUp
+		err = json.Unmarshal([]byte(f.warnings), &u.Warnings)
 		switch {
 		case f.outcome == events.OutcomeUpdated:
 			u.Message = "updated " + f.name
@@ -105,9 +112,9 @@ func (f *fileRow) update() (u Update, ok bool) {
 	case "failed":
 		u.Failed, u.Message = f.err, f.name+": "+f.err
 	default:
-		return u, false
+		return u, false, nil
 	}
-	return u, true
+	return u, true, err
 }
 
 // finish waits until the job is done, and calls each with the finished job.

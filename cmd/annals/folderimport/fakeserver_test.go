@@ -32,6 +32,8 @@ type fakeCore struct {
 	requests int
 	uploads  int
 
+	warnings map[string][]string // of uploaded files, by file name
+
 	formats []string // extensions of the files to import; nil means that the server is an older one, which does not list them
 
 	token   string
@@ -168,6 +170,7 @@ func (f *fakeCore) accept(job *fakeJob, folders, sums []string) (lost bool) {
 	for i := range job.Results {
 		result := &job.Results[i]
 		f.received = append(f.received, folders[i]+"/"+result.Filename)
+		result.Warnings = f.warnings[result.Filename]
 		if result.Success {
 			key := folders[i] + " " + sums[i]
 			result.Document, result.Duplicate = key, f.docs[key] > 0

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -126,6 +127,36 @@ func TestImportAsksForFormats(t *testing.T) {
 	}
 	if _, err := newImporter(t, core, dir).run(t.Context()); err == nil || !strings.Contains(err.Error(), "which types of files it imports") || len(core.received) != 0 {
 		t.Errorf("without an answer: %v, received %v", err, core.received)
+	}
+}
+
+// Files that were not read completely are listed at the end, each warning once.
+func TestImportPrintsWarnings(t *testing.T) {
+	dir := writeTree(t, 3)
+	core := newFakeCore(t)
+	core.warnings = map[string][]string{"file000.md": {"Page 2 is not read.", "Install it."}, "file002.md": {"Install it."}}
+	f := newImporter(t, core, dir)
+	s, err := f.run(t.Context())
+	want := []folderimport.Warned{{File: "sub0/file000.md", Warnings: []string{"Page 2 is not read.", "Install it."}}, {File: "sub2/file002.md", Warnings: []string{"Install it."}}}
+	if err != nil || !reflect.DeepEqual(s.Warned, want) {
+		t.Errorf("import with --json: warned %+v (%v), want %+v", s.Warned, err, want)
+	}
+	f = newImporter(t, core, dir)
+	var out bytes.Buffer
+	f.JSON, f.Out, f.Err = false, &out, &f.stderr
+	text := "\n2 files were imported with warnings:\n\nFILE             WARNING\nsub0/file000.md  Page 2 is not read.\nsub0/file000.md  Install it.\n"
+	if err := folderimport.Run(t.Context(), f.Options); err != nil || !strings.HasSuffix(out.String(), text) {
+		t.Errorf("import printed %q (%v), want it to end with %q", out.String(), err, text)
+	}
+	core.warnings["file001.md"] = nil
+	for n := range 30 {
+		core.warnings["file001.md"] = append(core.warnings["file001.md"], fmt.Sprintf("Sheet %d is hidden.", n))
+	}
+	f = newImporter(t, core, dir)
+	out.Reset()
+	f.JSON, f.Out, f.Err = false, &out, &f.stderr
+	if err := folderimport.Run(t.Context(), f.Options); err != nil || strings.Count(out.String(), "Sheet ") != 18 || !strings.Contains(out.String(), "only the first 20 different warnings are listed") {
+		t.Errorf("import printed %q (%v), want 20 warnings", out.String(), err)
 	}
 }
 

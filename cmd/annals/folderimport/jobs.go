@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"annals/cmd/annals/client"
@@ -148,6 +149,8 @@ func (f *folderImport) await(ctx context.Context, b batch) error {
 			return f.noteResults(b, job)
 		}
 		show(min(job.Successful+job.Failed, len(b.files)))
+		_, doing, _ := strings.Cut(job.Message, "; ") // after the number of files that are done
+		f.meter.Doing(doing)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -173,7 +176,7 @@ func (f *folderImport) noteResults(b batch, job client.Job) error {
 
 func (f *folderImport) outcomeOf(file localFile, r client.FileResult) outcome {
 	before, sum := f.state.noted(file)
-	o := outcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.tagsOf(file)}
+	o := outcome{localFile: file, Document: r.Document, Duplicate: r.Duplicate, Outcome: r.Outcome, SHA256: sum, Tags: f.tagsOf(file), Warnings: r.Warnings}
 	o.Made = before.Made && before.Document == r.Document
 	replaced := f.replaces[file.Path]
 	switch {

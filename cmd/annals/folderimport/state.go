@@ -66,6 +66,7 @@ type outcome struct {
 	Version   int      `json:"version,omitempty"` // of the document after the import; 0 if it is unknown
 	Tags      []string `json:"tags,omitempty"`    // tags that imports have added to the document
 	Made      bool     `json:"made,omitempty"`    // true if an import created the document
+	Warnings  []string `json:"-"`                 // parts of the file that could not be read
 }
 
 // Outcomes that the import records in addition to those that the server reports.

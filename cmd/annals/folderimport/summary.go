@@ -31,6 +31,7 @@ type Summary struct {
 	Left       int             `json:"left"` // files that were not tried, because the import stopped early
 	PassedOver PassedOver      `json:"passed_over"`
 	Failures   []Failure       `json:"failures"`
+	Warned     []Warned        `json:"warned,omitempty"`
 	State      string          `json:"state"`
 	DryRun     bool            `json:"dry_run,omitempty"` // true if nothing was done: the counts are those of Changes
 	Changes    []PlannedChange `json:"changes,omitempty"`
@@ -40,6 +41,12 @@ type Summary struct {
 type Failure struct {
 	File   string `json:"file"`
 	Reason string `json:"reason"`
+}
+
+// Warned is a file that was imported with warnings, for example because a part of it could not be read.
+type Warned struct {
+	File     string   `json:"file"`
+	Warnings []string `json:"warnings"`
 }
 
 // PlannedChange is a change that an import would make.
@@ -76,6 +83,9 @@ func (s *Summary) count(o outcome) {
 	default:
 		s.Imported++
 	}
+	if len(o.Warnings) > 0 {
+		s.Warned = append(s.Warned, Warned{o.Path, o.Warnings})
+	}
 	switch {
 	case o.Outcome == events.OutcomeUpdated:
 		s.Updated++
@@ -93,6 +103,7 @@ func (s *Summary) fail(f Failure) {
 
 func (s *Summary) print(out io.Writer, asJSON, quiet bool) error {
 	slices.SortFunc(s.Failures, func(a, b Failure) int { return cmp.Compare(a.File, b.File) })
+	slices.SortFunc(s.Warned, func(a, b Warned) int { return cmp.Compare(a.File, b.File) })
 	if asJSON {
 		if s.Failures == nil {
 			s.Failures = []Failure{}
@@ -120,6 +131,9 @@ func (s *Summary) print(out io.Writer, asJSON, quiet bool) error {
 			fmt.Fprintf(out, ", %d left", s.Left)
 		}
 		fmt.Fprintln(out)
+		if err := s.printWarned(out); err != nil {
+			return err
+		}
 	}
 	if len(s.Failures) == 0 {
 		return nil
@@ -128,6 +142,34 @@ func (s *Summary) print(out io.Writer, asJSON, quiet bool) error {
 	fmt.Fprintln(table, "\nFILE\tREASON")
 	for _, f := range s.Failures {
 		fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(f.File), terminal.Printable(f.Reason))
+	}
+	return table.Flush()
+}
+
+// maxShown is the number of different warnings that are printed. --json prints all.
+const maxShown = 20
+
+// printWarned prints each warning once, with the first file that has it.
+func (s *Summary) printWarned(out io.Writer) error {
+	if len(s.Warned) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\n%d files were imported with warnings:\n\n", len(s.Warned))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FILE\tWARNING")
+	shown := map[string]bool{}
+	for _, f := range s.Warned {
+		for _, w := range f.Warnings {
+			if shown[w] {
+				continue
+			}
+			if len(shown) == maxShown {
+				fmt.Fprintf(table, "...\tonly the first %d different warnings are listed; --json prints all\n", maxShown)
+				return table.Flush()
+			}
+			shown[w] = true
+			fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(f.File), terminal.Printable(w))
+		}
 	}
 	return table.Flush()
 }

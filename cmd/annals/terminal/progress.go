@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 )
@@ -20,6 +21,7 @@ type Progress struct {
 
 	mu          sync.Mutex
 	operation   string // such as "importing"; "" before Begin
+	doing       string // what is being done now, such as "recognising page 3 of 12 of a.pdf"; may be empty
 	done, total int64
 	pace        pace
 	bar         *progressbar.ProgressBar
@@ -38,6 +40,9 @@ const (
 	// barInterval is the time after which a bar is redrawn without progress.
 	barInterval  = time.Second
 	lineInterval = 5 * time.Second
+
+	lineWidth = 120 // maximum width of a line with what is being done
+	barWidth  = 16  // width of a percentage and a short bar, beside the line
 )
 
 // NewProgress returns a Progress that is shown from Begin to End. unit is a noun such
@@ -105,6 +110,13 @@ func (p *Progress) Set(done, total int64) {
 	p.draw(now)
 }
 
+// Doing sets what is shown as being done now, as far as it fits into the line. The text may be untrusted.
+func (p *Progress) Doing(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doing = text
+}
+
 func (p *Progress) show(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,8 +138,35 @@ func (p *Progress) draw(now time.Time) {
 	p.bar.Describe(p.line(now))
 }
 
-// line describes the progress, the rate, and the remaining time at that rate.
+// line describes the progress, the rate, the remaining time at that rate, and what is
+// being done now.
 func (p *Progress) line(now time.Time) string {
+	line := p.counts(now)
+	if p.doing == "" {
+		return line
+	}
+	room := lineWidth
+	if p.bars {
+		room = Width(p.out) - barWidth
+	}
+	return line + shortened("; "+Printable(p.doing), room-utf8.RuneCountInString(line))
+}
+
+// shortened returns as much of text as fits into width characters, or nothing if that
+// would be too little to be understood.
+func shortened(text string, width int) string {
+	const minWidth = 16
+	chars := []rune(text)
+	switch {
+	case len(chars) <= width:
+		return text
+	case width < minWidth:
+		return ""
+	}
+	return string(chars[:width-1]) + "…"
+}
+
+func (p *Progress) counts(now time.Time) string {
 	text := strings.TrimSpace(fmt.Sprintf("%s: %d of %d %s", p.operation, p.done, p.total, p.unit))
 	rate := p.pace.rate(now)
 	switch perSecond := rate * float64(time.Second); {

@@ -83,6 +83,33 @@ func TestProgressShowsTheRecentRate(t *testing.T) {
 	})
 }
 
+func TestProgressShowsWhatIsDone(t *testing.T) {
+	for _, c := range []struct {
+		bars  bool // the width of a terminal that is none is taken for 80
+		doing string
+		want  string
+	}{
+		{false, "recognising page 3 of 12 of a.pdf", "importing: 0 of 2 files; recognising page 3 of 12 of a.pdf\n"},
+		{false, "", "importing: 0 of 2 files\n"},
+		{false, "recognising a\x1b" + strings.Repeat("é", 100), "importing: 0 of 2 files; recognising a\uFFFD" + strings.Repeat("é", 80) + "…\n"},
+		{true, "recognising page 3 of 12 of a.pdf", "importing: 0 of 2 files; recognising page 3 of 12 of a.pdf "},
+		{true, "recognising page 30 of 120 of summer.pdf", "importing: 0 of 2 files; recognising page 30 of 120 of summer.p… "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p := terminal.NewProgress(&out, "files", c.bars) // shows a line every 5 seconds
+			p.Begin("importing", 0, 2)
+			p.Doing(c.doing)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if got := out.String(); !strings.Contains(got, c.want) {
+				t.Errorf("bars %t, doing %q: shows %q, want %q", c.bars, c.doing, got, c.want)
+			}
+			p.End()
+		})
+	}
+}
+
 func TestPrintableRemovesControlCharacters(t *testing.T) {
 	if got := terminal.Printable("a\x1b[2Jb\nc\u009bd\u00e9"); got != "a\uFFFD[2Jb\uFFFDc\uFFFDd\u00e9" {
 		t.Errorf("Printable = %q", got)

@@ -18,6 +18,16 @@ func Is(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Width returns the number of columns of a terminal, or 80 if it is unknown.
+func Width(stream any) int {
+	if f, ok := stream.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
 // Printable replaces the control characters in text. They could move the cursor or
 // break a table.
 func Printable(text string) string {
