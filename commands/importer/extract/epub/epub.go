@@ -28,7 +28,7 @@ type book struct {
 	title    string
 	authors  []string
 	files    map[string]item   // by id
-	spine    []string          // ids of the chapters in their order
+	spine    []string          // ids of the chapters in their order, each once
 	tables   []string          // files with a table of contents
 	contents map[string]string // titles of chapters, by file
 }
@@ -86,6 +86,7 @@ func (b *book) checkProtection() error {
 // readPackage reads the title, files and order of the book, and then its table of contents.
 func (b *book) readPackage(main string) error {
 	folder := path.Dir("/" + main)
+	seen := map[string]bool{} // ids of chapters
 	for _, wanted := range []struct {
 		local string
 		found func(*zipxml.Part, *zipxml.Element) error
@@ -116,8 +117,9 @@ func (b *book) readPackage(main string) error {
 			return x.Skip()
 		}},
 		{"itemref", func(x *zipxml.Part, e *zipxml.Element) error {
-			if len(b.spine) < maxChapters {
-				b.spine = append(b.spine, e.Attr("idref"))
+			if id := e.Attr("idref"); len(b.spine) < maxChapters && !seen[id] {
+				seen[id] = true
+				b.spine = append(b.spine, id)
 			}
 			return x.Skip()
 		}},

@@ -7,7 +7,7 @@ import (
 
 const (
 	maxCell     = 4 << 10   // bytes of a cell; a table with longer ones is there for its looks
-	maxColumns  = 200       // columns of a table
+	maxColumns  = 200       // columns of a table; the cells of one with more become paragraphs
 	maxSpan     = 1_000     // rows that a cell spans
 	maxBuffered = 256 << 10 // bytes of rows that are kept until the columns are known
 	maxTables   = 30        // depth of tables
@@ -136,7 +136,7 @@ func (c *converter) endCell() error {
 		return err
 	}
 	text := strings.TrimSpace(string(c.line))
-	if len(text) > maxCell {
+	if len(text) > maxCell || len(t.row) >= maxColumns && text != "" {
 		if err := c.layout(); err != nil {
 			return err
 		}

@@ -63,7 +63,10 @@ var errNoMessage = fault.Errorf(fault.Invalid, "the file is not a message, or is
 func (m *message) read(in *bufio.Reader, level int) (subject string, err error) {
 	limited := &io.LimitedReader{R: in, N: maxHeader}
 	parsed, err := mail.ReadMessage(limited)
-	if err != nil || limited.N == 0 || len(parsed.Header) == 0 {
+	if limited.N == 0 {
+		return "", fault.Errorf(fault.Invalid, "the header of the message is longer than %d KiB: save its text, and upload that", maxHeader>>10)
+	}
+	if err != nil || len(parsed.Header) == 0 {
 		return "", errNoMessage
 	}
 	limited.N = 1 << 62
