@@ -107,6 +107,10 @@ func (c *Config) Check() error {
 		{"max-upload-bytes", c.UploadBytes, 1, math.MaxInt64},
 		{"max-pages", int64(c.Extract.Pages), 1, math.MaxInt32},
 		{"max-text-bytes", c.Extract.TextBytes, 1, math.MaxInt64},
+		{"max-inflated-bytes", c.Extract.Inflated, 1, math.MaxInt64},
+		{"max-inflation", int64(c.Extract.Inflation), 1, math.MaxInt32},
+		{"max-nesting", int64(c.Extract.Nesting), 50, 5000},
+		{"max-page-pixels", int64(c.Extract.Pixels), 100_000, pdfium.MaxPicturePixels},
 		{"page-cache-bytes", c.PageCacheBytes, 0, math.MaxInt64},
 	} {
 		if s.value < s.min || s.value > s.max {
@@ -158,7 +162,7 @@ func (c *Config) Check() error {
 	if err := c.OCR.check(); err != nil {
 		return err
 	}
-	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "ocr-page-time": c.OCR.PageTime, "ocr-time": c.OCR.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {
+	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "page-time": c.Extract.PageTime, "ocr-page-time": c.OCR.PageTime, "ocr-time": c.OCR.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {
 		if d < time.Second {
 			return fmt.Errorf("--%s must be at least 1s", flag)
 		}

@@ -5,6 +5,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -64,10 +65,35 @@ type Info struct {
 
 // Limits of reading a file. A zero field means its default.
 type Limits struct {
-	Pages     int           // maximum number of pages of a PDF; default 5,000
+	Pages     int           // maximum number of pages of a PDF or TIFF file; default 5,000
 	TextBytes int64         // maximum bytes of extracted text; default 1 GiB
 	Time      time.Duration // elapsed and, separately, CPU time; default 10 minutes
 	Memory    int64         // bytes for a process; default 416 MiB; below pdfium.LeastMemory processes may fail to start
+	// Inflated and Inflation limit the uncompressed bytes of a file that is an archive, such as a
+	// Word document: to Inflated, by default 2 GiB, and to Inflation times the size of the file,
+	// by default 256, or LeastInflated if that is more.
+	Inflated  int64
+	Inflation int
+	Nesting   int           // maximum nesting of elements of XML, and of groups in Rich Text; default 400
+	PageTime  time.Duration // maximum time for a page of a PDF or image; default a minute
+	Pixels    int           // maximum number of pixels of the picture of a page; default 8 million, which is also the maximum
+}
+
+// LeastInflated is the number of uncompressed bytes that every archive may have, unless
+// Limits.Inflated is less.
+const LeastInflated = 64 << 20
+
+// OrDefault returns the limits with the defaults in place of zero fields, except for Memory.
+func (l Limits) OrDefault() Limits {
+	l.Pages = cmp.Or(l.Pages, 5_000)
+	l.TextBytes = cmp.Or(l.TextBytes, 1<<30)
+	l.Time = cmp.Or(l.Time, 10*time.Minute)
+	l.Inflated = cmp.Or(l.Inflated, 2<<30)
+	l.Inflation = cmp.Or(l.Inflation, 256)
+	l.Nesting = cmp.Or(l.Nesting, 400)
+	l.PageTime = cmp.Or(l.PageTime, time.Minute)
+	l.Pixels = cmp.Or(l.Pixels, 8_000_000)
+	return l
 }
 
 // Progress is called while a file is read. step is "reading" or "ocr", page is the current page, and
@@ -89,6 +115,7 @@ type Reader interface {
 // File is an open file.
 type File struct {
 	io.ReaderAt
-	Size int64
-	Name string // with the extension of the format
+	Size   int64
+	Name   string // with the extension of the format
+	Limits Limits // of reading it
 }

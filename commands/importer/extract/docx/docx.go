@@ -142,7 +142,7 @@ func (d *document) readNotes(part, kind string) error {
 }
 
 func (d *document) readMain(part string) error {
-	x, err := d.pkg.Part(part, zipxml.MaxPackage)
+	x, err := d.pkg.Part(part, zipxml.AnyPart)
 	if err != nil {
 		return err
 	}

@@ -292,8 +292,8 @@ func FuzzDOCX(f *testing.F) {
 func TestWordErrorsNameTheirLimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.docx")
 	for want, body := range map[string]string{
-		"more than 16 MiB without an XML tag (part word/document.xml)":    extracttest.P("a") + strings.Repeat(" ", 20<<20) + extracttest.P("b"),
-		"more than 64 MiB uncompressed, the limit for a file of its size": strings.Repeat(extracttest.P(strings.Repeat("x", 1<<20)), 65),
+		"more than 16 MiB without an XML tag (part word/document.xml)":                                                                     extracttest.P("a") + strings.Repeat(" ", 20<<20) + extracttest.P("b"),
+		"more than 64 MiB uncompressed, and more than 256 times the size of the file (--max-inflation, reached in part word/document.xml)": strings.Repeat(extracttest.P(strings.Repeat("x", 1<<20)), 65),
 	} {
 		if err := os.WriteFile(path, extracttest.DOCX(t, body, nil), 0o600); err != nil {
 			t.Fatal(err)

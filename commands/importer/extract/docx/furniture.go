@@ -31,7 +31,7 @@ var references = regexp.MustCompile(`<(?:\w+:)?(?:(sectPr)[\s/>]|(sectPrChange)[
 // are at the end of a section of pages, although the header is to stand at its start. It looks at bytes,
 // because parsing the XML twice would take twice as long.
 func (d *document) scan(part string) (marked bool, all []*furniture, err error) {
-	r, err := d.pkg.Read(part, zipxml.MaxPackage)
+	r, err := d.pkg.Read(part, zipxml.AnyPart)
 	if r == nil || err != nil {
 		return false, nil, err
 	}

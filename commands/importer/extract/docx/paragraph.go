@@ -14,7 +14,10 @@ import (
 	"annals/commands/importer/extract/zipxml"
 )
 
-const maxHeading = 400 // runes; a longer paragraph with a heading style is text
+const (
+	maxFields  = 400 // fields in fields
+	maxHeading = 400 // runes; a longer paragraph with a heading style is text
+)
 
 // paragraph is a paragraph that is being read.
 type paragraph struct {
@@ -255,7 +258,7 @@ func (d *document) breakPage(p *paragraph) {
 func (d *document) field(x *zipxml.Part, e *zipxml.Element, p *paragraph) error {
 	switch e.Attr("fldCharType") {
 	case "begin":
-		if len(d.fields) < zipxml.MaxDepth {
+		if len(d.fields) < maxFields {
 			d.fields = append(d.fields, true)
 		}
 	case "separate":

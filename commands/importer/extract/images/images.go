@@ -18,17 +18,22 @@ import (
 // the resolution of a screen.
 const dpi = 200
 
+// overhead is the number of bytes that a process needs in addition to a decoded page: for the
+// program, and for a picture of the page.
+const overhead = 160 << 20
+
 // server handles the requests of pdfium.Readers.
 type server struct {
-	conn *process.Server
-	file *os.File
-	open *raster.File // nil if no file is open
+	conn   *process.Server
+	memory int64 // limit for a decoded page
+	file   *os.File
+	open   *raster.File // nil if no file is open
 }
 
 // Serve runs in a process that pdfium.Readers started. It reads images until the connection is
 // closed. It limits the memory of the process to memory bytes.
 func Serve(memory int64) error {
-	s := &server{}
+	s := &server{memory: max(memory, pdfium.LeastMemory) - overhead}
 	return process.Serve(memory, func() (int64, error) { return 0, nil }, func(conn *process.Server, f process.Frame) error {
 		s.conn = conn
 		req, err := pdfium.DecodeRequest(f)
@@ -83,7 +88,7 @@ func (s *server) openFile(req pdfium.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.open, err = raster.Open(s.file, info.Size()); err != nil {
+	if s.open, err = raster.Open(s.file, info.Size(), s.memory); err != nil {
 		return errors.Join(err, s.close())
 	}
 	pages := s.open.Pages()
@@ -124,7 +129,7 @@ func (s *server) draw(r pdfium.Drawing) error {
 	if err != nil {
 		return err
 	}
-	w, h = pdfium.PictureSize(float32(w), float32(h), r.Width)
+	w, h = r.Size(float32(w), float32(h))
 	picture, err := s.open.Draw(r.Page, w, h, r.Grey)
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (d *document) refuseEncrypted() error {
 }
 
 func (d *document) readContent() error {
-	x, err := d.pkg.Part("content.xml", zipxml.MaxPackage)
+	x, err := d.pkg.Part("content.xml", zipxml.AnyPart)
 	if err != nil {
 		return err
 	}

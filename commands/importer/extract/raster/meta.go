@@ -2,13 +2,14 @@ package raster
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 )
 
 const (
-	maxPages         = 5_000 // pages of a TIFF file
-	maxEntries       = 4_096 // entries of a directory of TIFF
-	maxSegments      = 2_000 // segments of a JPEG file before its image
+	maxPages         = 100_000 // pages of a TIFF file
+	maxEntries       = 4_096   // entries of a directory of TIFF
+	maxSegments      = 2_000   // segments of a JPEG file before its image
 	orientationTag   = 0x0112
 	exifSegment      = 0xe1
 	frameSegment     = 0xc0 // to 0xcf, without 0xc4, 0xc8 and 0xcc
@@ -24,7 +25,10 @@ func (f *File) findPages(head []byte) error {
 	}
 	at := f.order.Uint32(head[4:])
 	seen := map[uint32]bool{}
-	for at != 0 && !seen[at] && len(f.starts) < maxPages {
+	for at != 0 && !seen[at] {
+		if len(f.starts) == maxPages {
+			return Error(fmt.Sprintf("the TIFF file has more than %d pages: split it, and upload the parts", maxPages))
+		}
 		var count [2]byte
 		if _, err := f.r.ReadAt(count[:], int64(at)); err != nil {
 			break

@@ -20,9 +20,6 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// maxBytes limits the memory that a decoded image takes.
-const maxBytes = 256 << 20
-
 // maxSide limits the width and height of an image, in pixels.
 const maxSide = 60_000
 
@@ -30,6 +27,7 @@ const maxSide = 60_000
 type File struct {
 	r      io.ReaderAt
 	size   int64
+	memory int64 // limit of the memory that a decoded page takes
 	format format
 	starts []uint32 // offsets of the pages of a TIFF file
 	order  binary.ByteOrder
@@ -55,9 +53,10 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Open reads which format a file of size bytes has, and how many pages. If the file is the reason
-// of an error, that is an Error.
-func Open(r io.ReaderAt, size int64) (*File, error) {
+// Open reads which format a file of size bytes has, and how many pages. Pages that take more than
+// memory bytes when they are decoded cannot be read. If the file is the reason of an error, that is
+// an Error.
+func Open(r io.ReaderAt, size, memory int64) (*File, error) {
 	head := make([]byte, 16)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
@@ -68,7 +67,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 			if !matches(head[:n], magic) {
 				continue
 			}
-			file := &File{r: r, size: size, format: f}
+			file := &File{r: r, size: size, memory: memory, format: f}
 			if f.name == "TIFF" {
 				return file, file.findPages(head)
 			}
@@ -119,8 +118,11 @@ func (f *File) check(page int) (image.Config, error) {
 	if c.Width < 1 || c.Height < 1 {
 		return c, f.damaged(page, errors.New("it has no pixels"))
 	}
-	if c.Width > maxSide || c.Height > maxSide || int64(c.Width)*int64(c.Height)*f.cost(c.ColorModel) > maxBytes {
-		return c, Error(fmt.Sprintf("the image has %d x %d pixels, which take more than %d MiB: make it smaller, and upload it again", c.Width, c.Height, maxBytes>>20))
+	if c.Width > maxSide || c.Height > maxSide {
+		return c, Error(fmt.Sprintf("the image has %d x %d pixels, and the limit of a side is %d: make it smaller, and upload it again", c.Width, c.Height, maxSide))
+	}
+	if int64(c.Width)*int64(c.Height)*f.cost(c.ColorModel) > f.memory {
+		return c, Error(fmt.Sprintf("the image has %d x %d pixels, and decoding it takes more than the %d MiB that --extract-memory leaves for it: make it smaller, or ask the operator for more", c.Width, c.Height, f.memory>>20))
 	}
 	return c, nil
 }

@@ -95,7 +95,7 @@ func corner(m image.Image) string {
 
 func open(t testing.TB, file []byte) *File {
 	t.Helper()
-	f, err := Open(bytes.NewReader(file), int64(len(file)))
+	f, err := Open(bytes.NewReader(file), int64(len(file)), 256<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestLargeImagesAreRefusedBeforeDecoding(t *testing.T) {
 		t.Errorf("Draw of a large image: %v", err)
 	}
 	for _, file := range []string{"", "GIF89a", "BM", "II*\x00\xff\xff\xff\xff", "\x89PNG\r\n\x1a\n"} {
-		f, err := Open(strings.NewReader(file), int64(len(file)))
+		f, err := Open(strings.NewReader(file), int64(len(file)), 256<<20)
 		if err == nil {
 			_, _, err = f.Size(1)
 		}
@@ -207,7 +207,7 @@ func FuzzDraw(f *testing.F) {
 	f.Add(twoPages(tiffOf(f, m), tiffOf(f, m)))
 	f.Add(encoded(f, func(b *bytes.Buffer) error { return bmp.Encode(b, m) }))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		file, err := Open(bytes.NewReader(in), int64(len(in)))
+		file, err := Open(bytes.NewReader(in), int64(len(in)), 256<<20)
 		if err != nil {
 			return
 		}

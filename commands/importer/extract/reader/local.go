@@ -86,6 +86,7 @@ func (r *local) readFile(ctx context.Context, opened *os.File, name string, emit
 	if err != nil {
 		return extract.Info{}, err
 	}
+	file.Limits = r.limits
 	if progress != nil {
 		progress("reading", 0, 0)
 	}

@@ -24,17 +24,18 @@ const (
 // request is the request to read the file that is passed with it.
 type request struct {
 	path, name string
-	pages      int
-	textBytes  int64
+	limits     extract.Limits // without those that only the service checks
 }
 
 func (r request) encode() []byte {
-	return new(process.Encoder).Text(r.path).Text(r.name).Int(r.pages).Int(int(r.textBytes)).B
+	e := new(process.Encoder).Text(r.path).Text(r.name).Int(r.limits.Pages).Int(int(r.limits.TextBytes))
+	return e.Int(int(r.limits.Inflated)).Int(r.limits.Inflation).Int(r.limits.Nesting).B
 }
 
 func decodeRequest(b []byte) (request, error) {
 	d := process.Decoder{B: b}
-	r := request{path: d.Text(), name: d.Text(), pages: d.Int(), textBytes: d.Long()}
+	r := request{path: d.Text(), name: d.Text()}
+	r.limits = extract.Limits{Pages: d.Int(), TextBytes: d.Long(), Inflated: d.Long(), Inflation: d.Int(), Nesting: d.Int()}
 	return r, d.End()
 }
 

@@ -32,13 +32,15 @@ type pooled struct {
 func newPooled(o Options) *pooled {
 	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	command := func(kind string) []string { return append(o.Command[:len(o.Command):len(o.Command)], kind) }
+	pages := pdfium.Config{Processes: workers, Memory: o.Limits.Memory, Time: o.Limits.Time, PageTime: o.Limits.PageTime, Pixels: o.Limits.Pixels}
+	pdfs, images := pages, pages
+	pdfs.Command, pdfs.CacheDir, pdfs.Reserved = command(kindPDF), o.CacheDir, o.Reserved
+	images.Command, images.Images, images.Reserved = command(kindImage), true, workers
 	return &pooled{
 		limits: o.Limits, allowed: o.Formats,
-		text: process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxResident: maxResident, Uses: 1000}),
-		pdf: pdfium.New(pdfium.Config{
-			Command: command(kindPDF), CacheDir: o.CacheDir, Processes: workers, Reserved: o.Reserved, Memory: o.Limits.Memory, Time: o.Limits.Time,
-		}),
-		images: pdfium.New(pdfium.Config{Command: command(kindImage), Images: true, Processes: workers, Reserved: workers, Memory: o.Limits.Memory, Time: o.Limits.Time}),
+		text:   process.NewPool(process.Config{Command: command(kindText), Memory: o.Limits.Memory, MaxResident: maxResident, Uses: 1000}),
+		pdf:    pdfium.New(pdfs),
+		images: pdfium.New(images),
 		ocr:    newRecogniser(o.OCR, command(kindOCR), cmp.Or(o.Recognised, workers)),
 	}
 }

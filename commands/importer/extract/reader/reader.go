@@ -6,7 +6,6 @@ package reader
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/pdf/pdfium"
@@ -37,9 +36,7 @@ func New(o Options) extract.Reader {
 	if len(o.Formats) == 0 {
 		o.Formats = extract.AllFormats()
 	}
-	o.Limits.Pages = cmp.Or(o.Limits.Pages, 5_000)
-	o.Limits.TextBytes = cmp.Or(o.Limits.TextBytes, 1<<30)
-	o.Limits.Time = cmp.Or(o.Limits.Time, 10*time.Minute)
+	o.Limits = o.Limits.OrDefault()
 	o.Limits.Memory = cmp.Or(o.Limits.Memory, pdfium.DefaultMemory)
 	if len(o.Command) > 0 {
 		return newPooled(o)

@@ -70,8 +70,8 @@ func respond(conn *process.Server, f process.Frame) error {
 	defer file.Close()
 	a := &response{conn: conn, flushed: time.Now()}
 	// The service enforces the time limit, so this process has none.
-	limits := extract.Limits{Pages: req.pages, TextBytes: req.textBytes, Time: 1 << 62}
-	r := &local{limits: limits, allowed: extract.AllFormats(), formats: formats(a.pdf)}
+	req.limits.Time = 1 << 62
+	r := &local{limits: req.limits, allowed: extract.AllFormats(), formats: formats(a.pdf)}
 	info, err := r.readFile(context.Background(), file, req.name, a.emit, a.step)
 	if a.failed != nil {
 		return a.failed

@@ -31,7 +31,7 @@ type session struct {
 func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.Info, err error) {
 	s.p.Unusable = true
 	_ = s.p.Begin(s.limits.Time) // fails on systems without CPU limits; the sandbox report says so
-	req := request{path: s.file.Name(), name: name, pages: s.limits.Pages, textBytes: s.limits.TextBytes}
+	req := request{path: s.file.Name(), name: name, limits: s.limits}
 	if err := s.p.Send(requestFrame, req.encode(), s.file); err != nil && !process.IsEnd(err) {
 		return extract.Info{}, fault.Errorf(fault.Unavailable, "send a file to the reader process: %w", err)
 	}

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	maxGroups    = 1_000   // depth of groups
 	maxParagraph = 1 << 20 // bytes of a paragraph, or of a cell; a longer one is divided
 	maxRow       = 4 << 20 // bytes of a row of a table
 	maxCells     = 10_000  // cells of a row
@@ -34,7 +33,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 		return extract.Info{}, fault.Errorf(fault.Invalid, "the file is not a Rich Text document: save it again, and upload the new file")
 	}
 	out := blocks.NewWriter(w)
-	d := document{ctx: ctx, in: in, out: out, page: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, styles: map[int]int{}, cur: group{skip: 1}}
+	d := document{ctx: ctx, in: in, nesting: f.Limits.OrDefault().Nesting, out: out, page: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, styles: map[int]int{}, cur: group{skip: 1}}
 	d.table = blocks.Table{Out: out.Write}
 	if err := d.read(); err != nil {
 		return extract.Info{}, err
@@ -65,10 +64,11 @@ type group struct {
 }
 
 type document struct {
-	ctx   context.Context
-	in    *bufio.Reader
-	out   *blocks.Writer
-	title strings.Builder
+	ctx     context.Context
+	in      *bufio.Reader
+	nesting int // limit of groups
+	out     *blocks.Writer
+	title   strings.Builder
 
 	page   encoding.Encoding         // code page of the document
 	fonts  map[int]encoding.Encoding // by number
@@ -108,8 +108,8 @@ func (d *document) read() error {
 		switch c {
 		case '{':
 			d.decode()
-			if len(d.groups) >= maxGroups {
-				return fault.Errorf(fault.Invalid, "the Rich Text document has groups nested more than %d deep: save it again, and upload the new file", maxGroups)
+			if len(d.groups) >= d.nesting {
+				return fault.Errorf(fault.Invalid, "the Rich Text document has groups nested more than %d deep (--max-nesting): save it again, and upload the new file", d.nesting)
 			}
 			d.groups = append(d.groups, d.cur)
 			d.pending, d.starred = 0, false

@@ -36,7 +36,7 @@ func (b *workbook) sheet(s sheet) error {
 	if err := b.out.Write(blocks.Block{Level: 1, Text: s.name}); err != nil {
 		return err
 	}
-	x, err := b.pkg.Part(s.part, zipxml.MaxPackage)
+	x, err := b.pkg.Part(s.part, zipxml.AnyPart)
 	if x == nil || err != nil {
 		return err
 	}

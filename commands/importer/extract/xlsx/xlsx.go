@@ -173,7 +173,7 @@ func (b *workbook) readFormats(part string) error {
 
 // readTexts reads the texts that cells share.
 func (b *workbook) readTexts(part string) error {
-	return b.pkg.Each(part, zipxml.MaxPackage, "si", func(x *zipxml.Part, _ *zipxml.Element) error {
+	return b.pkg.Each(part, zipxml.AnyPart, "si", func(x *zipxml.Part, _ *zipxml.Element) error {
 		if b.full {
 			return x.Skip()
 		}

@@ -8,6 +8,7 @@ import (
 	"archive/zip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -22,12 +23,9 @@ const (
 	maxDirectory = 8 << 20 // bytes of the archive's directory
 	maxEntries   = 20_000  // files in the archive
 	// Uncompressed bytes:
-	SmallPart  = 16 << 20 // limit for a part that is kept in memory, such as styles or relations
-	MaxPackage = 2 << 30  // of all parts that are read, counting repeated reads
-	maxRatio   = 256      // of all parts, as a multiple of the size of the file
-	minPackage = 64 << 20 // allowed for all parts of a small file
+	SmallPart = 16 << 20 // limit for a part that is kept in memory, such as styles or relations
+	AnyPart   = 1 << 62  // limit for a part that is not kept in memory: only that of all parts applies
 
-	MaxDepth = 400      // nesting of elements
 	MaxToken = 16 << 20 // bytes of XML without a tag
 )
 
@@ -37,8 +35,8 @@ type Package struct {
 	kind     string               // what the file is called in errors, such as "Word document"
 	parts    map[string]*zip.File // by lower-case name
 	size     int64                // of the file
-	inflated int64                // uncompressed bytes read so far
-	limit    int64                // of inflated
+	limits   extract.Limits       // of the file
+	inflated int64                // uncompressed bytes of all parts read so far, counting repeated reads
 	xml      int64                // like inflated, but without repeated reads
 	lengths  map[string]int64     // uncompressed bytes read of each part
 }
@@ -54,7 +52,7 @@ func Open(ctx context.Context, f extract.File, kind string) (*Package, error) {
 		return nil, fault.Errorf(fault.Invalid, "the file is not %s, or is damaged: it is not a ZIP archive: save it again, and upload the new file", withArticle(kind))
 	}
 	directory.left = 1 << 62 // each part has its own limit
-	p := &Package{ctx: ctx, kind: kind, size: f.Size, parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64), limit: min(MaxPackage, max(minPackage, maxRatio*f.Size))}
+	p := &Package{ctx: ctx, kind: kind, size: f.Size, limits: f.Limits.OrDefault(), parts: make(map[string]*zip.File, len(archive.File)), lengths: make(map[string]int64)}
 	for _, entry := range archive.File {
 		name := Name("", entry.Name)
 		if p.parts[name] == nil {
@@ -129,6 +127,25 @@ func (p *Package) Damaged(part string) error {
 	return fault.Errorf(fault.Invalid, "the %s is damaged: its part %s cannot be read: save it again, and upload the new file", p.kind, part)
 }
 
+// tooLarge returns an error if the parts that were read have too many bytes. part is the last one.
+func (p *Package) tooLarge(part string) error {
+	if p.inflated > p.limits.Inflated {
+		return fault.Errorf(fault.Invalid, "the %s is too large: it has more than %s uncompressed (--max-inflated-bytes, reached in part %s): split it and upload the parts, or ask the operator for more", p.kind, size(p.limits.Inflated), part)
+	}
+	if p.inflated > extract.LeastInflated && p.inflated/int64(p.limits.Inflation) > p.size {
+		return fault.Errorf(fault.Invalid, "the %s is too large: it has more than %d MiB uncompressed, and more than %d times the size of the file (--max-inflation, reached in part %s): split it and upload the parts, or ask the operator for more",
+			p.kind, extract.LeastInflated>>20, p.limits.Inflation, part)
+	}
+	return nil
+}
+
+func size(bytes int64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}
+
 // partReader uncompresses a part. It enforces the limit of the part and that of the package.
 type partReader struct {
 	io.ReadCloser
@@ -154,8 +171,8 @@ func (r *partReader) Read(b []byte) (int, error) {
 	if r.left < 0 {
 		return 0, fault.Errorf(fault.Invalid, "the %s is too large: its part %s has more than %d MiB uncompressed: split it, and upload the parts", r.p.kind, r.name, r.limit>>20)
 	}
-	if r.p.inflated > r.p.limit {
-		return 0, fault.Errorf(fault.Invalid, "the %s is too large: it has more than %d MiB uncompressed, the limit for a file of its size (reached in part %s): split it, and upload the parts", r.p.kind, r.p.limit>>20, r.name)
+	if err := r.p.tooLarge(r.name); err != nil {
+		return 0, err
 	}
 	if err != nil && err != io.EOF {
 		err = r.p.Damaged(r.name)

@@ -133,8 +133,8 @@ func (x *Part) Next() (xml.Token, error) {
 	case xml.Directive:
 		x.dtd = true
 	}
-	if x.depth > MaxDepth {
-		return nil, fault.Errorf(fault.Invalid, "the %s has XML elements nested more than %d deep (part %s): save it again as PDF, and upload that", x.p.kind, MaxDepth, x.name)
+	if limit := x.p.limits.Nesting; x.depth > limit {
+		return nil, fault.Errorf(fault.Invalid, "the %s has XML elements nested more than %d deep (--max-nesting, part %s): save it again as PDF, and upload that", x.p.kind, limit, x.name)
 	}
 	if err == nil || err == io.EOF {
 		return t, err

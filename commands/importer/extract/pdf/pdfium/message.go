@@ -82,13 +82,13 @@ type request struct {
 
 func (r request) encode() []byte {
 	e := new(process.Encoder).Bool(r.open).Text(r.path).Int(r.maxPages).Bool(r.bare).Int(r.first).Int(r.last).Bool(r.scans)
-	return e.Int(r.draw.Page).Int(r.draw.Width).Bool(r.draw.Grey).Bool(r.draw.Raw).B
+	return e.Int(r.draw.Page).Int(r.draw.Width).Bool(r.draw.Grey).Bool(r.draw.Raw).Int(r.draw.Pixels).B
 }
 
 func decodeRequest(b []byte) (request, error) {
 	d := process.Decoder{B: b}
 	r := request{open: d.Bool(), path: d.Text(), maxPages: d.Int(), bare: d.Bool(), first: d.Int(), last: d.Int(), scans: d.Bool()}
-	r.draw = Drawing{Page: d.Int(), Width: d.Int(), Grey: d.Bool(), Raw: d.Bool()}
+	r.draw = Drawing{Page: d.Int(), Width: d.Int(), Grey: d.Bool(), Raw: d.Bool(), Pixels: d.Int()}
 	return r, d.End()
 }
 

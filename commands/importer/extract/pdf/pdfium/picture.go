@@ -31,7 +31,7 @@ func (c *collector) add(k process.Kind, payload []byte) error {
 	case k == pictureFrame && !c.begun:
 		d := process.Decoder{B: payload}
 		page, w, h := d.Int(), d.Int(), d.Int()
-		if d.End() != nil || page != c.Page || w < 1 || h < 1 || w > MaxPictureSide || h > MaxPictureSide || w*h > MaxPicturePixels {
+		if d.End() != nil || page != c.Page || w < 1 || h < 1 || w > MaxPictureSide || h > MaxPictureSide || w*h > c.Pixels {
 			return errUnexpected
 		}
 		c.begun, c.picture = true, Picture{Width: w, Height: h}
@@ -61,6 +61,7 @@ func (c *collector) complete() bool {
 
 // draw draws a page of the open file.
 func (r *session) draw(ctx context.Context, how Drawing) (Picture, error) {
+	how.Pixels = r.config.Pixels
 	c := &collector{Drawing: how}
 	before := r.spent
 	err := r.send(ctx, request{draw: how}, nil, c.add)
@@ -135,7 +136,7 @@ func (r *Readers) viewIn(ctx context.Context, file File, page int, fresh bool, d
 	defer r.pool.Release(p)
 	config := r.config
 	config.PageTime = min(config.PageTime, viewTime)
-	s := &session{Process: p, config: &config}
+	s := &session{Process: p, config: &config, viewing: true}
 	if _, err := s.open(ctx, file, 0, true); err != nil {
 		return err
 	}

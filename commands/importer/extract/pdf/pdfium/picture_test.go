@@ -171,19 +171,21 @@ func TestDrawAnnotations(t *testing.T) {
 func TestPictureSize(t *testing.T) {
 	for _, c := range []struct {
 		pageWidth, pageHeight float32
-		width, w, h           int
+		width, pixels, w, h   int
 	}{
-		{612, 792, 600, 600, 776},
-		{612, 792, 2000, 2000, 2588},
-		{612, 792, 3000, 2318, 3000},
-		{1000, 1000, 3000, 2828, 2828},
-		{14400, 1, 3000, 3000, 1},
-		{1, 14400, 600, 1, 3000},
-		{0, 100, 600, 0, 0},
+		{612, 792, 600, MaxPicturePixels, 600, 776},
+		{612, 792, 2000, MaxPicturePixels, 2000, 2588},
+		{612, 792, 3000, MaxPicturePixels, 2318, 3000},
+		{1000, 1000, 3000, MaxPicturePixels, 2828, 2828},
+		{1000, 1000, 3000, 10 * MaxPicturePixels, 2828, 2828},
+		{1000, 1000, 3000, 1_000_000, 1000, 1000},
+		{14400, 1, 3000, MaxPicturePixels, 3000, 1},
+		{1, 14400, 600, MaxPicturePixels, 1, 3000},
+		{0, 100, 600, MaxPicturePixels, 0, 0},
 	} {
-		w, h := pictureSize(c.pageWidth, c.pageHeight, c.width)
+		w, h := pictureSize(c.pageWidth, c.pageHeight, c.width, c.pixels)
 		if w != c.w || h != c.h || w*h > MaxPicturePixels || max(w, h) > MaxPictureSide {
-			t.Errorf("pictureSize(%v, %v, %d) = %d, %d, want %d, %d", c.pageWidth, c.pageHeight, c.width, w, h, c.w, c.h)
+			t.Errorf("pictureSize(%v, %v, %d, %d) = %d, %d, want %d, %d", c.pageWidth, c.pageHeight, c.width, c.pixels, w, h, c.w, c.h)
 		}
 	}
 }
@@ -228,7 +230,7 @@ func TestDrawIsLimited(t *testing.T) {
 	slow := paintedPDF(t, "/MediaBox [0 0 9 9]", strings.Repeat("0 0 9 9 re f ", 20_000))
 	begun := time.Now()
 	_, err := r.Draw(t.Context(), openFile(t, slow), Drawing{Page: 1, Width: 2_800})
-	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "a page of the PDF took longer than 1s") {
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "page 1 of the PDF took longer than 1s, and cannot be shown") {
 		t.Errorf("Draw of a page that takes for ever: %v", err)
 	}
 	if took := time.Since(begun); took > 15*time.Second {
@@ -249,7 +251,8 @@ func TestDrawIsLimited(t *testing.T) {
 
 func TestCollectorRefuses(t *testing.T) {
 	begin := func(page, w, h int) []byte { return new(process.Encoder).Int(page).Int(w).Int(h).B }
-	raw := Drawing{Page: 1, Grey: true, Raw: true}
+	raw := Drawing{Page: 1, Grey: true, Raw: true, Pixels: MaxPicturePixels}
+	few := Drawing{Page: 1, Grey: true, Raw: true, Pixels: 99}
 	for name, c := range map[string]struct {
 		how    Drawing
 		frames []process.Frame
@@ -258,10 +261,11 @@ func TestCollectorRefuses(t *testing.T) {
 		"another page":            {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(2, 1, 1)}}},
 		"too wide":                {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(1, MaxPictureSide+1, 1)}}},
 		"too many pixels":         {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(1, MaxPictureSide, MaxPictureSide)}}},
+		"more pixels than asked":  {few, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 10, 10)}}},
 		"no pixels":               {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 0, 1)}}},
 		"two sizes":               {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 1, 1)}, {Kind: pictureFrame, Payload: begin(1, 1, 1)}}},
 		"more pixels than stated": {raw, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 2, 2)}, {Kind: pieceFrame, Payload: make([]byte, 5)}}},
-		"a huge PNG":              {Drawing{Page: 1}, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 2, 2)}, {Kind: pieceFrame, Payload: make([]byte, maxPNG+1)}}},
+		"a huge PNG":              {Drawing{Page: 1, Pixels: 4}, []process.Frame{{Kind: pictureFrame, Payload: begin(1, 2, 2)}, {Kind: pieceFrame, Payload: make([]byte, maxPNG+1)}}},
 		"another kind of frame":   {raw, []process.Frame{{Kind: pageFrame, Payload: begin(1, 1, 1)}}},
 	} {
 		collect := &collector{Drawing: c.how}
@@ -317,7 +321,7 @@ func FuzzPictureFrames(f *testing.F) {
 	f.Add(begin, []byte("abcde"), false)
 	f.Add(new(process.Encoder).Int(1).Int(1<<20).Int(1<<20).B, []byte{}, true)
 	f.Fuzz(func(t *testing.T, first, second []byte, raw bool) {
-		c := &collector{Drawing: Drawing{Page: 1, Grey: raw, Raw: raw}}
+		c := &collector{Drawing: Drawing{Page: 1, Grey: raw, Raw: raw, Pixels: MaxPicturePixels}}
 		if c.add(pictureFrame, first) != nil {
 			return
 		}

@@ -44,7 +44,7 @@ func Pieces(conn *process.Server) (w io.Writer, flush func() error) {
 	return p, p.flush
 }
 
-// PictureSize is the size, in pixels, of a picture of a page of the given size and width.
-func PictureSize(pageWidth, pageHeight float32, width int) (w, h int) {
-	return pictureSize(pageWidth, pageHeight, width)
+// Size is the size, in pixels, of the picture of a page of the given size.
+func (d Drawing) Size(pageWidth, pageHeight float32) (w, h int) {
+	return pictureSize(pageWidth, pageHeight, d.Width, d.Pixels)
 }

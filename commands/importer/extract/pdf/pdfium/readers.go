@@ -45,6 +45,7 @@ type Config struct {
 	Memory    int64         // limit of a process in bytes, including PDFium; default DefaultMemory
 	Time      time.Duration // limit for a file; default 10 minutes
 	PageTime  time.Duration // limit for a page; default a minute
+	Pixels    int           // maximum number of pixels of a picture; default and at most MaxPicturePixels
 	Idle      time.Duration // see process.Config
 	Files     int           // process.Config.Uses
 }
@@ -76,6 +77,9 @@ func New(config Config) *Readers {
 	}
 	if config.PageTime <= 0 {
 		config.PageTime = defaultPageTime
+	}
+	if config.Pixels <= 0 {
+		config.Pixels = MaxPicturePixels
 	}
 	return &Readers{config: config, slots: make(chan struct{}, config.Processes), compiling: make(chan struct{}, 1)}
 }

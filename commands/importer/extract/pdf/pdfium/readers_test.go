@@ -194,7 +194,7 @@ const numberCost = 28
 
 func TestCrashFailsOnlyItsFile(t *testing.T) {
 	for mode, want := range map[string]string{
-		"hang":   "a page of the PDF took longer than 300ms, and reading was stopped after page 1 of 3",
+		"hang":   "a page of the PDF took longer than 300ms (--page-time), and reading was stopped after page 1 of 3: save the file again, or ask the operator for more time",
 		"crash":  "the PDF is damaged or needs more memory than the 252 MiB that --extract-memory (416 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
 		"babble": "the PDF is damaged or needs more memory than the 252 MiB that --extract-memory (416 MiB) leaves for it, and reading stopped after page 1 of 3: save it again, or split it, and upload the new files",
 	} {

@@ -19,6 +19,8 @@ type session struct {
 	drawn  time.Duration // time spent waiting for the drawings of this process
 	all    int           // number of pages of the file
 	pages  int           // number of the last page read
+	// viewing means that somebody waits for a page, so that it has at most viewTime.
+	viewing bool
 }
 
 // open opens a file and returns its description, which consists of the number of pages if bare
@@ -118,8 +120,10 @@ func (r *session) broken(cause process.Cause) error {
 		where = fmt.Sprintf("after page %d of %d", r.pages, r.all)
 	}
 	switch {
+	case cause == process.TimedOut && r.viewing:
+		return fault.Errorf(fault.Invalid, "page %d of the %s took longer than %v, and cannot be shown", r.pages+1, r.config.noun(), r.config.PageTime)
 	case cause == process.TimedOut && r.spent < r.config.Time:
-		return fault.Errorf(fault.Invalid, "a page of the %s took longer than %v, and reading was stopped %s", r.config.noun(), min(r.config.PageTime, r.config.Time), where)
+		return fault.Errorf(fault.Invalid, "a page of the %s took longer than %v (--page-time), and reading was stopped %s: save the file again, or ask the operator for more time", r.config.noun(), min(r.config.PageTime, r.config.Time), where)
 	case cause == process.TimedOut, cause == process.OverCPU:
 		return fault.Errorf(fault.Invalid, "reading the %s took longer than %v (--extract-time), and was stopped %s: split it, or ask the operator for more time", r.config.noun(), r.config.Time, where)
 	case cause == process.OverMemory:

@@ -17,7 +17,7 @@ import (
 // Limits of a picture. PDFium takes four bytes for each pixel in colour.
 const (
 	MaxPictureSide   = 3_000     // pixels of the longer side
-	MaxPicturePixels = 8_000_000 // pixels in all
+	MaxPicturePixels = 8_000_000 // pixels in all; Config.Pixels may be less
 )
 
 // leastWidth is the width, in pixels, below which no smaller picture is tried if there is not
@@ -35,6 +35,8 @@ type Drawing struct {
 	// Raw asks for the pixels from the top left, one byte for each: 0 is black, 255 white.
 	// It needs Grey. Otherwise the picture is a PNG file.
 	Raw bool
+	// Pixels is the maximum number of pixels. Readers set it.
+	Pixels int
 }
 
 // Picture is a page that was drawn.
@@ -45,13 +47,13 @@ type Picture struct {
 
 // pictureSize returns the size, in pixels, of a picture of a page of the given size. The longer
 // side and the number of pixels are limited.
-func pictureSize(pageWidth, pageHeight float32, width int) (w, h int) {
+func pictureSize(pageWidth, pageHeight float32, width, pixels int) (w, h int) {
 	pw, ph := float64(pageWidth), float64(pageHeight)
 	if !(pw > 0 && ph > 0) {
 		return 0, 0
 	}
 	scale := float64(width) / pw
-	scale = min(scale, MaxPictureSide/max(pw, ph), math.Sqrt(MaxPicturePixels/(pw*ph)))
+	scale = min(scale, MaxPictureSide/max(pw, ph), math.Sqrt(float64(min(pixels, MaxPicturePixels))/(pw*ph)))
 	return max(1, int(pw*scale+1e-6)), max(1, int(ph*scale+1e-6))
 }
 
@@ -70,7 +72,7 @@ var errShort = errors.New("drawing needs more memory than there is")
 
 // render draws page n on a white background, with its annotations and form fields. The error is
 // errShort if there is not enough memory; if it is trapped, the engine must not be used any more.
-func (d *document) render(n, width int, grey bool) (*drawn, error) {
+func (d *document) render(n, width int, grey bool, pixels int) (*drawn, error) {
 	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: n - 1})
 	if err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func (d *document) render(n, width int, grey bool) (*drawn, error) {
 	}
 	d.short = false
 	p := &drawn{grey: grey}
-	if p.w, p.h = pictureSize(pageWidth.PageWidth, pageHeight.PageHeight, width); p.w == 0 {
+	if p.w, p.h = pictureSize(pageWidth.PageWidth, pageHeight.PageHeight, width, pixels); p.w == 0 {
 		return nil, errors.New("the page has no size")
 	}
 	format := enums.FPDF_BITMAP_FORMAT_BGRA
@@ -175,9 +177,9 @@ func (s *server) draw(r Drawing) error {
 	if s.doc == nil || r.Page > s.doc.pages {
 		return errors.New("draw a page: no file is open, or the page does not exist")
 	}
-	p, err := s.doc.render(r.Page, r.Width, r.Grey)
+	p, err := s.doc.render(r.Page, r.Width, r.Grey, r.Pixels)
 	for w := r.Width / 2; err == errShort && w >= leastWidth; w /= 2 { // PDFium decodes some images only as far as needed
-		p, err = s.doc.render(r.Page, w, r.Grey)
+		p, err = s.doc.render(r.Page, w, r.Grey, r.Pixels)
 	}
 	switch {
 	case trapped(err) != nil:
