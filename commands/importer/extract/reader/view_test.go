@@ -1,3 +1,5 @@
+//go:build !race
+
 package reader_test
 
 import (
