@@ -21,12 +21,13 @@ const (
 	sampleBytes = 64 << 10 // bytes of the file from which the separator is found
 	sampleRows  = 200
 	sectionRows = 100     // rows of a section
+	sectionSize = 4 << 20 // bytes of a section, if its rows are long
 	maxRow      = 1 << 20 // bytes of a row
 	maxColumns  = 1_000   // columns of a row; the text of more joins the last
 )
 
 // Read reads a table. Its first row is the head, which is repeated in each section of up to 100
-// rows; lines of one cell before it are text.
+// rows, or fewer long ones; lines of one cell before it are text.
 func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info, error) {
 	encoded := charset.File{File: f}
 	decoded, err := encoded.Decode(ctx)
@@ -171,6 +172,7 @@ type table struct {
 	width int // usual number of columns
 	head  string
 	rows  []string // of the section
+	size  int      // bytes of rows
 	count int      // rows written so far, without the head
 }
 
@@ -197,8 +199,9 @@ func (t *table) add(row []string) error {
 		t.head = "| " + strings.Join(row, " | ") + " |\n|" + strings.Repeat(" --- |", len(row))
 		return nil
 	}
-	t.rows = append(t.rows, "| "+strings.Join(row, " | ")+" |")
-	if len(t.rows) < sectionRows {
+	line := "| " + strings.Join(row, " | ") + " |"
+	t.rows, t.size = append(t.rows, line), t.size+len(line)
+	if len(t.rows) < sectionRows && t.size < sectionSize {
 		return nil
 	}
 	return t.flush()
@@ -211,12 +214,12 @@ func (t *table) flush() error {
 	}
 	from := t.count + 1
 	t.count += len(t.rows)
-	if from > 1 || len(t.rows) == sectionRows {
+	if from > 1 || len(t.rows) == sectionRows || t.size >= sectionSize {
 		if err := t.w.Begin(1, fmt.Sprintf("Rows %d to %d", from, t.count)); err != nil {
 			return err
 		}
 	}
 	err := t.w.Write(t.head + "\n" + strings.Join(t.rows, "\n") + "\n")
-	t.rows = t.rows[:0]
+	t.rows, t.size = t.rows[:0], 0
 	return err
 }

@@ -2,6 +2,7 @@ package csv_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,20 @@ func TestSectionsRepeatTheHead(t *testing.T) {
 		if s := got[i]; s.Title != title || !strings.HasPrefix(s.Text, fmt.Sprintf("| number | name |\n| --- | --- |\n| %d | row", 100*i+1)) {
 			t.Errorf("section %d: %s, %.80q", i, s.Title, s.Text)
 		}
+	}
+}
+
+// Sections of long rows have fewer rows, so that a section does not take much memory.
+func TestSectionsOfLongRows(t *testing.T) {
+	got, _, err := extracttest.Read(t, "a.csv", []byte("name,text\n1,2\n"+strings.Repeat("a,"+strings.Repeat("b", 600<<10)+"\n", 11)))
+	var titles []string
+	for _, s := range got {
+		if s.Part == 0 {
+			titles = append(titles, s.Title)
+		}
+	}
+	if want := []string{"Rows 1 to 8", "Rows 9 to 12"}; err != nil || !slices.Equal(titles, want) {
+		t.Errorf("sections %q, %v, want %q", titles, err, want)
 	}
 }
 

@@ -141,6 +141,7 @@ func (d *document) read() error {
 	if err := d.endRow(); err != nil {
 		return err
 	}
+	d.inTable = false // what a cell without an end contains is a paragraph
 	if err := d.paragraph(); err != nil {
 		return err
 	}
@@ -216,6 +217,13 @@ func (d *document) write(text string) {
 // paragraph ends the open paragraph.
 func (d *document) paragraph() error {
 	d.decode()
+	if d.inTable { // the paragraphs of a cell are one text
+		d.text, d.item = append(d.text, ' '), d.item[:0]
+		if len(d.text) > maxParagraph {
+			return d.cell()
+		}
+		return nil
+	}
 	text := blocks.TrimLines(strings.ReplaceAll(string(d.text), "\t", " "))
 	item := strings.TrimSpace(string(d.item))
 	level := d.level
@@ -224,13 +232,6 @@ func (d *document) paragraph() error {
 	}
 	d.text, d.item = d.text[:0], d.item[:0]
 	if text == "" {
-		return nil
-	}
-	if d.inTable { // the paragraphs of a cell are one text
-		d.text = append(append(d.text, text...), ' ')
-		if len(d.text) > maxParagraph {
-			return d.cell()
-		}
 		return nil
 	}
 	if err := d.table.Flush(); err != nil {
