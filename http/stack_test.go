@@ -65,6 +65,7 @@ func decode[T any](t *testing.T, body string) (v T) {
 type jobReply struct {
 	JobID      string `json:"job_id"`
 	Status     string
+	Message    string
 	Done       bool
 	Successful int
 	Failed     int

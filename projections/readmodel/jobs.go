@@ -18,7 +18,7 @@ func init() {
 func (Jobs) Name() string { return "jobs" }
 
 // Version of the jobs' tables.
-func (Jobs) Version() int { return 4 }
+func (Jobs) Version() int { return 5 }
 
 // Oldest returns Version: this program cannot read older tables.
 func (j Jobs) Oldest() int { return j.Version() }
@@ -37,8 +37,8 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		if d.Refused != "" {
 			state = "failed"
 		}
-		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, sha256, state, error, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-			job, d.File, d.Name, d.Folder, JSONText(d.Tags), d.SHA256, state, d.Refused, at)
+		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, sha256, state, error, changed, reread) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+			job, d.File, d.Name, d.Folder, JSONText(d.Tags), d.SHA256, state, d.Refused, at, d.Reread)
 	case events.ImportRequested:
 		return tx.Exec(ctx, `INSERT INTO jobs (id, owner, files, failed) VALUES ($1, $2, $3, (SELECT count(*) FROM files WHERE job = $1 AND state = 'failed')) ON CONFLICT DO NOTHING`,
 			job, string(d.User), d.Files)

@@ -91,15 +91,15 @@ type fileRow struct {
 	file                                                           int
 	name, folder, tags, state, step, message, document, title, err string
 	kind, warnings, outcome                                        string
-	duplicate                                                      bool
+	duplicate, reread                                              bool
 	changed                                                        events.Position
 }
 
 func (f *fileRow) fields() []any {
-	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.kind, &f.warnings, &f.duplicate, &f.outcome, &f.changed}
+	return []any{&f.file, &f.name, &f.folder, &f.tags, &f.state, &f.step, &f.message, &f.document, &f.title, &f.err, &f.kind, &f.warnings, &f.duplicate, &f.outcome, &f.changed, &f.reread}
 }
 
-const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, kind, warnings, duplicate, outcome, changed FROM files `
+const fileColumns = `SELECT file, name, folder, tags, state, step, message, document, title, error, kind, warnings, duplicate, outcome, changed, reread FROM files `
 
 // faults maps names of error kinds in events to kinds.
 var faults = map[string]fault.Kind{
@@ -203,8 +203,9 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 	if j.ID, err = uuid.Parse(row.id); err != nil {
 		return j, err
 	}
-	working := ""
+	working, reread := "", false
 	for _, f := range files {
+		reread = f.reread // the same for all files of a job
 		r, err := f.result()
 		if err != nil {
 			return j, freshness.Wrap(err, "file of job "+row.id)
@@ -218,7 +219,7 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 			working = "working on " + f.name
 		}
 	}
-	j.conclude(row, lagging, working)
+	j.conclude(row, reread, lagging, working)
 	return j, nil
 }
 
@@ -268,8 +269,8 @@ func (q *Jobs) lookUp(ctx context.Context, user events.User, files []fileRow) er
 }
 
 // conclude sets the state of the whole job. lagging is a read model that has not passed
-// the end of the job, or nil if all have.
-func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) {
+// the end of the job, or nil if all have. reread means that the job reads documents again.
+func (j *Job) conclude(row jobRow, reread bool, lagging *projections.Runner, working string) {
 	ended := j.Successful + j.Failed
 	if j.Total > 0 {
 		j.Percent = float64(int(1000*float64(ended)/float64(j.Total))) / 10
@@ -292,9 +293,13 @@ func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) 
 		return
 	}
 	j.Done, j.Percent = true, 100
+	none, some := "no file was imported", "files imported"
+	if reread {
+		none, some = "no document was read again", "documents read again"
+	}
 	if j.Successful == 0 {
 		j.Status = "error"
-		j.Message = "no file was imported"
+		j.Message = none
 		j.Error = j.Message
 		for _, r := range j.Results {
 			if r.Error != "" {
@@ -305,7 +310,7 @@ func (j *Job) conclude(row jobRow, lagging *projections.Runner, working string) 
 		return
 	}
 	j.Status = "complete"
-	j.Message = fmt.Sprintf("%d of %d files imported", j.Successful, j.Total)
+	j.Message = fmt.Sprintf("%d of %d %s", j.Successful, j.Total, some)
 	if j.Failed > 0 {
 		j.Message += fmt.Sprintf("; %d failed", j.Failed)
 	}

@@ -26,5 +26,6 @@ CREATE TABLE files (
 	duplicate INTEGER NOT NULL DEFAULT 0,
 	outcome   TEXT NOT NULL DEFAULT '', -- created, updated or unchanged; '' if it is unknown
 	changed   INTEGER NOT NULL, -- position of the last event of the file
+	reread    INTEGER NOT NULL, -- 1 if the file is that of a document, which is read again
 	PRIMARY KEY (job, file)
 ) WITHOUT ROWID;
