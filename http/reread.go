@@ -6,6 +6,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/importer/extract"
+	"annals/events/fault"
 	"annals/http/form"
 	"annals/http/problem"
 	"annals/queries/vault"
@@ -42,6 +43,9 @@ func (s *Server) rereadDocuments(c *call) (any, error) {
 		if dry || len(docs) == 0 {
 			out.Documents = each(docs, documentItemBody)
 			return out, nil
+		}
+		if filter.Unread && s.Unrecognised != "" && slices.ContainsFunc(docs, func(d vault.Document) bool { return d.UnreadPages > 0 }) {
+			return nil, fault.Errorf(fault.Invalid, "scanned pages would stay unread, because this server does not recognise text in pictures: %s", s.Unrecognised)
 		}
 		ids = each(docs, func(d vault.Document) uuid.UUID { return d.ID })
 	}

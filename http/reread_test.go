@@ -11,6 +11,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/events"
+	httpd "annals/http"
 	"annals/projections/generation"
 	"annals/queries/vault"
 )
@@ -47,7 +48,8 @@ type rereadReply struct {
 // is read again, and then found by them.
 func TestRereadScanned(t *testing.T) {
 	files := new(scanner)
-	s := startStackWith(t, files, func(*generation.Options) {})
+	var server *httpd.Server
+	s := startStackWith(t, files, func(*generation.Options) {}, func(h *httpd.Server) { server = h })
 	resp, body := s.upload("", func(w *multipart.Writer) {
 		w.WriteField("file_metadata", `[{"folder_name":"Deeds/Old"}]`)
 		addFile(w, "deed.pdf", "%PDF-1.7")
@@ -76,12 +78,22 @@ func TestRereadScanned(t *testing.T) {
 	if r := reread(`{"outdated":true,"dryRun":true}`); len(r.Documents) > 0 {
 		t.Errorf("outdated documents = %+v, want none", r.Documents)
 	}
+	server.Unrecognised = "install Tesseract"
+	for _, filter := range []string{`{"scanned":true}`, `{"scanned":true,"outdated":true}`} {
+		if resp, body := s.do("POST", "/vault/documents/reread", filter); resp.StatusCode != 422 || !strings.Contains(body, "does not recognise text in pictures: install Tesseract") {
+			t.Errorf("reread %s without recognition = %d %s, want 422", filter, resp.StatusCode, body)
+		}
+	}
+	if r := reread(`{"scanned":true,"dryRun":true}`); len(r.Documents) != 1 {
+		t.Errorf("dry run without recognition = %+v, want the document", r)
+	}
+	server.Unrecognised = ""
 	files.able.Store(true)
 	r := reread(`{"scanned":true}`)
 	if r.Job == nil || len(r.Documents) > 0 {
 		t.Fatalf("reread = %+v, want a job", r)
 	}
-	if done := s.finish(r.Job.JobID); done.Successful != 1 || done.Results[0].DocumentID != document {
+	if done := s.finish(r.Job.JobID); done.Message != "1 of 1 documents read again" || done.Results[0].DocumentID != document {
 		t.Errorf("job = %+v", done)
 	}
 	if got, want := shown("/vault/documents/"+document), (metadata{true, 0.91, 2, 0}); got != want {

@@ -94,6 +94,9 @@ type Server struct {
 	Origins []string // origins of web pages that may send requests, such as "https://app.example"; "*" means all
 	Version string   // version of the program
 	Disks   disk.Folders
+	// Unrecognised says why the server does not recognise text in pictures, and what its
+	// operator can do: "install Tesseract". It is "" if the server recognises text.
+	Unrecognised string
 
 	KeepAlive time.Duration // interval of keep-alive comments in a progress stream; default 15 s
 	Stall     time.Duration // a progress stream ends if there is no progress for this time; default 60 s
