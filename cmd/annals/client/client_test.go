@@ -138,3 +138,15 @@ func TestDocumentsReadsAllPages(t *testing.T) {
 		t.Errorf("Documents of a listing without an end = %+v", all)
 	}
 }
+
+func TestJobTellsWhatTheServerDoes(t *testing.T) {
+	for message, want := range map[string]string{
+		"1 of 3 files done; recognising page 3 of 12 of a; b.pdf": "recognising page 3 of 12 of a; b.pdf",
+		"all files are read; waiting for the read model passages": "waiting for the read model passages",
+		"0 of 3 files done": "",
+	} {
+		if got := (client.Job{Message: message}).Doing(); got != want {
+			t.Errorf("message %q: Doing = %q, want %q", message, got, want)
+		}
+	}
+}

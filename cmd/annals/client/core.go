@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -36,6 +37,13 @@ type FileResult struct {
 
 // Finished reports whether the job has ended and search finds its documents.
 func (j Job) Finished() bool { return j.Done || j.Status == "complete" }
+
+// Doing returns what the server does with a running job, such as "recognising page 3 of
+// 12 of a.pdf", or "". In the message it follows the number of files that are done.
+func (j Job) Doing() string {
+	_, doing, _ := strings.Cut(j.Message, "; ")
+	return doing
+}
 
 // Job returns the status of a job.
 func (c *Core) Job(ctx context.Context, id string) (Job, error) {

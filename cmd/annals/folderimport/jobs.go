@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"annals/cmd/annals/client"
@@ -149,8 +148,7 @@ func (f *folderImport) await(ctx context.Context, b batch) error {
 			return f.noteResults(b, job)
 		}
 		show(min(job.Successful+job.Failed, len(b.files)))
-		_, doing, _ := strings.Cut(job.Message, "; ") // after the number of files that are done
-		f.meter.Doing(doing)
+		f.meter.Doing(job.Doing())
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

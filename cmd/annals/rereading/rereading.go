@@ -176,6 +176,7 @@ func (r *run) await(ctx context.Context, id string) error {
 			}
 			return nil
 		}
+		r.progress.Doing(job.Doing())
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
