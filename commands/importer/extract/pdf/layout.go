@@ -89,7 +89,7 @@ func (l *Layout) Info() extract.Info {
 // Add adds the next page.
 func (l *Layout) Add(p pdfium.Page) error {
 	l.pages++
-	p.Upright()
+	upright(&p)
 	page := layoutPage{Page: p, lines: make([]layoutLine, len(p.Lines))}
 	letters := false
 	for i, line := range p.Lines {

@@ -122,6 +122,40 @@ func TestLinesBecomeParagraphs(t *testing.T) {
 	}
 }
 
+// A page whose text is turned, such as a wide table, is laid out like one that is upright.
+func TestTurnedPagesAreLaidOutUpright(t *testing.T) {
+	text := func() []pdfium.Line {
+		return append([]pdfium.Line{inFont(typeset(50, 80, "A heading"), 16, 700)}, append(prose(100, 6), typesetPage(`
+Region            2023     2024
+North            1,204      998
+South               17  120,000
+West                 5        6
+`)...)...)
+	}
+	want, _ := laidOut(t, pdfium.Document{Pages: 1}, text())
+	for direction, point := range map[pdfium.Direction]func(x, y float32) (float32, float32){
+		pdfium.Upwards:   func(x, y float32) (float32, float32) { return y, 792 - x },
+		pdfium.Downwards: func(x, y float32) (float32, float32) { return 612 - y, x },
+		pdfium.Leftwards: func(x, y float32) (float32, float32) { return 612 - x, 792 - y },
+	} {
+		lines := text()
+		for i := range lines {
+			l := &lines[i]
+			l.Direction, l.Turned = direction, true
+			l.X, l.Y = point(l.X, l.Y)
+			for j := range l.Words {
+				w := &l.Words[j]
+				x0, y0 := point(w.X, w.Top)
+				x1, y1 := point(w.Right, w.Bottom)
+				w.X, w.Right, w.Top, w.Bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
+			}
+		}
+		if got, _ := laidOut(t, pdfium.Document{Pages: 1}, lines); !reflect.DeepEqual(outlineOf(got), outlineOf(want)) || !strings.Contains(want[len(want)-1].Text, "| North | 1,204 |") {
+			t.Errorf("direction %v:\n%q, want\n%q", direction, outlineOf(got), outlineOf(want))
+		}
+	}
+}
+
 func TestNotesFollowPage(t *testing.T) {
 	var got []extract.Section
 	w := extract.NewWriter(extracttest.Collect(&got), 0)

@@ -35,9 +35,9 @@ func directionOf(dx, dy, size float32, first, last Word) Direction {
 	return Rightwards
 }
 
-// mainDirection returns the direction of most of the text. It is Rightwards unless most is more
+// MainDirection returns the direction of most of the text. It is Rightwards unless most is more
 // than two thirds.
-func mainDirection(lines []Line) Direction {
+func MainDirection(lines []Line) Direction {
 	var letters [directions]int
 	all := 0
 	for i := range lines {
@@ -58,7 +58,7 @@ func arrange(lines []Line) {
 	if !slices.ContainsFunc(lines, func(l Line) bool { return l.Turned }) {
 		return
 	}
-	main := mainDirection(lines)
+	main := MainDirection(lines)
 	rank := func(l *Line) int { return int((l.Direction + directions - main) % directions) }
 	slices.SortStableFunc(lines, func(a, b Line) int { return rank(&a) - rank(&b) })
 	for i := range lines {
@@ -99,45 +99,4 @@ func (l *Line) box() Word {
 		out.X, out.Top, out.Right, out.Bottom = min(out.X, w.X), min(out.Top, w.Top), max(out.Right, w.Right), max(out.Bottom, w.Bottom)
 	}
 	return out
-}
-
-// Upright turns a page whose text is turned, such as a table in landscape, so that most of its
-// text runs from left to right. The positions are then no longer those of the page as displayed.
-func (p *Page) Upright() {
-	if main := mainDirection(p.Lines); main != Rightwards && main != Stacked {
-		p.turn(main)
-	}
-}
-
-// turn turns the page so that text in a direction runs from left to right.
-func (p *Page) turn(main Direction) {
-	w, h := p.Width, p.Height
-	point := func(x, y float32) (float32, float32) {
-		switch main {
-		case Upwards:
-			return h - y, x
-		case Leftwards:
-			return w - x, h - y
-		}
-		return y, w - x
-	}
-	if main != Leftwards {
-		p.Width, p.Height = h, w
-	}
-	for i := range p.Lines {
-		l := &p.Lines[i]
-		for j := range l.Words {
-			o := &l.Words[j]
-			x0, y0 := point(o.X, o.Top)
-			x1, y1 := point(o.Right, o.Bottom)
-			o.X, o.Right, o.Top, o.Bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
-		}
-		l.X, l.Y = point(l.X, l.Y)
-		if l.Direction < Stacked {
-			l.Direction = (l.Direction + 4 - main) % 4
-		}
-		l.Turned = l.Direction != Rightwards
-		box := l.box()
-		l.Right = max(l.X, box.Right)
-	}
 }

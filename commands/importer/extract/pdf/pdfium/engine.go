@@ -35,6 +35,7 @@ type engine struct {
 	glyphs   []glyph
 	bytes    []byte
 	spans    []span
+	gaps     []float32
 	reserved []byte // address range reserved for memory; nil if the system cannot reserve one
 	short    bool   // PDFium asked for more memory than reserved, and may have left out images since
 }

@@ -150,6 +150,57 @@ func gap(a, b Word) float32 {
 	return max(a.X-b.Right, b.X-a.Right, a.Top-b.Bottom, b.Top-a.Bottom)
 }
 
+// missedSpaces adds the spaces that PDFium does not see in a line whose words are close to each
+// other: it compares gaps with the widths of letters, and justified lines may have narrow spaces.
+func (t *textPage) missedSpaces(line []glyph, words []Word) []glyph {
+	gaps := t.engine.gaps[:0]
+	for i := 1; i < len(words); i++ {
+		gaps = append(gaps, gap(words[i-1], words[i]))
+	}
+	slices.Sort(gaps)
+	t.engine.gaps = gaps
+	if len(gaps) < 3 || gaps[len(gaps)/2] > 0.2*(words[0].Bottom-words[0].Top) {
+		return line
+	}
+	least := max(0.09*(words[0].Bottom-words[0].Top), gaps[len(gaps)/2]*0.6)
+	out, uneven := make([]glyph, 0, len(line)+8), 0
+	var last Word
+	var before float32 // gap before the last letter of a word
+	for i, g := range line {
+		box := t.boxOf(g.at)
+		space := gap(last, box)
+		switch {
+		case i == 0 || g.r == ' ' || line[i-1].r == ' ' || box.Right <= box.X:
+			space = 0
+		case space > least && isDivisible(line, i):
+			out, space = append(out, glyph{' ', -1}), 0
+		case space > least*0.3 && unicode.IsLetter(g.r), before != 0 && max(space-before, before-space) > least*0.4:
+			uneven++
+		}
+		out, last, before = append(out, g), box, space
+	}
+	if uneven > 2 || (len(out)-len(line))*3 > len(words) { // letters are spaced, or have wrong widths
+		return line
+	}
+	return out
+}
+
+// isDivisible reports whether a gap before character i may be a space: it is beside a word of a
+// script with spaces, and not within a formula or at a dash.
+func isDivisible(line []glyph, i int) bool {
+	a, b := line[i-1].r, line[i].r
+	if a >= 0x2e80 || b >= 0x2e80 || unicode.Is(unicode.Pd, a) || unicode.Is(unicode.Pd, b) || unicode.In(b, unicode.Pe, unicode.Po) {
+		return false
+	}
+	isWord := func(i, step int) bool {
+		r := line[i].r
+		i += step
+		return unicode.IsLetter(r) && (r == 'a' || r == 'A' || r == 'I' || i >= 0 && i < len(line) && unicode.IsLetter(line[i].r))
+	}
+	before, after := isWord(i-1, -1), isWord(i, 1)
+	return before && after || before && !unicode.IsLetter(b) || after && !unicode.IsLetter(a)
+}
+
 // minSpaced is the least number of letters in a row, each with a space after it, that are taken
 // for a word with wide spacing.
 const minSpaced = 4

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -61,7 +62,8 @@ type textPage struct {
 	handle uint64
 	text   []rune
 	chars  []int            // by rune of the text, the characters of the page; nil if PDFium knows them
-	mapped bool             // the nth rune of the text is the nth character of the page
+	pairs  []int            // indexes of the runes that are two characters of the page
+	mapped bool             // PDFium left no character out of the text
 	fonts  map[uint64]*font // by handle; of characters without a map to Unicode
 }
 
@@ -107,14 +109,15 @@ func (t *textPage) load(count int) error {
 		if utf16.IsSurrogate(r) && len(b) >= 4 {
 			if pair := utf16.DecodeRune(r, rune(binary.LittleEndian.Uint16(b[2:]))); pair != utf8.RuneError {
 				r, b = pair, b[2:]
+				t.pairs = append(t.pairs, len(t.text))
 			}
 		}
 		t.text = append(t.text, r)
 	}
 	if t.engine.text = t.text; cap(t.text) > maxKept {
-		t.engine.text, t.engine.glyphs, t.engine.bytes, t.engine.spans = nil, nil, nil, nil
+		t.engine.text, t.engine.glyphs, t.engine.bytes, t.engine.spans, t.engine.gaps = nil, nil, nil, nil, nil
 	}
-	t.mapped = len(t.text) == count
+	t.mapped = len(t.text)+len(t.pairs) == count
 	return t.trap
 }
 
@@ -168,6 +171,19 @@ func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Wo
 	if has.singles >= minSpaced {
 		glyphs = t.joinSpaced(glyphs)
 	}
+	from := len(words)
+	words = t.words(l, words, glyphs, hyphen)
+	if all := t.missedSpaces(glyphs, words[from:]); !has.rightToLeft && len(all) > len(glyphs) {
+		words = t.words(l, words[:from], all, hyphen)
+	}
+	if len(words) > from {
+		t.locate(l, t.charIndexOf(t.engine.spans[0].first), words[from:])
+	}
+	return words
+}
+
+// words sets the text of a line, and appends its words.
+func (t *textPage) words(l *Line, words []Word, glyphs []glyph, hyphen bool) []Word {
 	bytes, spans := t.engine.bytes[:0], t.engine.spans[:0]
 	for i, g := range glyphs {
 		if g.r == ' ' {
@@ -195,7 +211,6 @@ func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Wo
 		t.box(&w, t.charIndexOf(s.first), t.charIndexOf(s.last))
 		words = append(words, w)
 	}
-	t.locate(l, t.charIndexOf(spans[0].first), words[len(words)-len(spans):])
 	return words
 }
 
@@ -267,7 +282,8 @@ func (t *textPage) charIndexOf(n int) int {
 	if t.chars != nil {
 		return t.chars[n]
 	}
-	if t.mapped {
+	before, _ := slices.BinarySearch(t.pairs, n)
+	if n += before; t.mapped {
 		return n
 	}
 	return int(int32(t.call(t.charIndex, t.handle, uint64(n))))
