@@ -17,10 +17,7 @@ import (
 )
 
 // Pages of WebAssembly memory.
-const (
-	wasmPage  = 64 << 10 // bytes
-	wasmPages = 65536    // maximum number
-)
+const wasmPage, wasmPages = 64 << 10, 65536 // bytes, and their maximum number
 
 // engine is an instance of PDFium in this process. PDFium is WebAssembly: it has no access to
 // files, network and environment, and its memory is limited. It is not safe for concurrent
@@ -35,7 +32,6 @@ type engine struct {
 	glyphs   []glyph
 	bytes    []byte
 	spans    []span
-	gaps     []float32
 	reserved []byte // address range reserved for memory; nil if the system cannot reserve one
 	short    bool   // PDFium asked for more memory than reserved, and may have left out images since
 }

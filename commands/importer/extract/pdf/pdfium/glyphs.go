@@ -153,19 +153,16 @@ func gap(a, b Word) float32 {
 // missedSpaces adds the spaces that PDFium does not see in a line whose words are close to each
 // other: it compares gaps with the widths of letters, and justified lines may have narrow spaces.
 func (t *textPage) missedSpaces(line []glyph, words []Word) []glyph {
-	gaps := t.engine.gaps[:0]
+	gaps := make([]float32, 0, len(words))
 	for i := 1; i < len(words); i++ {
 		gaps = append(gaps, gap(words[i-1], words[i]))
 	}
 	slices.Sort(gaps)
-	t.engine.gaps = gaps
 	if len(gaps) < 3 || gaps[len(gaps)/2] > 0.2*(words[0].Bottom-words[0].Top) {
 		return line
 	}
 	least := max(0.09*(words[0].Bottom-words[0].Top), gaps[len(gaps)/2]*0.6)
-	out, uneven := make([]glyph, 0, len(line)+8), 0
-	var last Word
-	var before float32 // gap before the last letter of a word
+	out, uneven, last, before := make([]glyph, 0, len(line)+8), 0, Word{}, float32(0) // before is the gap before the last letter
 	for i, g := range line {
 		box := t.boxOf(g.at)
 		space := gap(last, box)
@@ -189,16 +186,13 @@ func (t *textPage) missedSpaces(line []glyph, words []Word) []glyph {
 // script with spaces, and not within a formula or at a dash.
 func isDivisible(line []glyph, i int) bool {
 	a, b := line[i-1].r, line[i].r
-	if a >= 0x2e80 || b >= 0x2e80 || unicode.Is(unicode.Pd, a) || unicode.Is(unicode.Pd, b) || unicode.In(b, unicode.Pe, unicode.Po) {
-		return false
-	}
 	isWord := func(i, step int) bool {
 		r := line[i].r
 		i += step
 		return unicode.IsLetter(r) && (r == 'a' || r == 'A' || r == 'I' || i >= 0 && i < len(line) && unicode.IsLetter(line[i].r))
 	}
-	before, after := isWord(i-1, -1), isWord(i, 1)
-	return before && after || before && !unicode.IsLetter(b) || after && !unicode.IsLetter(a)
+	return max(a, b) < 0x2e80 && !unicode.Is(unicode.Pd, a) && !unicode.In(b, unicode.Pd, unicode.Pe, unicode.Po) &&
+		(isWord(i-1, -1) || !unicode.IsLetter(a)) && (isWord(i, 1) || !unicode.IsLetter(b)) && (unicode.IsLetter(a) || unicode.IsLetter(b))
 }
 
 // minSpaced is the least number of letters in a row, each with a space after it, that are taken

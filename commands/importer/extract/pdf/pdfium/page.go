@@ -17,10 +17,7 @@ import (
 
 // hyphenMark is PDFium's character for a hyphen at the end of a line. It replaces the line end.
 // In Line.Text it becomes a softHyphen.
-const (
-	hyphenMark = '\ufffe'
-	softHyphen = "\u00ad"
-)
+const hyphenMark, softHyphen = '\ufffe', "\u00ad"
 
 const maxKept = 1 << 18 // characters of a page above which buffers are not kept for the next page
 
@@ -115,7 +112,7 @@ func (t *textPage) load(count int) error {
 		t.text = append(t.text, r)
 	}
 	if t.engine.text = t.text; cap(t.text) > maxKept {
-		t.engine.text, t.engine.glyphs, t.engine.bytes, t.engine.spans, t.engine.gaps = nil, nil, nil, nil, nil
+		t.engine.text, t.engine.glyphs, t.engine.bytes, t.engine.spans = nil, nil, nil, nil
 	}
 	t.mapped = len(t.text)+len(t.pairs) == count
 	return t.trap

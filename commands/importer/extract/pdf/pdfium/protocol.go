@@ -7,12 +7,7 @@ import (
 )
 
 // The kinds of frames, for servers of other files that have pages.
-const (
-	OpenedFrame  = openedFrame
-	PageFrame    = pageFrame
-	DoneFrame    = doneFrame
-	PictureFrame = pictureFrame
-)
+const OpenedFrame, PageFrame, DoneFrame, PictureFrame = openedFrame, pageFrame, doneFrame, pictureFrame
 
 // Request is a request of Readers; see request.
 type Request struct {
