@@ -213,6 +213,21 @@ func TestPagesAreListedAsRanges(t *testing.T) {
 	}
 }
 
+func TestWarningOfOnlyPageHasNoNumber(t *testing.T) {
+	for want, page := range map[string]pdfium.Page{
+		"The only page holds no text and looks scanned.":             {Number: 1, Height: 792, Scanned: true},
+		"The only page is damaged and could not be read completely.": {Number: 1, Height: 792, Broken: true},
+	} {
+		l := pdf.NewLayout(pdfium.Document{Pages: 1}, extract.NewWriter(extracttest.Discard, 0))
+		if err := l.Add(page); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Info().Warnings; !slices.Equal(got, []string{want}) {
+			t.Errorf("warnings = %q, want %q", got, want)
+		}
+	}
+}
+
 func TestMissingPDFReaderIsUnavailable(t *testing.T) {
 	r := extracttest.LocalReader(t)
 	_, err := r.Read(t.Context(), writePDF(t, "text"), "a.pdf", extracttest.Discard, nil)

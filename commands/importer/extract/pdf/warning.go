@@ -9,12 +9,20 @@ import (
 func (l *Layout) warnings() []string {
 	var out []string
 	if n := len(l.textless); n > 0 {
-		out = append(out, fmt.Sprintf("%s no text and %s scanned: %s.", ofPages(n, l.doc.Pages, "holds", "hold"), looks(n), pageList(l.textless)))
+		out = append(out, fmt.Sprintf("%s no text and %s scanned%s.", ofPages(n, l.doc.Pages, "holds", "hold"), looks(n), l.named(l.textless)))
 	}
 	if n := len(l.broken); n > 0 {
-		out = append(out, fmt.Sprintf("%s damaged and could not be read completely: %s.", ofPages(n, l.doc.Pages, "is", "are"), pageList(l.broken)))
+		out = append(out, fmt.Sprintf("%s damaged and could not be read completely%s.", ofPages(n, l.doc.Pages, "is", "are"), l.named(l.broken)))
 	}
 	return out
+}
+
+// named returns a list of pages that follows a statement about them. An only page needs none.
+func (l *Layout) named(pages []int) string {
+	if l.doc.Pages == 1 {
+		return ""
+	}
+	return ": " + pageList(pages)
 }
 
 func ofPages(n, all int, one, many string) string {
