@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"slices"
@@ -180,7 +182,7 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 // error.
 func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) (_ *ocr.Slot, picture pdfium.Picture, err error) {
 	if s.late() {
-		return nil, picture, fmt.Errorf("recognising the text of the file took longer than %v (--ocr-time)", s.Time)
+		return nil, picture, fault.Errorf(fault.Invalid, "recognising the text of the file took longer than %v (--ocr-time)", s.Time)
 	}
 	// The caller may stop reading at this step, so it must not have to wait for pages of others.
 	s.progress("ocr", page.Number, s.pages)
@@ -210,6 +212,8 @@ func (s *scanner) begin(page int) {
 	s.last = max(s.last, page)
 }
 
+var errOfService = errors.New("the log of the server says why")
+
 // late reports whether the file has no time left.
 func (s *scanner) late() bool {
 	s.mu.Lock()
@@ -233,7 +237,13 @@ func (s *scanner) took(d time.Duration) {
 	s.spent += d
 }
 
+// fail notes that a page was not recognised. Of a fault of the service, such as a process that cannot
+// be started, only the log says more.
 func (s *scanner) fail(err error) {
+	if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Unavailable) {
+		slog.Error("cannot recognise a scanned page", "error", err)
+		err = errOfService
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.losses++; s.failed == nil {

@@ -1,10 +1,30 @@
 package reader
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"annals/events/fault"
 )
+
+// A warning does not tell the owner of a file how the server works.
+func TestWarningsHideFaultsOfTheService(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("fork/exec /opt/annals: resource temporarily unavailable"), "Recognising text failed on 1 of the pages: the log of the server says why."},
+		{fault.Errorf(fault.Invalid, "page 3 took too long"), "Recognising text failed on 1 of the pages: page 3 took too long."},
+	} {
+		s := &scanner{recogniser: &recogniser{}}
+		s.fail(test.err)
+		if got := s.warnings(1); len(got) != 1 || got[0] != test.want {
+			t.Errorf("after %v: warnings %q, want %q", test.err, got, test.want)
+		}
+	}
+}
 
 // The time in which pages are recognised is known exactly, also if several are at a time, and
 // after the last one.
