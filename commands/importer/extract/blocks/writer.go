@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"annals/commands/importer/extract"
 )
@@ -32,8 +33,40 @@ type Block struct {
 	Tight  bool   // no blank line between this and a block of the same kind
 }
 
+// MoveBreaks moves the breaks of a block whose text has become longer by some bytes since they were
+// noted. That is exact for breaks at the start, and approximate for others.
+func (b *Block) MoveBreaks(by int) {
+	for i, at := range b.Breaks {
+		if at > 0 {
+			at += max(by, 0)
+		}
+		at = min(at, len(b.Text))
+		for at > 0 && at < len(b.Text) && !utf8.RuneStart(b.Text[at]) {
+			at--
+		}
+		b.Breaks[i] = at
+	}
+}
+
 // Sink receives blocks in order.
 type Sink func(Block) error
+
+// Line joins the blocks that read emits, and returns them as a single line of text. check is called
+// with the number of its bytes so far, and may return an error.
+func Line(check func(bytes int) error, read func(Sink) error) (string, error) {
+	var out strings.Builder
+	err := read(func(b Block) error {
+		if b.Text == "" {
+			return nil
+		}
+		if out.Len() > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(strings.TrimSpace(b.Text))
+		return check(out.Len())
+	})
+	return strings.ReplaceAll(out.String(), "\n", " "), err
+}
 
 // Writer writes blocks to an extract.Writer.
 type Writer struct {

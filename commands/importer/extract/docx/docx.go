@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/xml"
 	"io"
-	"strings"
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/blocks"
@@ -132,7 +131,7 @@ func (d *document) readNotes(part, kind string) error {
 		if t := e.Attr("type"); t != "" && t != "normal" { // the separator of notes
 			return x.Skip()
 		}
-		text, err := d.collect(func(out blocks.Sink) error { return d.story(x, out) })
+		text, err := blocks.Line(tooLong, func(out blocks.Sink) error { return d.story(x, out) })
 		if d.noteBytes += len(text); d.noteBytes > maxNotesBytes {
 			return fault.Errorf(fault.Invalid, "the Word document has more than %d bytes of notes: split it, and upload the parts", maxNotesBytes)
 		}
@@ -220,22 +219,6 @@ func (d *document) warn(sentence string) {
 		}
 	}
 	d.warnings = append(d.warnings, sentence)
-}
-
-// collect joins the blocks that read emits, and returns them as a single line of text.
-func (d *document) collect(read func(blocks.Sink) error) (string, error) {
-	var out strings.Builder
-	err := read(func(b blocks.Block) error {
-		if b.Text == "" {
-			return nil
-		}
-		if out.Len() > 0 {
-			out.WriteByte(' ')
-		}
-		out.WriteString(strings.TrimSpace(b.Text))
-		return tooLong(out.Len())
-	})
-	return strings.ReplaceAll(out.String(), "\n", " "), err
 }
 
 func tooLong(n int) error {

@@ -392,17 +392,7 @@ func (d *document) finish(p *paragraph) blocks.Block {
 	case b.Kind == blocks.Plain:
 		b.Text = blocks.Escape(b.Text)
 	}
-	shift := len(b.Text) - len(p.text)
-	for i, at := range b.Breaks { // exact for breaks at the start, approximate for others
-		if at > 0 {
-			at += max(shift, 0)
-		}
-		at = min(at, len(b.Text))
-		for at > 0 && at < len(b.Text) && !utf8.RuneStart(b.Text[at]) {
-			at--
-		}
-		b.Breaks[i] = at
-	}
+	b.MoveBreaks(len(b.Text) - len(p.text))
 	return b
 }
 

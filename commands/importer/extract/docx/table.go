@@ -118,7 +118,7 @@ func (t *table) cell(x *zipxml.Part, r *row) error {
 	if t.grid == 1 && t.d.nesting == 1 {
 		return contents(t.rows.Out)
 	}
-	text, err := t.d.collect(func(out blocks.Sink) error {
+	text, err := blocks.Line(tooLong, func(out blocks.Sink) error {
 		return contents(func(b blocks.Block) error {
 			if len(b.Breaks) > 0 && breaks == 0 {
 				before = b.Breaks[0] == 0

@@ -250,19 +250,3 @@ func tooLong(n int) error {
 	}
 	return nil
 }
-
-// collect joins the blocks that read emits, and returns them as a single line of text.
-func (d *document) collect(read func(blocks.Sink) error) (string, error) {
-	var out strings.Builder
-	err := read(func(b blocks.Block) error {
-		if b.Text == "" {
-			return nil
-		}
-		if out.Len() > 0 {
-			out.WriteByte(' ')
-		}
-		out.WriteString(strings.TrimSpace(b.Text))
-		return tooLong(out.Len())
-	})
-	return strings.ReplaceAll(out.String(), "\n", " "), err
-}

@@ -73,17 +73,7 @@ func (d *document) paragraph(x *zipxml.Part, e *zipxml.Element, out blocks.Sink)
 	case b.Kind == blocks.Plain:
 		b.Text = blocks.Escape(b.Text)
 	}
-	shift := len(b.Text) - len(p.text)
-	for i, at := range b.Breaks { // exact for breaks at the start, approximate for others
-		if at > 0 {
-			at += max(shift, 0)
-		}
-		at = min(at, len(b.Text))
-		for at > 0 && at < len(b.Text) && !utf8.RuneStart(b.Text[at]) {
-			at--
-		}
-		b.Breaks[i] = at
-	}
+	b.MoveBreaks(len(b.Text) - len(p.text))
 	if err := out(b); err != nil {
 		return err
 	}
@@ -217,7 +207,7 @@ func (d *document) note(x *zipxml.Part, p *paragraph) error {
 		}
 		open := d.open
 		d.open = nil // a list in the note is not part of the list around it
-		text, err := d.collect(func(out blocks.Sink) error { return d.blocks(x, out) })
+		text, err := blocks.Line(tooLong, func(out blocks.Sink) error { return d.blocks(x, out) })
 		d.open = open
 		if err != nil || text == "" {
 			return err

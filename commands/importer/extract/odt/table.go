@@ -110,7 +110,7 @@ func (t *table) cell(x *zipxml.Part, e *zipxml.Element, r *blocks.Row) error {
 				t.below[r.Next+i] = rows - 1
 			}
 		}
-		text, err := t.d.collect(func(out blocks.Sink) error {
+		text, err := blocks.Line(tooLong, func(out blocks.Sink) error {
 			return t.d.blocks(x, func(b blocks.Block) error {
 				r.Breaks = min(r.Breaks+len(b.Breaks), 10_000)
 				return out(b)
