@@ -20,7 +20,7 @@ const (
 // style describes the fonts of a document's text and of its headings.
 type style struct {
 	body, weight float64   // font size and weight of most letters
-	sizes        []float64 // font sizes of headings, largest first
+	sizes        []float64 // smallest font size of each level of headings, largest first
 	bold         bool      // bold lines in the body size are headings, too
 	base         int       // number of levels of bookmarks; font sizes get levels after these
 	off          bool      // only bookmarks are headings
@@ -49,13 +49,14 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	}
 	s.weight = commonest(weights)
 	s.outline(doc)
-	large, bold := map[float64]int{}, 0
+	large, estimated, bold := map[float64]int{}, map[float64]bool{}, 0
 	for _, p := range pages {
 		for i := range p.lines {
 			l := &p.lines[i]
 			switch {
 			case s.isLarge(l):
 				large[sizeOf(l)]++
+				estimated[sizeOf(l)] = estimated[sizeOf(l)] || l.Confidence > 0
 			case s.isBold(l) && !beginsLower(l.Text) && !strings.HasSuffix(l.Text, ","):
 				bold++
 			}
@@ -67,8 +68,24 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 		}
 	}
 	slices.SortFunc(s.sizes, func(a, b float64) int { return cmp.Compare(b, a) })
+	s.sizes = levels(s.sizes, estimated)
 	s.sizes = s.sizes[:min(len(s.sizes), maxSizes)]
 	s.bold = bold*8 <= lines
+}
+
+// levels joins font sizes that belong to the same level of headings. The sizes of recognised
+// lines are estimates, which differ from page to page.
+func levels(sizes []float64, estimated map[float64]bool) (smallest []float64) {
+	const near = 0.85
+	var largest float64 // of the current level
+	for _, size := range sizes {
+		if n := len(smallest); n > 0 && size >= largest*near && (estimated[size] || estimated[smallest[n-1]]) {
+			smallest[n-1] = size
+			continue
+		}
+		smallest, largest = append(smallest, size), size
+	}
+	return smallest
 }
 
 // outline sets the number of levels that bookmarks have, so that headings recognised by their

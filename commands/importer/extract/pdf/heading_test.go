@@ -165,6 +165,37 @@ func TestExponentsAreNoFootnotes(t *testing.T) {
 	}
 }
 
+// Headings of different pages have the same level if the estimates of their sizes differ little.
+func TestHeadingLevelsOfScans(t *testing.T) {
+	var pages [][]pdfium.Line
+	for i, c := range []struct {
+		size, confidence float32
+		title            string
+	}{
+		{17, 0.95, "Report on the River"}, {18, 0.95, "Report on the Lake"}, {16, 0.95, "Report on the Sea"},
+		{17.5, 0, "Report on the Pond"}, {13, 0.95, "Details of the Pond"},
+	} {
+		l := inFont(typeset(50, 60, c.title), c.size, 400)
+		l.Confidence = c.confidence
+		page := []pdfium.Line{l}
+		for j := range 20 {
+			text := inFont(typeset(50, 200+12*float32(j), fmt.Sprintf("Words %s of ordinary text that fill the column from one side to the other, and", letters(20*i+j))), 10, 400)
+			text.Confidence = c.confidence
+			page = append(page, text)
+		}
+		pages = append(pages, page)
+	}
+	sections, _ := laidOut(t, pdfium.Document{Pages: len(pages)}, pages...)
+	var got []string
+	for _, s := range sections {
+		got = append(got, fmt.Sprint(s.Level, " ", s.Title))
+	}
+	want := []string{"1 Report on the River", "1 Report on the Lake", "1 Report on the Sea", "1 Report on the Pond", "2 Details of the Pond"}
+	if !slices.Equal(got, want) {
+		t.Errorf("headings %q, want %q", got, want)
+	}
+}
+
 // The sizes of recognised lines are estimates: only clearly larger ones are headings, lines of one
 // heading may differ, and what a picture was taken for is none.
 func TestHeadingsOfScans(t *testing.T) {
