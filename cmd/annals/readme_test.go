@@ -183,7 +183,8 @@ func TestDocumentLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)`).FindAllStringSubmatch(string(text), -1) {
+		// A colon ends the scheme of a link to another host.
+		for _, m := range regexp.MustCompile(`\]\(([^)#:\s]+)[)#\s]`).FindAllStringSubmatch(string(text), -1) {
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
 				t.Errorf("%s links to %s, which does not exist", filepath.Base(file), m[1])
