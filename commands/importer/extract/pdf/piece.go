@@ -119,16 +119,17 @@ func bottom(words []pdfium.Word) float32 {
 	return bottoms[(len(bottoms)-1)/2]
 }
 
-// textsOf divides a text before the words with the given indexes. It returns nil if the text
+// textsOf divides a text before the words with the given indexes, of which the first is 0. It returns nil if the text
 // does not consist of the words.
 func textsOf(text string, words []pdfium.Word, starts []int) []string {
 	var out []string
-	from, at := 0, 0
+	from, at, next := 0, 0, 1
 	for i, w := range words {
 		at += len(text[at:]) - len(strings.TrimLeftFunc(text[at:], unicode.IsSpace))
-		if i > 0 && slices.Contains(starts, i) {
+		if next < len(starts) && i == starts[next] {
 			out = append(out, strings.TrimSpace(text[from:at]))
 			from = at
+			next++
 		}
 		spelt := spellOut(w.Text)
 		if !strings.HasPrefix(text[at:], spelt) {
