@@ -138,6 +138,9 @@ func (c *converter) run(ctx context.Context) error {
 			name, _ := c.z.TagName()
 			err = c.finish(atomOf(name))
 		}
+		if err == nil {
+			err = c.spill() // text may also be in attributes
+		}
 		if err != nil {
 			return err
 		}

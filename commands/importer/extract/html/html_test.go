@@ -93,6 +93,7 @@ func TestHostileHTMLIsReadInTime(t *testing.T) {
 		"entities":  strings.Repeat("&amp;&#x41;&notanentity;", 200_000),
 		"brackets":  strings.Repeat("<", 3_000_000),
 		"title":     "<title>" + strings.Repeat("x", 5_000_000) + "</title>",
+		"pictures":  "<p>" + strings.Repeat("<img alt='"+strings.Repeat("w ", 2_000)+"'>", 8_000),
 		"long cell": "<table><tr><td>" + strings.Repeat("word ", 1_000_000),
 	} {
 		begun := time.Now()
