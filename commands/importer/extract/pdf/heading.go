@@ -121,8 +121,8 @@ func commonest(counts map[float64]int) float64 {
 // isHeadline reports whether a line's text can be a heading.
 func isHeadline(l *layoutLine) bool {
 	text := l.Text
-	if l.furniture || l.running || l.Turned || l.rows != nil || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) ||
-		hasLeader(text) || caption.MatchString(text) || stamp.MatchString(text) {
+	if l.furniture || l.running || l.Turned || l.rows != nil || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) || strings.HasPrefix(text, ",") ||
+		hasLeader(text) || isNames(text) || caption.MatchString(text) || stamp.MatchString(text) {
 		return false
 	}
 	letters, others := 0, 0
@@ -138,6 +138,19 @@ func isHeadline(l *layoutLine) bool {
 		return letters >= 5 && letters >= 4*others && l.Confidence >= 0.7
 	}
 	return letters >= 2 && letters >= others // otherwise the line is a row of numbers
+}
+
+// isNames reports whether a text is a list of people: several names of two to four words that
+// begin with capitals, separated by commas.
+func isNames(text string) bool {
+	names := strings.Split(text, ",")
+	for _, name := range names {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(name), "and "))
+		if len(words) < 2 || len(words) > 4 || slices.ContainsFunc(words, beginsLower) {
+			return false
+		}
+	}
+	return len(names) > 2
 }
 
 func (s *style) isLarge(l *layoutLine) bool {
@@ -156,6 +169,23 @@ var (
 )
 
 var numbered = regexp.MustCompile(`^(?:(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}\.?|[IVX]{1,5}\.|(?:Chapter|Section|Appendix|Part) [0-9A-Z]{1,4}[.:]?) +\p{L}`)
+
+// section matches the number of a section within another one, before its title.
+var section = regexp.MustCompile(`^[0-9]{1,2}(?:\.[0-9]{1,2}){1,4} +\p{Lu}\p{L}+`)
+
+// isNumberedTitle reports whether line i is a heading in the font of the text, or in one whose
+// weight the file does not say: a short line with the number of a section, a space above it and
+// a paragraph below it. Neighbours that have numbers are entries of a list with it.
+func (s *style) isNumberedTitle(lines []layoutLine, i int) bool {
+	l := &lines[i]
+	if i == 0 || i+1 == len(lines) || s.body <= 0 || l.Confidence > 0 || sizeOf(l) < s.body*0.95 || !section.MatchString(l.Text) || !isHeadline(l) || utf8.RuneCountInString(l.Text) > 70 {
+		return false
+	}
+	last, above, below := l.Text[len(l.Text)-1], &lines[i-1], &lines[i+1]
+	up, down := l.Y-above.Y, below.Y-l.Y
+	return !strings.ContainsRune(".,;:)", rune(last)) && up > l.Size*1.6 && down > 0 && down < l.Size*4 && below.Right-below.X > 1.2*(l.Right-l.X) && absf(below.X-l.X) < l.Size*3 &&
+		!beginsLower(below.Text) && !section.MatchString(above.Text) && !section.MatchString(below.Text)
+}
 
 // innerStop matches the end of a sentence and the beginning of the next.
 var innerStop = regexp.MustCompile(`\p{Ll}{2}[.?!] \p{Lu}`)
@@ -185,6 +215,9 @@ func (s *style) headings(lines []layoutLine) {
 			continue
 		}
 		level := s.level(l)
+		if level == 0 && s.isNumberedTitle(lines, i) {
+			level = s.base + len(s.sizes) + 1 + strings.Count(section.FindString(l.Text), ".")
+		}
 		if level == 0 || !isAlone(lines, i) {
 			continue
 		}

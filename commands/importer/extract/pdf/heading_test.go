@@ -57,6 +57,10 @@ func TestHeadings(t *testing.T) {
 		"caption":                 {[]pdfium.Line{bold(80, "Figure 3: The parts of it"), bold(120, "Table 2.1 – Numbers of it"), ordinary(144, "Text.")}, nil},
 		"head of a table":         {[]pdfium.Line{bold(80, "Name of it"), inFont(typeset(250, 80, "Number of it"), 10, 700), ordinary(92, "Text.")}, nil},
 		"stamp":                   {[]pdfium.Line{large(80, "AH XSL/XML  Fileid: tions/P15/source"), bold(100, "Job No. 1234 of today"), ordinary(124, "Text.")}, nil},
+		"names below a title":     {[]pdfium.Line{large(80, "A Title, and More of It"), bold(104, "Ada Lovelace, Charles Babbage, Alan M. Turing"), ordinary(124, "Text.")}, []string{"A Title, and More of It"}},
+		"number of a section":     {append(append(prose(60, 3), ordinary(108, "5.1 Search of Parameters")), prose(132, 3)...), []string{"5.1 Search of Parameters"}},
+		"numbers of clauses":      {append(append(prose(60, 3), ordinary(108, "5.1 The tenant pays."), ordinary(132, "5.2 Landlords repair"), ordinary(156, "5.3 Others do not")), prose(180, 3)...), nil},
+		"number in a paragraph":   {append(append(prose(60, 3), ordinary(96, "3.5 Million of them")), prose(108, 3)...), nil},
 		"contents":                {[]pdfium.Line{bold(80, "1. A chapter · · · · · · · · 2"), bold(100, "2. Another ........... 17"), ordinary(124, "Text.")}, nil},
 	} {
 		if got := titlesOf(t, pdfium.Document{Pages: 1}, append(c.lines, prose(300, 25)...)); !slices.Equal(got, c.want) {

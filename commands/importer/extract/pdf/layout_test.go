@@ -156,6 +156,51 @@ West                 5        6
 	}
 }
 
+// The lines of a text with wide spacing are paragraphs, separated by indents, and those of a table of
+// contents are not.
+func TestWideSpacing(t *testing.T) {
+	const full = "Words of ordinary text that fill the column from one side to the other one, and"
+	var lines, contents []pdfium.Line
+	for i := range 8 {
+		lines = append(lines, typeset(50, 100+28*float32(i), "words"+full[5:]))
+		contents = append(contents, typeset(50, 100+28*float32(i), fmt.Sprintf("%d Chapter %s 17", i, letters(i%3))))
+	}
+	lines[3] = typeset(50, lines[3].Y, "the end of it.")
+	lines[4] = typeset(80, lines[4].Y, full[:70])
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, lines)
+	if text := got[0].Text; strings.Count(text, "\n") != 1 || !strings.Contains(text, "it.\nWords") {
+		t.Errorf("text = %q", text)
+	}
+	if got, _ := laidOut(t, pdfium.Document{Pages: 1}, contents); strings.Count(got[0].Text, "\n") < 7 {
+		t.Errorf("contents = %q", got[0].Text)
+	}
+}
+
+// A narrow block of text below a heading, with wide lines above it, is a paragraph.
+func TestBlocksBelowHeadings(t *testing.T) {
+	lines := append(prose(100, 3), inFont(typeset(80, 160, "Abstract"), 16, 700))
+	for i := range 6 {
+		lines = append(lines, inFont(typeset(70, 180+12*float32(i), "A narrow block of text that goes on and"), 10, 400))
+	}
+	lines = append(lines, inFont(typeset(50, 280, "Introduction"), 16, 700))
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append(lines, prose(300, 12)...))
+	if len(got) != 3 || got[1].Title != "Abstract" || strings.Contains(got[1].Text, "\n") {
+		t.Errorf("sections %q", outlineOf(got))
+	}
+}
+
+// Indexes and exponents belong to the line that they are beside.
+func TestIndexesStayInTheirLine(t *testing.T) {
+	page := append(prose(100, 8),
+		inFont(typeset(50, 196, "each passage is a sequence of tokens w"), 10, 400),
+		inFont(typeset(240, 190, "(i)"), 7, 400), inFont(typeset(240, 197.5, "1"), 7, 400),
+		inFont(typeset(246, 196, ", and of others that fill the column to the"), 10, 400))
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append(page, prose(208, 4)...))
+	if !strings.Contains(got[0].Text, "and each passage is a sequence of tokens w(i) 1, and of others that fill the column to the Words") {
+		t.Errorf("text = %q", got[0].Text)
+	}
+}
+
 func TestNotesFollowPage(t *testing.T) {
 	var got []extract.Section
 	w := extract.NewWriter(extracttest.Collect(&got), 0)

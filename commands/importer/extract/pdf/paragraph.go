@@ -21,6 +21,8 @@ type flow struct {
 	last      layoutLine // the last line written
 	full      bool       // whether last fills its column
 	leading   float32    // distance between the lines of the paragraph that last belongs to
+	spacing   float32    // usual distance between the lines of paragraphs on the page, if it is wide; else 0
+	script    bool       // last is an index or exponent of the line before it
 	begun     bool       // the open section has text
 	heading   []string   // lines of the open heading
 	level     int
@@ -31,6 +33,7 @@ func (f *flow) page(p layoutPage) error {
 	f.w.Page(p.Number)
 	fresh := true // no line of this page was written
 	lines := f.footnotesLast(p)
+	f.spacing = wideSpacing(lines)
 	for i := range lines {
 		l := &lines[i]
 		if l.furniture {
@@ -72,10 +75,14 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	if l.rows != nil {
 		return f.table(l)
 	}
-	sep, hyphen := "", false
+	sep, hyphen, script := "", false, false
 	if f.begun {
 		sep, hyphen = f.separator(l, fresh)
+		if script = !fresh && !hyphen && f.isScript(l); script {
+			sep = scriptSeparator(&f.last, l, f.script)
+		}
 	}
+	f.script = script
 	text := strings.TrimSuffix(l.Text, softHyphen)
 	if sep == "\n" || sep == "\n\n" || !f.begun {
 		text = markdownRow(text)
@@ -86,7 +93,7 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	switch down := l.Y - f.last.Y; {
 	case sep == "\n\n":
 		f.leading = 0 // the next paragraph may have another line distance
-	case !fresh && down > l.Size*0.5 && down < l.Size*2.5:
+	case !fresh && !script && down > l.Size*0.5 && down < l.Size*2.5:
 		f.leading = down
 	}
 	f.last, f.begun = *l, true
@@ -157,7 +164,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	switch {
 	case isItem(l.Text), hasLeader(last.Text):
 		return "\n", false
-	case down > size*1.9 || f.leading > 0 && down > f.leading*1.35:
+	case down > size*1.9 && (down > f.spacing*1.2 || isNumber(l.Text)) || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
 	case same && f.full && !(l.X > last.X+size*0.8 && l.X < last.X+size*4 && mayEndParagraph(last.Text)):
 		if hangs(last.Text, l.Text) {
@@ -168,6 +175,58 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 		return "\n\n", false
 	}
 	return "\n", false
+}
+
+// wideSpacing returns the usual distance between the lines of the paragraphs of a page, if it is
+// wider than that of most documents, as in drafts and letters; else 0.
+func wideSpacing(lines []layoutLine) float32 {
+	var steps []float32
+	lower := 0
+	for i := 1; i < len(lines); i++ {
+		last, l := &lines[i-1], &lines[i]
+		if down := l.Y - last.Y; down > l.Size && down < l.Size*4 && absf(l.Size-last.Size) < l.Size*0.1 && l.level == 0 && last.rows == nil && l.rows == nil && !mayEndParagraph(last.Text) && len(last.Text) > 40 && isFull(lines, i-1) {
+			steps = append(steps, down)
+			if first, _, _ := strings.Cut(l.Text, " "); beginsLower(first) && len(first) > 1 { // not a bullet
+				lower++
+			}
+		}
+	}
+	if len(steps) < 4 || lower*2 < len(steps) { // otherwise they may be items of a list
+		return 0
+	}
+	usual, same := median(steps), 0
+	for _, s := range steps {
+		if absf(s-usual) < usual*0.1 {
+			same++
+		}
+	}
+	if same*4 < len(steps)*3 {
+		return 0
+	}
+	return usual
+}
+
+// isScript reports whether the last line or l is an index or exponent of the other one, or of
+// the same letter: it is small and beside it, a little higher or lower.
+func (f *flow) isScript(l *layoutLine) bool {
+	last, body := &f.last, float32(f.body)
+	if l.Turned || last.Turned || last.rows != nil || l.foot != last.foot || last.Text == "" || min(last.Size, l.Size) > body*0.85 || max(last.Size, l.Size) > body*1.15 {
+		return false
+	}
+	down, size := absf(l.Y-last.Y), max(last.Size, l.Size)
+	if f.script && absf(l.X-last.X) < last.Size*0.6 && len(last.Text) < 8 { // an index below an exponent
+		return down < last.Size*1.2
+	}
+	return max(last.Size, l.Size) > body*0.9 && down < size*0.75 && absf(l.X-last.Right) < size*0.6 && (down > size*0.1 || f.script)
+}
+
+// scriptSeparator returns what to write between a line and an index or exponent beside it. after
+// means that the line is one, too.
+func scriptSeparator(last, l *layoutLine, after bool) string {
+	if l.X-last.Right > max(last.Size, l.Size)*0.15 || after && l.X < last.Right-last.Size*0.1 {
+		return " "
+	}
+	return ""
 }
 
 // hangs reports whether a line ends with a hyphen or dash that joins it to the next line without
@@ -220,15 +279,29 @@ func (f *flow) notes(p layoutPage) error {
 }
 
 // columnRight returns the right edge of a line's column: the right edge of the longest line near
-// line i that has the same left edge.
+// line i that has the same left edge. Lines beyond a heading count only if the section has few lines,
+// because they may be in a wider column.
 func columnRight(lines []layoutLine, i int) float32 {
-	right := lines[i].Right
-	for j := max(0, i-6); j < min(len(lines), i+7); j++ {
-		if absf(lines[j].X-lines[i].X) < 40 && !lines[j].Turned && lines[j].X < lines[i].Right {
-			right = max(right, lines[j].Right)
+	right := [2]float32{lines[i].Right, lines[i].Right} // of the section, and of all
+	n := 1
+	for _, step := range [2]int{-1, 1} {
+		beyond := false
+		for j := i + step; j >= max(0, i-6) && j < min(len(lines), i+7); j += step {
+			beyond = beyond || lines[j].level > 0
+			if absf(lines[j].X-lines[i].X) >= 40 || lines[j].Turned || lines[j].X >= lines[i].Right {
+				continue
+			}
+			right[1] = max(right[1], lines[j].Right)
+			if !beyond {
+				right[0] = max(right[0], lines[j].Right)
+				n++
+			}
 		}
 	}
-	return right
+	if n < 5 {
+		return right[1]
+	}
+	return right[0]
 }
 
 func mayEndParagraph(s string) bool {
