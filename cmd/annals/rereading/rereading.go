@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -148,7 +149,12 @@ func (r *run) list(ctx context.Context, which client.Reread) error {
 func (r *run) all(ctx context.Context, which client.Reread) error {
 	for {
 		page, err := r.Vault.Reread(ctx, which)
-		if err != nil {
+		switch {
+		case client.IsRefusal(err, http.StatusNotFound) && len(which.IDs) == 1:
+			return fmt.Errorf("there is no document %s that you may read", which.IDs[0])
+		case client.IsRefusal(err, http.StatusNotFound) && len(which.IDs) > 1:
+			return fmt.Errorf("one of the %d documents does not exist, or you may not read it: none of them is read again", len(which.IDs))
+		case err != nil:
 			return err
 		}
 		if page.Job != nil {
