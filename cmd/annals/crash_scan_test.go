@@ -17,10 +17,10 @@ import (
 	"annals/events"
 )
 
-// TestScanContinuesAfterCrash checks that a long scan survives a killed and a stopped server: no
+// TestCrashWhileScanning checks that a long scan survives a killed and a stopped server: no
 // page that was recognised before is recognised again, and the file becomes one document with all
 // its pages.
-func TestScanContinuesAfterCrash(t *testing.T) {
+func TestCrashWhileScanning(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts the program three times")
 	}
