@@ -18,6 +18,12 @@ const (
 	defaultMemory   = 512 << 20
 	graceTime       = 5 * time.Second // how long a process may take to give up after PageTime
 	maxRuns         = 4               // of Tesseract for a page
+	// patience is how much longer than its CPU time a page may take. Tesseract has the lowest
+	// priority, so it may wait long for a processor while other files are imported.
+	patience = 10
+	// drawnAhead is how many pages may be drawn while others are recognised, so that Tesseract
+	// does not wait for them.
+	drawnAhead = 1
 )
 
 // Config configures an Engine. Command and Program are required.
@@ -25,7 +31,7 @@ type Config struct {
 	Command   []string // a program with arguments that make it call Main with the arguments that follow
 	Program   *Program
 	Processes int           // maximum number of pages that are recognised at the same time; default the number of cores
-	PageTime  time.Duration // limit for a page; default a minute
+	PageTime  time.Duration // limit of CPU time for a page; default a minute
 	Memory    int64         // limit of Tesseract in bytes; default 512 MiB
 	Idle      time.Duration // see process.Config
 }
@@ -36,6 +42,7 @@ type Engine struct {
 	config Config
 	pool   *process.Pool
 	slots  chan struct{} // has a token for each Slot
+	turns  chan struct{} // has a token for each page that is being recognised
 }
 
 // New returns an Engine that runs config.Command.
@@ -51,7 +58,7 @@ func New(config Config) *Engine {
 	}
 	command := append(config.Command[:len(config.Command):len(config.Command)], config.Program.arguments()...)
 	return &Engine{
-		config: config, slots: make(chan struct{}, config.Processes),
+		config: config, slots: make(chan struct{}, config.Processes+drawnAhead), turns: make(chan struct{}, config.Processes),
 		pool: process.NewPool(process.Config{Command: command, Memory: config.Memory, Idle: config.Idle, Uses: 1000}),
 	}
 }
@@ -72,7 +79,7 @@ func (e *Engine) Inspect(ctx context.Context) (sandbox.Report, error) {
 	return p.Report, nil
 }
 
-// Slot is the right to recognise a page.
+// Slot is the right to draw a page and to recognise it.
 type Slot struct{ engine *Engine }
 
 // Acquire waits for a Slot. Draw the page only after that, so that few pictures are in memory.
@@ -89,86 +96,107 @@ func (e *Engine) Acquire(ctx context.Context) (*Slot, error) {
 // Release returns the slot.
 func (s *Slot) Release() { <-s.engine.slots }
 
-// Recognise recognises a picture. If the picture takes too much time or memory, the error is of
-// kind fault.Invalid.
-func (s *Slot) Recognise(ctx context.Context, picture Picture) (Result, error) {
+// Recognise recognises a picture, and returns how much CPU time that took. If the picture takes
+// too much time or memory, the error is of kind fault.Invalid.
+func (s *Slot) Recognise(ctx context.Context, picture Picture) (r Result, used time.Duration, err error) {
 	if !picture.valid() {
-		return Result{}, fault.Errorf(fault.Invalid, "the picture has no pixels, or more than %d", MaxPixels)
+		return Result{}, 0, fault.Errorf(fault.Invalid, "the picture has no pixels, or more than %d", MaxPixels)
 	}
 	e := s.engine
+	select {
+	case e.turns <- struct{}{}:
+		defer func() { <-e.turns }()
+	case <-ctx.Done():
+		return Result{}, 0, ctx.Err()
+	}
+	begun := time.Now()
+	r, used, err = e.run(ctx, picture)
+	// The process may be hostile and report any time. One that died has reported none.
+	if took := time.Since(begun); err != nil {
+		used = min(took, e.config.PageTime)
+	} else {
+		used = min(max(used, took/(2*patience)), e.config.PageTime)
+	}
+	return r, used, err
+}
+
+func (e *Engine) run(ctx context.Context, picture Picture) (_ Result, used time.Duration, err error) {
 	p, err := e.pool.Take(ctx, false)
 	if err != nil {
-		return Result{}, err
+		return Result{}, 0, err
 	}
 	defer e.pool.Release(p)
 	p.Unusable = true
 	_ = p.Begin(e.config.PageTime) // fails on systems without CPU limits; the sandbox report says so
-	result, err := e.ask(ctx, p, picture)
+	result, used, err := e.ask(ctx, p, picture)
 	switch {
 	case err == nil || fault.Is(err, fault.Invalid):
-		return result, err
+		return result, used, err
 	case ctx.Err() != nil:
-		return Result{}, ctx.Err()
+		return Result{}, 0, ctx.Err()
 	case process.IsEnd(err):
 		death := p.Died()
 		switch death.Cause {
 		case process.Stopped:
-			return Result{}, fault.Errorf(fault.Unavailable, "the process that recognises text was stopped: %s", death.Detail)
+			return Result{}, 0, fault.Errorf(fault.Unavailable, "the process that recognises text was stopped: %s", death.Detail)
 		case process.TimedOut, process.OverCPU:
-			return Result{}, e.tooSlow()
+			return Result{}, 0, e.tooSlow()
 		}
-		return Result{}, fault.Errorf(fault.Invalid, "the process that recognised the page died: %s", death.Detail)
+		return Result{}, 0, fault.Errorf(fault.Invalid, "the process that recognised the page died: %s", death.Detail)
 	}
-	return Result{}, fault.Errorf(fault.Invalid, "the process that recognised the page sent an invalid response: %w", err)
+	return Result{}, 0, fault.Errorf(fault.Invalid, "the process that recognised the page sent an invalid response: %w", err)
 }
 
 func (e *Engine) tooSlow() error {
-	return fault.Errorf(fault.Invalid, "recognising the page took longer than %v (--ocr-page-time)", e.config.PageTime)
+	return fault.Errorf(fault.Invalid, "recognising the page took more than %v of CPU time, or ten times as long (--ocr-page-time)", e.config.PageTime)
 }
 
-// ask sends a picture to a process, and returns its response.
-func (e *Engine) ask(ctx context.Context, p *process.Process, picture Picture) (Result, error) {
-	deadline := time.Now().Add(e.config.PageTime + graceTime)
+// ask sends a picture to a process, and returns its response with the CPU time that it reports.
+func (e *Engine) ask(ctx context.Context, p *process.Process, picture Picture) (_ Result, used time.Duration, err error) {
+	limit := patience*e.config.PageTime + graceTime
+	deadline := time.Now().Add(limit)
 	defer context.AfterFunc(ctx, p.Kill)() // also while the picture is sent
-	watchdog := time.AfterFunc(e.config.PageTime+graceTime, p.Kill)
-	err := p.Send(requestFrame, request{picture, e.config.PageTime}.encode(), nil)
+	watchdog := time.AfterFunc(limit, p.Kill)
+	err = p.Send(requestFrame, request{picture, e.config.PageTime}.encode(), nil)
 	watchdog.Stop()
 	if err != nil {
-		return Result{}, err
+		return Result{}, 0, err
 	}
 	for runs := 0; ; {
 		k, payload, err := p.Receive(ctx, max(time.Until(deadline), time.Millisecond))
 		if err != nil {
-			return Result{}, err
+			return Result{}, 0, err
 		}
 		switch k {
 		case startedFrame:
 			d := process.Decoder{B: payload}
 			pid := d.Int()
 			if runs++; runs > maxRuns || d.End() != nil {
-				return Result{}, errors.New("unexpected frame")
+				return Result{}, 0, errors.New("unexpected frame")
 			}
 			if err := p.LimitProgram(pid, e.config.Memory); err != nil {
-				return Result{}, err
+				return Result{}, 0, err
 			}
 			if err := p.Send(limitedFrame, nil, nil); err != nil {
-				return Result{}, err
+				return Result{}, 0, err
 			}
 		case resultFrame:
-			result, err := DecodeResult(payload)
+			d := process.Decoder{B: payload}
+			used := time.Duration(d.Int()) * time.Millisecond
+			result, err := DecodeResult(d.B)
 			if err != nil {
-				return Result{}, err
+				return Result{}, 0, err
 			}
 			p.Unusable = false
-			return result, nil
+			return result, used, nil
 		case failedFrame:
 			p.Unusable = false
 			if len(payload) == 0 {
-				return Result{}, e.tooSlow()
+				return Result{}, 0, e.tooSlow()
 			}
-			return Result{}, fault.Errorf(fault.Invalid, "%.200s", strings.ToValidUTF8(strings.Map(inLine, string(payload)), ""))
+			return Result{}, 0, fault.Errorf(fault.Invalid, "%.200s", strings.ToValidUTF8(strings.Map(inLine, string(payload)), ""))
 		default:
-			return Result{}, fmt.Errorf("unexpected frame of kind %d", k)
+			return Result{}, 0, fmt.Errorf("unexpected frame of kind %d", k)
 		}
 	}
 }

@@ -7,6 +7,7 @@ package ocr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -47,7 +48,11 @@ func (e *Engine) recognise(ctx context.Context, p Picture) (Result, error) {
 		return Result{}, err
 	}
 	defer slot.Release()
-	return slot.Recognise(ctx, p)
+	r, used, err := slot.Recognise(ctx, p)
+	if err == nil && (used < 0 || used > e.config.PageTime) {
+		return r, fmt.Errorf("recognising took %v of CPU time, want up to %v", used, e.config.PageTime)
+	}
+	return r, err
 }
 
 func TestPagesInAnyPosition(t *testing.T) {
@@ -136,6 +141,29 @@ func TestPageTimeAndContextEndRecognition(t *testing.T) {
 	}
 	if r, err := e.recognise(t.Context(), page); err != nil || recall(text(r), story...) < .9 {
 		t.Errorf("the next Recognise = %q, %v", text(r), err)
+	}
+}
+
+// The limit of a page is CPU time, because the lowest priority may mean to wait for a processor.
+func TestPageTimeIsCPUTime(t *testing.T) {
+	for _, language := range []string{"wait", "spin"} {
+		p := &Program{Version: "5.0.0", Languages: []string{language}, data: t.TempDir(), files: sandbox.Program{Path: testBinary(t)}}
+		if err := p.findFiles(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := engineWith(t, p, Config{Processes: 1, PageTime: waiting / 3})
+		if report, err := e.Inspect(t.Context()); err != nil || len(report.Lacks) > 0 {
+			t.Skip(report, err)
+		}
+		begun := time.Now()
+		r, err := e.recognise(t.Context(), printed(t, "x"))
+		t.Logf("%s: %d lines, %v, after %v", language, len(r.Lines), err, time.Since(begun))
+		if language == "wait" && (err != nil || len(r.Lines) == 0) {
+			t.Errorf("a page that waited longer than its time: %v", err)
+		}
+		if language == "spin" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "--ocr-page-time")) {
+			t.Errorf("a page that took more CPU time than its limit: %v", err)
+		}
 	}
 }
 

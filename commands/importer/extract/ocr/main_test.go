@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 )
+
+// waiting is how long a program that poses as Tesseract waits.
+const waiting = 3 * time.Second
 
 // TestMain runs the tests or, if an Engine started the test binary, its process, or a program
 // that poses as Tesseract.

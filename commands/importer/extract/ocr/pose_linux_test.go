@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,10 +29,18 @@ func testBinary(t *testing.T) string {
 }
 
 // pose acts as Tesseract that was taken over: it tries what the sandbox must refuse, and prints
-// the results as recognised words.
+// the results as recognised words. With the language "wait" it waits first, and with "spin" it
+// computes for ever.
 func pose() {
 	startThreads()
 	io.Copy(io.Discard, os.Stdin)
+	switch {
+	case slices.Contains(os.Args, "wait"):
+		time.Sleep(waiting)
+	case slices.Contains(os.Args, "spin"):
+		for {
+		}
+	}
 	server := func() int { // the process that started the one that started this one
 		return os.Getppid()
 	}

@@ -34,6 +34,9 @@ type server struct {
 	languages   string
 	orientation bool
 	conn        *process.Server
+
+	time time.Duration // limit of CPU time for the present page
+	used time.Duration // CPU time of Tesseract for it
 }
 
 // Main runs in a process that an Engine started. It recognises pictures until the Engine closes
@@ -69,7 +72,8 @@ func Main(args []string) error {
 		case err != nil:
 			return err
 		}
-		return conn.Send(resultFrame, result.Encode(), nil)
+		used := new(process.Encoder).Int(int(s.used / time.Millisecond))
+		return conn.Send(resultFrame, append(used.B, result.Encode()...), nil)
 	})
 }
 
@@ -92,8 +96,8 @@ func (u unreadable) Error() string { return string(u) }
 // recognise recognises a picture. If the text is doubtful, it turns and straightens the picture,
 // and returns what is more probable.
 func (s *server) recognise(req request) (Result, error) {
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), req.time)
+	s.time, s.used = req.time, 0
+	ctx, cancel := context.WithTimeout(context.Background(), patience*req.time)
 	defer cancel()
 	page := req.Picture
 	ink := inkOf(&page)
@@ -114,7 +118,7 @@ func (s *server) recognise(req request) (Result, error) {
 	}
 	first.straighten()
 	confidence, letters := first.Confidence()
-	if confidence >= goodConfidence && letters >= fewLetters || time.Since(begun) > req.time/3 {
+	if confidence >= goodConfidence && letters >= fewLetters || s.used > req.time/3 {
 		return first, nil
 	}
 	// Errors do not matter any more: there is a result.
@@ -217,6 +221,9 @@ func (s *server) run(ctx context.Context, page Picture, options ...string) (stri
 	text, readErr := io.ReadAll(io.LimitReader(output, maxOutput))
 	output.Close() // ends a program that writes more
 	state, err := p.Wait()
+	if err == nil {
+		s.used += state.UserTime() + state.SystemTime()
+	}
 	input.Close() // ends the goroutine if the program has not read everything
 	writeErr := <-written
 	switch {
@@ -224,6 +231,8 @@ func (s *server) run(ctx context.Context, page Picture, options ...string) (stri
 		return "", unreadable("")
 	case err != nil:
 		return "", fmt.Errorf("wait for Tesseract: %w", err)
+	case !state.Success() && s.used >= s.time: // the system has killed it
+		return "", unreadable("")
 	case !state.Success():
 		return "", unreadable("Tesseract failed: " + state.String())
 	case readErr != nil || writeErr != nil && !errors.Is(writeErr, os.ErrClosed):

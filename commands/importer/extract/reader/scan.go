@@ -31,7 +31,7 @@ type OCR struct {
 	// Missing says what the operator can do if Program is nil, such as "install Tesseract". It
 	// becomes part of a warning.
 	Missing  string
-	PageTime time.Duration // maximum time for a page; default a minute
+	PageTime time.Duration // maximum CPU time for a page; default a minute
 	Time     time.Duration // maximum time for a file, added up over its pages; default an hour
 	// Cache keeps the recognised text of pages. Without it, a file whose reading is interrupted is
 	// recognised from its beginning again.
@@ -163,9 +163,8 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 	}
 	s.recogniser.pages.Go(func() {
 		defer slot.Release()
-		begun := time.Now()
-		found, err := slot.Recognise(s.running, pictureOf(page, picture))
-		s.took(time.Since(begun))
+		found, used, err := slot.Recognise(s.running, pictureOf(page, picture))
+		s.took(used)
 		s.end()
 		if err != nil {
 			s.fail(err)
@@ -182,7 +181,7 @@ func (s *scanner) scan(ctx context.Context, payload []byte, draw pdfium.Draw) (<
 // error.
 func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) (_ *ocr.Slot, picture pdfium.Picture, err error) {
 	if s.late() {
-		return nil, picture, fault.Errorf(fault.Invalid, "recognising the text of the file took longer than %v (--ocr-time)", s.Time)
+		return nil, picture, fault.Errorf(fault.Invalid, "recognising the text of the file took more than %v of CPU time (--ocr-time)", s.Time)
 	}
 	// The caller may stop reading at this step, so it must not have to wait for pages of others.
 	s.progress("ocr", page.Number, s.pages)

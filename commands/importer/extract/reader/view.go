@@ -78,7 +78,7 @@ func (r *pooled) recognise(ctx context.Context, source *pdfium.Readers, file *os
 	if err != nil {
 		return ocr.Result{}, err
 	}
-	found, err := slot.Recognise(ctx, pictureOf(p, drawn))
+	found, _, err := slot.Recognise(ctx, pictureOf(p, drawn))
 	if err == nil {
 		s.keep(key, found)
 	}
