@@ -278,7 +278,7 @@ func (b table) uint16(at int) int {
 
 func (b table) uint32(at int) int { return b.uint16(at)<<16 | b.uint16(at+2) }
 
-// maxRunes limits the work for a map that names the same glyphs again and again.
+// maxRunes limits the work for a map that names the same characters again and again.
 const maxRunes = 1 << 17
 
 // runes reads a map from characters to glyphs, of format 4 or 12.
@@ -303,6 +303,9 @@ func (b table) runes() map[int]rune {
 				glyph := r
 				if offset != 0 {
 					if glyph = b.uint16(place + offset + 2*(r-first)); glyph == 0 {
+						if left--; left <= 0 {
+							return runes
+						}
 						continue
 					}
 				}

@@ -1,10 +1,12 @@
 package pdfium
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	imagefont "golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/goregular"
@@ -84,4 +86,20 @@ func FuzzGlyphRunes(f *testing.F) {
 			t.Errorf("%d widths in %d bytes", len(widths), len(program))
 		}
 	})
+}
+
+// A map whose many segments each contain all characters, without glyphs, is not read to its end.
+func TestHostileMapOfFont(t *testing.T) {
+	const size = 65_534 // bytes of each of the four arrays
+	b := make(table, 16+4*size)
+	binary.BigEndian.PutUint16(b, 4)
+	binary.BigEndian.PutUint16(b[6:], size)
+	for at := 0; at < size; at += 2 {
+		binary.BigEndian.PutUint16(b[14+at:], 0xfffe)
+		binary.BigEndian.PutUint16(b[16+3*size+at:], 0xfffe)
+	}
+	begun := time.Now()
+	if runes := b.runes(); len(runes) > maxRunes || time.Since(begun) > time.Second {
+		t.Errorf("%d characters after %v", len(runes), time.Since(begun))
+	}
 }
