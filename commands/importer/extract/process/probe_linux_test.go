@@ -62,6 +62,15 @@ var probes = map[string]func() error{
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_SHARED)
 		return err
 	},
+	"map more memory than it may have": func() error {
+		const size = 1 << 30
+		reserved, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			return err
+		}
+		_, err = unix.MmapPtr(-1, 0, reserved, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_FIXED)
+		return err
+	},
 	"create a file in memory": func() error { _, err := unix.MemfdCreate("x", 0); return err },
 	"create a user namespace": func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
 	"mount":                   func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },

@@ -26,6 +26,9 @@ const (
 	// Go's runtime, and stacks of the C library, 8 MiB for each thread.
 	maxUntouched = 224 << 20
 	programPages = 40 << 20 // bytes of the program that may be loaded later
+	// maxReserved limits the addresses that are reserved and not used: Go reserves them in pieces
+	// of 64 MiB.
+	maxReserved = 64 << 20
 )
 
 // Configure prepares a command that is not started yet. The process inherits no environment
@@ -143,6 +146,11 @@ func limitMemory(rules Rules) error {
 			}
 		}
 		return 0
+	}
+	// The kernel lets a process exceed RLIMIT_DATA once, by a mapping of any size over addresses
+	// that it has reserved before, as Go does it. So limit these addresses, too.
+	if err := limit(unix.RLIMIT_AS, uint64(kib("VmSize")<<10+rules.Memory+maxReserved)); err != nil {
+		return err
 	}
 	untouched := max(0, (kib("VmData")-kib("RssAnon"))<<10-rules.Reserved)
 	if rules.Program != nil { // the program has all of the memory
