@@ -18,6 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hanging is a language that takes for ever.
+const hanging = "hanging"
+
 const probeFile = "/tmp/annals-ocr-probe"
 
 func testBinary(t *testing.T) string {
@@ -33,6 +36,9 @@ func testBinary(t *testing.T) string {
 // computes for ever.
 func pose() {
 	startThreads()
+	if slices.Contains(os.Args, hanging) {
+		time.Sleep(time.Hour)
+	}
 	io.Copy(io.Discard, os.Stdin)
 	switch {
 	case slices.Contains(os.Args, "wait"):
