@@ -14,9 +14,11 @@ const (
 	// finished before, so they take only one event.
 	firstReport = 250 * time.Millisecond
 	// minInterval is the minimum time between two reports of a file. For long files the
-	// interval is the elapsed time divided by slowdown, so no file has more than a few
-	// hundred reports.
+	// interval is the elapsed time divided by slowdown, up to maxInterval: a client that follows
+	// the import takes a minute without a report for a stall. So a file has up to a few hundred
+	// reports an hour.
 	minInterval = time.Second
+	maxInterval = 30 * time.Second
 	slowdown    = 20
 )
 
@@ -123,7 +125,7 @@ func (p *progress) report(ctx context.Context) {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	p.next = now.Add(max(minInterval, now.Sub(p.since)/slowdown))
+	p.next = now.Add(min(max(minInterval, now.Sub(p.since)/slowdown), maxInterval))
 	first := p.importer.start(p.ref)
 	p.err = p.importer.Handler.StepFile(ctx, p.file, first, p.step, p.message)
 	failpoint.Here(failpoint.FileStarted)

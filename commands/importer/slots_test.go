@@ -107,6 +107,45 @@ func TestTimeoutExcludesRecognising(t *testing.T) {
 	})
 }
 
+// However long a scan takes, its pages are reported often enough for a client that follows it.
+func TestLongScanIsReported(t *testing.T) {
+	b := newFixture(t)
+	_, work := b.accept(alice, doc{"a.pdf", "Library", "a"})
+	var at []time.Time
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		b.reader = script(func(ctx context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			const pages = 1800
+			for page := range pages {
+				if progress("ocr", page+1, pages); ctx.Err() != nil {
+					return extract.Info{}, ctx.Err()
+				}
+				time.Sleep(4 * time.Second)
+			}
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		if err := b.importer(b.driver).importFile(t.Context(), work[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, e := range b.all() {
+		if d, ok := e.Data.(events.FileStepped); ok && d.Step == "ocr" {
+			at = append(at, e.Metadata.Time)
+		}
+	}
+	if len(at) == 0 {
+		t.Fatal("no page was reported")
+	}
+	for n := 1; n < len(at); n++ {
+		if gap := at[n].Sub(at[n-1]); gap > 45*time.Second {
+			t.Fatalf("report %d came %v after the one before", n, gap)
+		}
+	}
+	if len(at) > 600 {
+		t.Errorf("%d reports in two hours, want some hundred", len(at))
+	}
+}
+
 // unavailable are read models whose queries fail.
 type unavailable struct{}
 
