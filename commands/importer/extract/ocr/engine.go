@@ -80,21 +80,48 @@ func (e *Engine) Inspect(ctx context.Context) (sandbox.Report, error) {
 }
 
 // Slot is the right to draw a page and to recognise it.
-type Slot struct{ engine *Engine }
+type Slot struct {
+	engine *Engine
+	turn   bool // the slot has a token in turns
+}
 
 // Acquire waits for a Slot. Draw the page only after that, so that few pictures are in memory.
 // Release the Slot after use.
 func (e *Engine) Acquire(ctx context.Context) (*Slot, error) {
 	select {
 	case e.slots <- struct{}{}:
-		return &Slot{e}, nil
+		return &Slot{engine: e}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
+// Wait waits until the page can be recognised at once. Without it, Recognise waits.
+func (s *Slot) Wait(ctx context.Context) error {
+	if s.turn {
+		return nil
+	}
+	select {
+	case s.engine.turns <- struct{}{}:
+		s.turn = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Release returns the slot.
-func (s *Slot) Release() { <-s.engine.slots }
+func (s *Slot) Release() {
+	s.endTurn()
+	<-s.engine.slots
+}
+
+func (s *Slot) endTurn() {
+	if s.turn {
+		s.turn = false
+		<-s.engine.turns
+	}
+}
 
 // Recognise recognises a picture, and returns how much CPU time that took. If the picture takes
 // too much time or memory, the error is of kind fault.Invalid.
@@ -103,12 +130,10 @@ func (s *Slot) Recognise(ctx context.Context, picture Picture) (r Result, used t
 		return Result{}, 0, fault.Errorf(fault.Invalid, "the picture has no pixels, or more than %d", MaxPixels)
 	}
 	e := s.engine
-	select {
-	case e.turns <- struct{}{}:
-		defer func() { <-e.turns }()
-	case <-ctx.Done():
-		return Result{}, 0, ctx.Err()
+	if err := s.Wait(ctx); err != nil {
+		return Result{}, 0, err
 	}
+	defer s.endTurn()
 	begun := time.Now()
 	r, used, err = e.run(ctx, picture)
 	// The process may be hostile and report any time. One that died has reported none.

@@ -223,3 +223,30 @@ func TestSandboxOfProgram(t *testing.T) {
 		t.Error("the program has written a file")
 	}
 }
+
+// A caller who waits for a limited time must not get a slot and then wait for its turn longer.
+func TestWaitForTurnIsLimited(t *testing.T) {
+	e := New(Config{Program: &Program{}, Processes: 1})
+	defer e.Close()
+	busy, err := e.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := busy.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	next, err := e.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Wait(ended); err != context.Canceled {
+		t.Errorf("Wait beside a busy page = %v, want %v", err, context.Canceled)
+	}
+	busy.Release()
+	if err := next.Wait(t.Context()); err != nil {
+		t.Errorf("Wait after the other page = %v", err)
+	}
+	next.Release()
+}

@@ -67,13 +67,16 @@ func (r *pooled) recognise(ctx context.Context, source *pdfium.Readers, file *os
 	timed, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	slot, err := r.ocr.engine.Acquire(timed)
+	if err == nil {
+		defer slot.Release()
+		err = slot.Wait(timed)
+	}
 	if err != nil && ctx.Err() == nil {
 		err = fault.Errorf(fault.Unavailable, "too many other pages are being recognised: try again")
 	}
 	if err != nil {
 		return ocr.Result{}, err
 	}
-	defer slot.Release()
 	drawn, err := source.Draw(ctx, pdfium.File{File: file}, drawingOf(p))
 	if err != nil {
 		return ocr.Result{}, err
