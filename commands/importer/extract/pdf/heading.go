@@ -70,7 +70,7 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	slices.SortFunc(s.sizes, func(a, b float64) int { return cmp.Compare(b, a) })
 	s.sizes = levels(s.sizes, estimated)
 	s.sizes = s.sizes[:min(len(s.sizes), maxSizes)]
-	s.bold = bold*8 <= lines
+	s.bold = bold*4 <= lines
 }
 
 // levels joins font sizes that belong to the same level of headings. The sizes of recognised

@@ -69,6 +69,34 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
+// A short document may have a heading for each few lines.
+func TestBoldHeadingsOfShortSections(t *testing.T) {
+	var lines []pdfium.Line
+	var want []string
+	for i, title := range []string{"Opening", "Agenda", "Questions", "Resolutions", "Close"} {
+		y := 80 + 60*float32(i)
+		lines = append(lines, inFont(typeset(50, y, title), 10, 700))
+		lines = append(lines, prose(y+14, 3)...)
+		want = append(want, title)
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, lines)
+	var titles []string
+	for _, s := range got {
+		titles = append(titles, s.Title)
+	}
+	if !slices.Equal(titles, want) {
+		t.Errorf("titles = %q, want %q", titles, want)
+	}
+}
+
+func TestLettersAsBulletsBeginItems(t *testing.T) {
+	line := "r Words of an item that fill the column from one side to the other one, as they do"
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, []pdfium.Line{inFont(typeset(50, 80, line), 10, 400), inFont(typeset(50, 92, line), 10, 400), inFont(typeset(50, 104, line), 10, 400)})
+	if len(got) != 1 || strings.Count(got[0].Text, "\nr ") != 2 {
+		t.Errorf("sections = %q, want three items", outlineOf(got))
+	}
+}
+
 func TestTitleIsNoPartsName(t *testing.T) {
 	_, l := laidOut(t, pdfium.Document{Pages: 1, Title: "proof 15:46 - 5-Feb-2013"},
 		append([]pdfium.Line{inFont(typeset(50, -40, "AH of the printer"), 30, 400), inFont(typeset(50, 80, "Contents"), 20, 700), inFont(typeset(50, 120, "A Guide to Titles"), 16, 700)}, prose(200, 20)...))

@@ -162,7 +162,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
-	case isItem(l.Text), hasLeader(last.Text):
+	case isItem(l.Text), haveSameBullet(last, l), hasLeader(last.Text):
 		return "\n", false
 	case down > size*1.9 && (down > f.spacing*1.2 || isNumber(l.Text)) || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
@@ -175,6 +175,13 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 		return "\n\n", false
 	}
 	return "\n", false
+}
+
+// haveSameBullet reports whether two lines begin with the same consonant at the same place. In a
+// font with symbols it is a bullet.
+func haveSameBullet(a, b *layoutLine) bool {
+	first, _, _ := strings.Cut(a.Text, " ")
+	return len(first) == 1 && strings.Contains("bcdfghjklmnpqrstvwxz", first) && strings.HasPrefix(b.Text, first+" ") && absf(a.X-b.X) < 2
 }
 
 // wideSpacing returns the usual distance between the lines of the paragraphs of a page, if it is
