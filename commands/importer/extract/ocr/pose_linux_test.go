@@ -44,6 +44,7 @@ func pose() {
 	case slices.Contains(os.Args, "wait"):
 		time.Sleep(waiting)
 	case slices.Contains(os.Args, "spin"):
+		//lint:ignore SA5002 it poses as a program that uses CPU time without end
 		for {
 		}
 	}
