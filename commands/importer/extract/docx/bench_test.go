@@ -4,9 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,33 +51,11 @@ func BenchmarkBesidePandoc(b *testing.B) {
 	}
 	var took [4]time.Duration
 	for b.Loop() { // both in each iteration, so that they are measured under the same load of the machine
-		took[0] += inParallel(b, files, ours)
-		took[1] += inParallel(b, files, theirs)
-		took[2] += inParallel(b, []string{large}, ours)
-		took[3] += inParallel(b, []string{large}, theirs)
+		took[0] += extracttest.InParallel(b, files, ours)
+		took[1] += extracttest.InParallel(b, files, theirs)
+		took[2] += extracttest.InParallel(b, []string{large}, ours)
+		took[3] += extracttest.InParallel(b, []string{large}, theirs)
 	}
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "ratio")
 	b.ReportMetric(took[3].Seconds()/took[2].Seconds(), "large-ratio")
-}
-
-// inParallel calls read for every file, in one goroutine per core, and returns the elapsed time.
-func inParallel(b *testing.B, files []string, read func(string) error) time.Duration {
-	begun := time.Now()
-	next := make(chan string)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for path := range next {
-				if err := read(path); err != nil {
-					b.Errorf("%s: %v", filepath.Base(path), err)
-				}
-			}
-		})
-	}
-	for _, path := range files {
-		next <- path
-	}
-	close(next)
-	workers.Wait()
-	return time.Since(begun)
 }

@@ -3,8 +3,6 @@ package pdf_test
 import (
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,12 +33,12 @@ func BenchmarkPDF(b *testing.B) {
 	var rounds int
 	both := func(b *testing.B) {
 		for b.Loop() { // both in each iteration, so that they are measured under the same load of the machine
-			took[0] += inParallel(b, files, ours)
-			took[1] += inParallel(b, files, theirs)
+			took[0] += extracttest.InParallel(b, files, ours)
+			took[1] += extracttest.InParallel(b, files, theirs)
 			rounds++
 		}
 	}
-	inParallel(b, files, ours) // one run before the measurement, to start the processes
+	extracttest.InParallel(b, files, ours) // one run before the measurement, to start the processes
 	pages.Store(0)
 	b.Run("beside pdftotext", func(b *testing.B) {
 		both(b)
@@ -49,26 +47,4 @@ func BenchmarkPDF(b *testing.B) {
 		b.ReportMetric(perRound*float64(rounds)/took[1].Seconds(), "pdftotext-pages/s")
 		b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "ratio")
 	})
-}
-
-// inParallel calls read for every file, in one goroutine per core, and returns the elapsed time.
-func inParallel(b *testing.B, files []string, read func(string) error) time.Duration {
-	begun := time.Now()
-	next := make(chan string)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for path := range next {
-				if err := read(path); err != nil {
-					b.Errorf("%s: %v", filepath.Base(path), err)
-				}
-			}
-		})
-	}
-	for _, path := range files {
-		next <- path
-	}
-	close(next)
-	workers.Wait()
-	return time.Since(begun)
 }
