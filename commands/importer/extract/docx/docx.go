@@ -64,15 +64,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 		return extract.Info{}, err
 	}
 	d := &document{pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, styles: map[string]*paragraphStyle{}, hidden: map[string]bool{}, notes: map[string]string{}}
-	root, err := ooxml.ReadRelations(pkg, "")
-	if err != nil {
-		return extract.Info{}, err
-	}
-	main := root.Find(pkg, "officeDocument", "word/document.xml")
-	if !pkg.Has(main) {
-		return extract.Info{}, pkg.OtherKind()
-	}
-	title, err := ooxml.Title(pkg, root)
+	main, title, err := ooxml.Open(pkg, "word/document.xml")
 	if err != nil {
 		return extract.Info{}, err
 	}

@@ -61,9 +61,24 @@ func (rels Relations) Find(p *zipxml.Package, kind, usual string) string {
 // Folder returns the folder of a part, with "/" at its end.
 func Folder(part string) string { return part[:strings.LastIndexByte(part, '/')+1] }
 
-// Title returns the title in the properties of a file, or "" if it looks like one that a program
+// Open returns the name of the main part of a file, and the title in its properties. fallback is
+// the usual name of the main part, for files that do not say it. The error is that of
+// zipxml.Package.OtherKind if the file has no main part.
+func Open(p *zipxml.Package, fallback string) (main, title string, err error) {
+	root, err := ReadRelations(p, "")
+	if err != nil {
+		return "", "", err
+	}
+	if main = root.Find(p, "officeDocument", fallback); !p.Has(main) {
+		return "", "", p.OtherKind()
+	}
+	title, err = readTitle(p, root)
+	return main, title, err
+}
+
+// readTitle returns the title in the properties of a file, or "" if it looks like one that a program
 // and not the author has set.
-func Title(p *zipxml.Package, root Relations) (title string, err error) {
+func readTitle(p *zipxml.Package, root Relations) (title string, err error) {
 	part := root.Find(p, "core-properties", "docprops/core.xml")
 	err = p.Each(part, zipxml.SmallPart, "title", func(x *zipxml.Part, _ *zipxml.Element) error {
 		title, err = x.Text()

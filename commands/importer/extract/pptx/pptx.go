@@ -43,15 +43,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 		return extract.Info{}, err
 	}
 	p := &presentation{pkg: pkg, out: blocks.NewWriter(w), drawings: ooxml.Drawings{Package: pkg}, layouts: map[string][]ooxml.Shape{}, master: map[string]string{}}
-	root, err := ooxml.ReadRelations(pkg, "")
-	if err != nil {
-		return extract.Info{}, err
-	}
-	main := root.Find(pkg, "officeDocument", "ppt/presentation.xml")
-	if !pkg.Has(main) {
-		return extract.Info{}, pkg.OtherKind()
-	}
-	title, err := ooxml.Title(pkg, root)
+	main, title, err := ooxml.Open(pkg, "ppt/presentation.xml")
 	if err != nil {
 		return extract.Info{}, err
 	}

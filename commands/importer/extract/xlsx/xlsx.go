@@ -55,15 +55,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 		return extract.Info{}, err
 	}
 	b := &workbook{pkg: pkg, out: blocks.NewWriter(w), codes: map[int]string{}, parsed: map[int]numberFormat{}, drawings: ooxml.Drawings{Package: pkg}}
-	root, err := ooxml.ReadRelations(pkg, "")
-	if err != nil {
-		return extract.Info{}, err
-	}
-	main := root.Find(pkg, "officeDocument", "xl/workbook.xml")
-	if !pkg.Has(main) {
-		return extract.Info{}, pkg.OtherKind()
-	}
-	title, err := ooxml.Title(pkg, root)
+	main, title, err := ooxml.Open(pkg, "xl/workbook.xml")
 	if err != nil {
 		return extract.Info{}, err
 	}
