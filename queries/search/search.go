@@ -59,8 +59,8 @@ type Source struct {
 	Text      string // Markdown; a section's first passage begins with its heading
 	Score     float64
 	DeepLink  string // /documents/<id>.<ext>#page=<n>
-	// Confidence is that of the words in the passage's section that were recognised in
-	// pictures of pages: above 0, and at most 1. It is 0 if there are none.
+	// Confidence is that of the words in the passage's part of its section if they were
+	// recognised in pictures of pages: above 0, and at most 1. Otherwise it is 0.
 	Confidence float64
 }
 

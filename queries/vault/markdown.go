@@ -184,7 +184,7 @@ func (q *Vault) writeMarkdown(ctx context.Context, d Document, to io.Writer) err
 			return w.Close()
 		}
 		for _, s := range rows {
-			if err := s.write(w, at.section >= 0); err != nil {
+			if err := s.write(w, at); err != nil {
 				return err
 			}
 			at = s
@@ -198,18 +198,16 @@ func Heading(level int, title string) string {
 }
 
 // write writes a part of a section as Markdown, with the heading if it is the first
-// part. If earlier is true, it begins with an empty line, to separate the part from the
-// text before.
-func (s sectionRow) write(w *pagemark.Writer, earlier bool) error {
+// part. before is the part before, whose section is -1 if there is none. An empty line separates
+// a section from that, and text from a part that is just a heading.
+func (s sectionRow) write(w *pagemark.Writer, before sectionRow) error {
 	var breaks []int
 	if err := json.Unmarshal([]byte(s.breaks), &breaks); err != nil {
 		return fmt.Errorf("decode the page breaks of section %d: %w", s.section, err)
 	}
-	if s.part == 0 {
-		if earlier {
-			if err := w.Text([]byte("\n\n")); err != nil {
-				return err
-			}
+	if before.section >= 0 && (s.part == 0 || before.part == 0 && len(before.text) == 0) {
+		if err := w.Text([]byte("\n\n")); err != nil {
+			return err
 		}
 	}
 	if s.confidence > 0 {

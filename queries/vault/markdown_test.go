@@ -62,6 +62,26 @@ func TestMarkdownHasPageMarks(t *testing.T) {
 	}
 }
 
+// Marks say of which pages words were recognised, also where that is only a part of a section.
+func TestMarkdownMarksRecognisedParts(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	path := []string{"One"}
+	id := f.Import(events.DocumentImported{Folder: top, Name: "a.pdf", Content: events.Content{MediaType: "application/pdf", Title: "A", Pages: 4, OCRPages: 2, Confidence: 0.9}},
+		events.SectionExtracted{Title: "One", Path: path, Level: 1, StartPage: 1, EndPage: 1},
+		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 1, StartPage: 2, EndPage: 2, Text: "Scanned.\n\n", OCR: true, Confidence: 0.9},
+		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 2, StartPage: 3, EndPage: 3, Text: "Typed, and then"},
+		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 3, StartPage: 4, EndPage: 4, Text: " scanned.", OCR: true, Confidence: 0.8})
+	f.Settle()
+	got, err := f.readEverywhere(id)["markdown"]()
+	const want = "---\ntype: document\ntitle: \"A\"\nocr_pages: 2\nconfidence: 0.900\n---\n\n" +
+		"<!-- page 1 -->\n# One\n\n<!-- page 2 -->\n<!-- recognised in a picture of page 2, confidence 0.900 -->\nScanned.\n\n" +
+		"<!-- page 3 -->\nTyped, and then<!-- page 4 --><!-- recognised in a picture of page 4, confidence 0.800 --> scanned."
+	if err != nil || got != want {
+		t.Errorf("Markdown =\n%s, %v\nwant\n%s", got, err, want)
+	}
+}
+
 func TestMarkdownPagesJoinToWholeText(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")

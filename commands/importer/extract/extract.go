@@ -15,7 +15,7 @@ import (
 const Version = 4
 
 // MaxPart is the maximum number of bytes in Section.Text. A longer section is emitted as
-// several Sections, numbered by Part.
+// several Sections, numbered by Part, and so is one of which only a part was recognised.
 const MaxPart = 64 << 10
 
 // MaxSections is the maximum number of titled sections of a file. Later headings become text
@@ -27,7 +27,7 @@ const MaxSections = 50_000
 // of such a piece. Sections are emitted in reading order.
 type Section struct {
 	Index int      // number of the section, from 0
-	Part  int      // number of the part within the section, from 0; above 0 only if the text is longer than MaxPart
+	Part  int      // number of the part within the section, from 0; see MaxPart
 	Level int      // level of the title, from 1; 0 for text before the first title
 	Title string   // plain text, without markup
 	Path  []string // titles from the outermost section to this one
@@ -38,7 +38,7 @@ type Section struct {
 	// empty page has the same offset as the next one.
 	PageBreaks []int
 	Text       string // Markdown in NFC with "\n" line ends, without the title
-	// OCR is set if some of the title or text was recognised in a picture of the page.
+	// OCR is set if the text was recognised in pictures of the pages or, if there is no text, the title.
 	// Confidence is then the mean confidence of the recognised words, weighted by their
 	// letters: above 0, at most 1, in thousandths. Otherwise it is 0.
 	OCR        bool

@@ -8,6 +8,7 @@ import (
 // recognition computes the confidence of the recognised text in the open part.
 type recognition struct {
 	confidence float64 // of the text that follows; at most 0 if it is not recognised
+	part       bool    // the title or text of the open part was recognised
 	continues  bool    // text that follows belongs to the last run
 	runs       []run   // of recognised text in the open part, in order
 
@@ -26,16 +27,21 @@ func (r *recognition) set(confidence float64) {
 	}
 }
 
+// turns reports whether the text that follows was recognised and that of the open part was not,
+// or the other way round.
+func (r *recognition) turns() bool { return r.part != (r.confidence > 0) }
+
 // begin begins a section with this title.
 func (r *recognition) begin(title string) {
-	r.runs, r.continues = r.runs[:0], false
-	if r.confidence > 0 {
+	r.runs, r.continues, r.part = r.runs[:0], false, r.confidence > 0
+	if r.part {
 		r.count(title, r.confidence)
 	}
 }
 
 // wrote says that the bytes from from to to of the open part were written.
 func (r *recognition) wrote(from, to int) {
+	r.part = r.confidence > 0
 	switch n := len(r.runs) - 1; {
 	case r.confidence <= 0:
 	case r.continues:

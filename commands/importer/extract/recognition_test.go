@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -22,24 +24,11 @@ func collect(t *testing.T, write func(w *Writer) error) []Section {
 
 func TestWriterWeighsConfidenceByLetters(t *testing.T) {
 	sections := collect(t, func(w *Writer) error {
-		w.Page(1)
-		if err := w.Write("typed\n"); err != nil {
-			return err
-		}
-		if err := w.Begin(1, "Typed title"); err != nil {
-			return err
-		}
 		w.Recognised(0.9)
+		if err := w.Begin(1, "Two"); err != nil {
+			return err
+		}
 		if err := w.Write("éin ab\n"); err != nil { // 5 letters
-			return err
-		}
-		w.Recognised(0)
-		if err := w.Write("typed, and not counted\n"); err != nil {
-			return err
-		}
-		w.Recognised(0.9)
-		w.Page(2)
-		if err := w.Write("abc\n"); err != nil {
 			return err
 		}
 		w.Recognised(0.1)
@@ -53,11 +42,80 @@ func TestWriterWeighsConfidenceByLetters(t *testing.T) {
 		w.Recognised(-1)
 		return w.Begin(1, "Typed again")
 	})
-	for i, want := range []float64{0, 0.74, 1, 0} { // (8*0.9 + 2*0.1) / 10
+	for i, want := range []float64{0.74, 1, 0} { // (8*0.9 + 2*0.1) / 10
 		s := sections[i]
 		if s.Confidence != want || s.OCR != (want > 0) {
 			t.Errorf("section %q: OCR %v, confidence %v, want %v", s.Title, s.OCR, s.Confidence, want)
 		}
+	}
+}
+
+// No part has both recognised and other text, and each has the pages of its own text.
+func TestWriterEndsPartsWhereRecognisedTextBeginsOrEnds(t *testing.T) {
+	sections := collect(t, func(w *Writer) error {
+		var errs []error
+		page := func(n int, confidence float64, text string) {
+			w.Page(n)
+			w.Recognised(confidence)
+			errs = append(errs, w.Write(text))
+		}
+		page(1, 0, "typed")
+		errs = append(errs, w.Begin(1, "Both"))
+		w.Page(2)
+		page(3, 0, "more that was typed and")
+		page(4, 0.8, " goes on in a scan.\n\n")
+		w.Page(5)
+		page(6, 0.6, "Scanned, too.")
+		page(6, 0, "\n\nA comment.")
+		page(7, 0, "\n\nTyped.")
+		page(8, 0.5, "\n\nThe last.")
+		errs = append(errs, w.Begin(2, "Seen"))
+		page(9, 0, "Typed below a scanned title.")
+		errs = append(errs, w.Begin(2, "Typed"))
+		page(10, 0.9, "Scanned below a typed title.")
+		return errors.Join(errs...)
+	})
+	for i, want := range []Section{
+		{Index: 0, StartPage: 1, EndPage: 1, Text: "typed"},
+		{Index: 1, Title: "Both", StartPage: 1, EndPage: 3, PageBreaks: []int{0, 0}, Text: "more that was typed and"},
+		{Index: 1, Title: "Both", Part: 1, StartPage: 4, EndPage: 6, PageBreaks: []int{21, 21}, Text: " goes on in a scan.\n\nScanned, too.\n\n", Confidence: 0.708}, // (14*0.8 + 12*0.6) / 26
+		{Index: 1, Title: "Both", Part: 2, StartPage: 6, EndPage: 7, PageBreaks: []int{12}, Text: "A comment.\n\nTyped.\n\n"},
+		{Index: 1, Title: "Both", Part: 3, StartPage: 8, EndPage: 8, Text: "The last.", Confidence: 0.5},
+		{Index: 2, Title: "Seen", StartPage: 8, EndPage: 8, Confidence: 0.5},
+		{Index: 2, Title: "Seen", Part: 1, StartPage: 9, EndPage: 9, Text: "Typed below a scanned title."},
+		{Index: 3, Title: "Typed", StartPage: 9, EndPage: 9},
+		{Index: 3, Title: "Typed", Part: 1, StartPage: 10, EndPage: 10, Text: "Scanned below a typed title.", Confidence: 0.9},
+	} {
+		if i >= len(sections) {
+			t.Fatalf("%d parts, want %+v next", len(sections), want)
+		}
+		got := sections[i]
+		if path := got.Path; got.Title != "" && (len(path) == 0 || path[len(path)-1] != got.Title) {
+			t.Errorf("part %d has the path %q", i, path)
+		}
+		want.OCR, got.Path, got.Level = want.Confidence > 0, nil, 0
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("part %d is\n%+v, want\n%+v", i, got, want)
+		}
+	}
+	if len(sections) != 9 {
+		t.Errorf("%d parts, want 9", len(sections))
+	}
+}
+
+// Each part is an event, so parts count in the limit of a file's events.
+func TestPartsOfScansAreLimited(t *testing.T) {
+	var events int
+	w := NewWriter(func(s Section) error { events += s.cost() + JSONSize(s.Text); return nil }, 0)
+	w.Limit(0)
+	err := w.Begin(1, "Pages")
+	for n := 0; err == nil; n++ {
+		w.Page(n + 1)
+		w.Recognised(float64(n % 2))
+		err = w.Write("x")
+	}
+	if err != ErrFull || UnlessFull(w.Close()) != nil || events > int(Allowance(0)) || events < int(Allowance(0))/2 {
+		t.Errorf("%v after events of %d bytes, want at most %d", err, events, Allowance(0))
 	}
 }
 

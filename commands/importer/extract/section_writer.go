@@ -17,8 +17,9 @@ const (
 )
 
 // Writer turns a stream of headings, text and page numbers into sections. A long section has
-// several parts, whose texts together are the text of the section. The Writer emits each
-// part when it is full. It buffers at most one part and one write.
+// several parts, whose texts together are the text of the section, and so has one of which only
+// some text was recognised. The Writer emits each part when it is full or when recognised text
+// begins or ends. It buffers at most one part and one write.
 //
 // Call Page at the start of a page, Begin for a section, and Write for its text; text before
 // the first Begin becomes a section of level 0 without title. Close ends the last section. A
@@ -137,12 +138,21 @@ func (w *Writer) Write(text string) error {
 			return err
 		}
 	}
-	if !w.budget.spend(w.textCost(body)) {
+	cost, turns := w.textCost(body), w.turns()
+	if turns {
+		cost += w.cur.cost()
+	}
+	if !w.budget.spend(cost) {
 		return ErrFull
 	}
 	if len(w.buf) > 0 {
 		for range min(w.blank, 64) {
 			w.buf = append(w.buf, '\n')
+		}
+	}
+	if turns {
+		if err := w.turn(); err != nil {
+			return err
 		}
 	}
 	pages := len(w.cur.PageBreaks)
@@ -164,6 +174,23 @@ func (w *Writer) Write(text string) error {
 	}
 	w.ocr.wrote(from, len(w.buf))
 	return w.cut()
+}
+
+// turns reports whether the text that follows was recognised and the open part was not, or the
+// other way round.
+func (w *Writer) turns() bool {
+	return (len(w.buf) > 0 || w.cur.Part == 0 && w.cur.Title != "") && w.ocr.turns()
+}
+
+// turn ends the open part, so that no part has both recognised and other text. The part may be
+// just a title, of the page before or above a note.
+func (w *Writer) turn() error {
+	if err := w.cut(); err != nil {
+		return err
+	}
+	err := w.part(w.buf, len(w.buf))
+	w.buf, w.cur.StartPage = w.buf[:0], w.page
+	return err
 }
 
 // textCost returns how many bytes of the budget a text costs.

@@ -50,6 +50,14 @@ func TestCheckerRefusesInvalidSections(t *testing.T) {
 	if n > 3*(1<<20)/extract.MaxPart {
 		t.Errorf("section accepted %d bytes, the limit is %d", n*extract.MaxPart, 1<<20)
 	}
+	c = checker{limits: extract.Limits{TextBytes: 1 << 30, Pages: 100_000}}
+	mixed := extract.Section{StartPage: 1, EndPage: 1, Text: "x"} // every other page is scanned
+	for mixed.Part < c.limits.Pages {
+		if err := c.section(mixed); err != nil {
+			t.Fatalf("section refused part %d of a file with scanned pages: %v", mixed.Part, err)
+		}
+		mixed.Part, mixed.StartPage, mixed.EndPage = mixed.Part+1, mixed.StartPage+1, mixed.EndPage+1
+	}
 	c = checker{limits: extract.Limits{TextBytes: 1 << 30}}
 	tiny := extract.Section{}
 	for n = 0; c.section(tiny) == nil && n < 10*extract.MaxSections; n++ {
