@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -75,6 +76,30 @@ func TestCancelledContextKillsProcess(t *testing.T) {
 	}
 	if p.Died(); p.alive() {
 		t.Error("the process is alive")
+	}
+}
+
+// A process is not killed while its time grows, and then as soon as none is left.
+func TestTimeoutMayGrow(t *testing.T) {
+	p := take(t, poolOf(t, Config{}), true)
+	if err := p.Send(kindHang, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var asked, alive atomic.Int32
+	_, _, err := p.ReceiveWhile(t.Context(), func() time.Duration {
+		if p.alive() {
+			alive.Add(1)
+		}
+		if asked.Add(1) > 4 {
+			return 0
+		}
+		return 50 * time.Millisecond
+	})
+	if !IsEnd(err) || asked.Load() != 5 || alive.Load() != 5 {
+		t.Errorf("ReceiveWhile: %v after asking %d times for the time, %d of them while the process ran, want 5 times", err, asked.Load(), alive.Load())
+	}
+	if d := p.Died(); d.Cause != TimedOut {
+		t.Errorf("the process died because of %v, want %v", d.Cause, TimedOut)
 	}
 }
 

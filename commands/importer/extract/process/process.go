@@ -121,7 +121,24 @@ func (p *Process) cpuSpent() bool {
 // Receive reads the next frame. If no frame arrives before the timeout or the end of ctx,
 // Receive kills the process.
 func (p *Process) Receive(ctx context.Context, timeout time.Duration) (Kind, []byte, error) {
-	watchdog := time.AfterFunc(timeout, func() {
+	deadline := time.Now().Add(timeout)
+	return p.ReceiveWhile(ctx, func() time.Duration { return time.Until(deadline) })
+}
+
+// ReceiveWhile is like Receive, but the timeout may grow: left returns how much of it is left. It
+// is called again when that time has passed, by another goroutine, and perhaps once more after
+// ReceiveWhile has returned.
+func (p *Process) ReceiveWhile(ctx context.Context, left func() time.Duration) (Kind, []byte, error) {
+	received := make(chan struct{})
+	defer close(received)
+	watchdog := time.AfterFunc(left(), func() {
+		for d := left(); d > 0; d = left() {
+			select {
+			case <-time.After(d):
+			case <-received:
+				return
+			}
+		}
 		p.killed.Store(true)
 		p.Kill()
 	})

@@ -26,6 +26,29 @@ func TestWarningsHideFaultsOfTheService(t *testing.T) {
 	}
 }
 
+// A process that waits for pages to be recognised is not silent, however long that takes.
+func TestSilenceIsWithoutWaitingForPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{scans: &scanner{}}
+		time.Sleep(time.Hour)
+		silent := s.silence()
+		want := func(d time.Duration) {
+			t.Helper()
+			if got := silent(); got != d {
+				t.Errorf("silent for %v, want %v", got, d)
+			}
+		}
+		time.Sleep(time.Second)
+		want(time.Second)
+		s.scans.begin(1)
+		time.Sleep(time.Hour)
+		want(time.Second)
+		s.scans.end()
+		time.Sleep(time.Second)
+		want(2 * time.Second)
+	})
+}
+
 // The time in which pages are recognised is known exactly, also if several are at a time, and
 // after the last one.
 func TestWaitedForPages(t *testing.T) {

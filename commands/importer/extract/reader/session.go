@@ -53,10 +53,10 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 		timeout = 2*timeout + time.Minute
 	}
 	for {
-		begun, waited := time.Now(), s.scans.waited()
-		k, payload, err := s.p.Receive(ctx, max(timeout-s.spent, time.Millisecond))
-		// Excludes the time that emit takes. Recognising pages has limits of its own.
-		s.spent += max(0, time.Since(begun)-(s.scans.waited()-waited))
+		silent := s.silence()
+		left := max(timeout-s.spent, time.Millisecond)
+		k, payload, err := s.p.ReceiveWhile(ctx, func() time.Duration { return left - silent() })
+		s.spent += silent() // excludes the time that emit takes
 		if ctx.Err() != nil {
 			return extract.Info{}, ctx.Err()
 		}
@@ -89,6 +89,14 @@ func (s *session) run(ctx context.Context, name string, pdf bool) (info extract.
 			return extract.Info{}, err
 		}
 	}
+}
+
+// silence returns a function that returns for how long the process has been silent since the
+// call of silence, without the time in which it waited for pages to be recognised: that has limits
+// of its own.
+func (s *session) silence() func() time.Duration {
+	begun, waited := time.Now(), s.scans.waited()
+	return func() time.Duration { return max(0, time.Since(begun)-(s.scans.waited()-waited)) }
 }
 
 func (s *session) section(payload []byte) error {
