@@ -17,6 +17,9 @@ const manyLanguages = 5
 func (s *service) findOCR(ctx context.Context) (reader.OCR, error) {
 	c := s.config.OCR
 	options := reader.OCR{PageTime: c.PageTime, Time: c.Time}
+	if s.pageCache != nil { // a nil *pages.Cache would be a PageCache that keeps nothing
+		options.Cache = s.pageCache
+	}
 	if c.Mode == OCROff {
 		options.Missing = "its operator has switched that off (--ocr)"
 		s.logger.Info("scanned pages are not read: --ocr is off")

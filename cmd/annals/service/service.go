@@ -250,7 +250,6 @@ func (s *service) openImporter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recognition.Cache = s.pageCache
 	s.server.Unrecognised = recognition.Missing
 	// Files with scanned pages have as many slots as other files, and keep a process each.
 	files := turns.Readers(s.config.Workers)
