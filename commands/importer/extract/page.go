@@ -10,11 +10,18 @@ import (
 // pages that can be shown, or the page cannot be read within its limits; fault.NotFound if there
 // is no such page; and fault.Unavailable if it may work later.
 type Viewer interface {
-	// Picture draws a page of the file at path as a PNG file. The picture is width pixels wide,
-	// or narrower if it would exceed the limits of a picture.
-	Picture(ctx context.Context, path, mediaType string, page, width int) ([]byte, error)
-	// Words reads the words of a page of the file at path.
-	Words(ctx context.Context, path, mediaType string, page int) (Page, error)
+	// Picture draws a page of a file as a PNG file. The picture is width pixels wide, or narrower
+	// if it would exceed the limits of a picture.
+	Picture(ctx context.Context, file Original, page, width int) ([]byte, error)
+	// Words reads the words of a page of a file.
+	Words(ctx context.Context, file Original, page int) (Page, error)
+}
+
+// Original is a stored file.
+type Original struct {
+	Path      string
+	MediaType string
+	SHA256    string // of its content, in lower-case hex; "" if it is not known
 }
 
 // ShowsPages reports whether a Viewer shows the pages of files of a type.

@@ -71,7 +71,7 @@ func (p *Pages) Picture(ctx context.Context, original, mediaType string, page, w
 		if picture, cached = p.Cache.Get(original, key); cached { // drawn while this request waited
 			return nil
 		}
-		if picture, err = p.Viewer.Picture(ctx, path, mediaType, page, width); err != nil {
+		if picture, err = p.Viewer.Picture(ctx, extract.Original{Path: path, MediaType: mediaType, SHA256: original}, page, width); err != nil {
 			return err
 		}
 		if err := p.Cache.Put(original, key, picture); err != nil {
@@ -85,7 +85,7 @@ func (p *Pages) Picture(ctx context.Context, original, mediaType string, page, w
 // Words returns the words of a page of an original. The errors are those of Picture.
 func (p *Pages) Words(ctx context.Context, original, mediaType string, page int) (words extract.Page, err error) {
 	err = p.show(ctx, original, fmt.Sprint("words ", page), func(path string) error {
-		words, err = p.Viewer.Words(ctx, path, mediaType, page)
+		words, err = p.Viewer.Words(ctx, extract.Original{Path: path, MediaType: mediaType, SHA256: original}, page)
 		return err
 	})
 	return words, err

@@ -25,7 +25,7 @@ type viewer struct {
 	err     error
 }
 
-func (v *viewer) Picture(ctx context.Context, path, mediaType string, page, width int) ([]byte, error) {
+func (v *viewer) Picture(ctx context.Context, file extract.Original, page, width int) ([]byte, error) {
 	v.calls.Add(1)
 	v.most.Store(max(v.most.Load(), v.running.Add(1)))
 	defer v.running.Add(-1)
@@ -37,11 +37,11 @@ func (v *viewer) Picture(ctx context.Context, path, mediaType string, page, widt
 	if v.err != nil {
 		return nil, v.err
 	}
-	return os.ReadFile(path)
+	return os.ReadFile(file.Path)
 }
 
-func (v *viewer) Words(ctx context.Context, path, mediaType string, page int) (extract.Page, error) {
-	_, err := v.Picture(ctx, path, mediaType, page, 0)
+func (v *viewer) Words(ctx context.Context, file extract.Original, page int) (extract.Page, error) {
+	_, err := v.Picture(ctx, file, page, 0)
 	return extract.Page{Width: 3}, err
 }
 

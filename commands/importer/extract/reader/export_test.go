@@ -26,6 +26,18 @@ func Drawn(ctx context.Context, r extract.Reader, file *os.File, n int) (pdfium.
 	return readers.Draw(ctx, pdfium.File{File: file}, drawingOf(page))
 }
 
+// DrawScan draws the only page of an image as it is drawn to be recognised while its file is read,
+// by a process that may have read other files: draw.
+func DrawScan(ctx context.Context, r extract.Reader, file *os.File, draw pdfium.Draw) (pdfium.Picture, error) {
+	p := r.(*pooled)
+	s := &scanner{recogniser: p.ocr, file: file, source: p.images, progress: func(string, int, int) {}}
+	slot, picture, err := s.draw(ctx, pdfium.Page{Number: 1, Width: 100, Height: 100}, draw)
+	if err == nil {
+		slot.Release()
+	}
+	return picture, err
+}
+
 // OCRLanguages returns the languages that r recognises.
 func OCRLanguages(r extract.Reader) string {
 	return strings.Join(r.(*pooled).ocr.Program.Languages, "+")

@@ -60,7 +60,7 @@ func TestPixelsAreConfigured(t *testing.T) {
 	for name, file := range map[string][]byte{extract.PDF: extracttest.PDF("0 0 600 800 re f"), extract.PNG: pngOf(t)} {
 		path := filepath.Join(t.TempDir(), "file")
 		extracttest.ReadBy(t, r, path, "a"+extract.Extension(extract.NameFor("a", name)), file)
-		picture, err := r.(extract.Viewer).Picture(t.Context(), path, name, 1, 3_000)
+		picture, err := r.(extract.Viewer).Picture(t.Context(), extract.Original{Path: path, MediaType: name}, 1, 3_000)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -75,7 +75,7 @@ func TestPageTimeIsConfigured(t *testing.T) {
 	r := extracttest.ProcessReader(t, extract.Limits{PageTime: time.Second})
 	path := filepath.Join(t.TempDir(), "file")
 	extracttest.ReadBy(t, r, path, "a.pdf", extracttest.PDF(strings.Repeat("0 0 600 800 re f ", 100_000)))
-	_, err := r.(extract.Viewer).Picture(t.Context(), path, extract.PDF, 1, 2_800)
+	_, err := r.(extract.Viewer).Picture(t.Context(), extract.Original{Path: path, MediaType: extract.PDF}, 1, 2_800)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "page 1 of the PDF took longer than 1s") {
 		t.Errorf("Picture of a page that takes for ever: %v", err)
 	}

@@ -95,8 +95,8 @@ func (r *pooled) Read(ctx context.Context, path, name string, emit func(extract.
 		progress = func(string, int, int) {}
 	}
 	s := session{pooled: r, p: p, file: file, emit: emit, progress: progress, check: checker{limits: r.limits}}
-	s.scans = &scanner{recogniser: r.ocr, file: file, progress: progress}
 	s.source = r.pagesOf(mediaType)
+	s.scans = &scanner{recogniser: r.ocr, file: file, source: s.source, progress: progress}
 	info, err := s.run(ctx, name, s.source != nil)
 	p.Unusable = p.Unusable || r.alone
 	if err != nil {

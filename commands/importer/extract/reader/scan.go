@@ -89,11 +89,12 @@ func (r *recogniser) close() error {
 type scanner struct {
 	*recogniser
 	file     *os.File
-	pages    int // of the file
+	source   *pdfium.Readers // reads its pages
+	pages    int             // of the file
 	progress extract.Progress
 
 	hashed sync.Once
-	hash   string // of the file; "" if it cannot be read
+	hash   string // of the file; key computes it if it is not known, and "" means that it cannot be read
 
 	mu     sync.Mutex
 	spent  time.Duration // on drawing and recognising pages, added up over them
@@ -194,6 +195,9 @@ func (s *scanner) draw(ctx context.Context, page pdfium.Page, draw pdfium.Draw) 
 	}
 	begun := time.Now()
 	picture, err = draw(ctx, drawingOf(page))
+	if died := new(process.Died); errors.As(err, &died) { // files that the process read before may be the cause
+		picture, err = s.source.Draw(ctx, pdfium.File{File: s.file}, drawingOf(page))
+	}
 	s.took(time.Since(begun))
 	if err != nil {
 		slot.Release()
@@ -253,7 +257,7 @@ func (s *scanner) fail(err error) {
 // key returns the name of a page in the cache.
 func (s *scanner) key(page int) string {
 	s.hashed.Do(func() {
-		if s.Cache == nil {
+		if s.Cache == nil || s.hash != "" {
 			return
 		}
 		h := sha256.New()

@@ -18,6 +18,8 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/extracttest"
+	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/process"
 	"annals/commands/importer/extract/reader"
 	"annals/events/fault"
 
@@ -245,10 +247,10 @@ func TestImagesAreRecognised(t *testing.T) {
 			}
 		}
 		viewer := r.(extract.Viewer)
-		if picture, err := viewer.Picture(t.Context(), path, info.MediaType, 1, 200); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		if picture, err := viewer.Picture(t.Context(), extract.Original{Path: path, MediaType: info.MediaType}, 1, 200); err != nil || !bytes.HasPrefix(picture, []byte("\x89PNG")) {
 			t.Errorf("%s: picture of %d bytes, %v", name, len(picture), err)
 		}
-		if words, err := viewer.Words(t.Context(), path, info.MediaType, 1); err != nil || len(words.Words) < 50 {
+		if words, err := viewer.Words(t.Context(), extract.Original{Path: path, MediaType: info.MediaType}, 1); err != nil || len(words.Words) < 50 {
 			t.Errorf("%s: %d words, %v", name, len(words.Words), err)
 		}
 		if _, info, err := extracttest.Markdown(t, without, path, name); err != nil || info.UnreadPages != 1 || len(info.Warnings) == 0 {
@@ -262,6 +264,33 @@ func TestImagesAreRecognised(t *testing.T) {
 		}
 		if _, err := r.Read(t.Context(), path, name, extracttest.Discard, nil); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want invalid", name, err)
+		}
+	}
+}
+
+// If a process that has read other files dies while it draws a page, the page is drawn by another
+// process, which knows whether the page is the cause.
+func TestPageIsDrawnAgainAfterItsProcessDied(t *testing.T) {
+	r := extracttest.OCRReader(t, reader.OCR{})
+	died := fmt.Errorf("draw: %w", &process.Died{Death: process.Death{Cause: process.OverMemory, Detail: "exit status 2"}})
+	for name, content := range map[string][]byte{"small.png": pngOf(t), "memory.png": sizedPNG(t, 40_000, 30_000)} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		picture, err := reader.DrawScan(t.Context(), r, file, func(context.Context, pdfium.Drawing) (pdfium.Picture, error) {
+			return pdfium.Picture{}, died
+		})
+		if name == "small.png" && (err != nil || len(picture.Data) == 0) {
+			t.Errorf("%s: a picture of %d bytes, %v", name, len(picture.Data), err)
+		}
+		if name == "memory.png" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "--extract-memory")) {
+			t.Errorf("%s: %v, want a sentence for the owner", name, err)
 		}
 	}
 }

@@ -19,24 +19,24 @@ const (
 )
 
 // Picture is extract.Viewer.Picture.
-func (r *pooled) Picture(ctx context.Context, path, mediaType string, page, width int) ([]byte, error) {
-	file, err := openPages(path, mediaType)
+func (r *pooled) Picture(ctx context.Context, original extract.Original, page, width int) ([]byte, error) {
+	file, err := openPages(original)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	picture, err := r.pagesOf(mediaType).Draw(ctx, pdfium.File{File: file}, pdfium.Drawing{Page: page, Width: width})
+	picture, err := r.pagesOf(original.MediaType).Draw(ctx, pdfium.File{File: file}, pdfium.Drawing{Page: page, Width: width})
 	return picture.Data, err
 }
 
 // Words is extract.Viewer.Words.
-func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (extract.Page, error) {
-	file, err := openPages(path, mediaType)
+func (r *pooled) Words(ctx context.Context, original extract.Original, page int) (extract.Page, error) {
+	file, err := openPages(original)
 	if err != nil {
 		return extract.Page{}, err
 	}
 	defer file.Close()
-	b, err := r.pagesOf(mediaType).ReadPage(ctx, pdfium.File{File: file}, page)
+	b, err := r.pagesOf(original.MediaType).ReadPage(ctx, pdfium.File{File: file}, page)
 	if err != nil {
 		return extract.Page{}, err
 	}
@@ -45,7 +45,8 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 		return extract.Page{}, fault.Errorf(fault.Invalid, "page %d cannot be read: %w", page, errInvalidResponse)
 	}
 	if p.Scanned && r.ocr.engine != nil && p.Width > 0 && p.Height > 0 {
-		found, err := r.recognise(ctx, r.pagesOf(mediaType), file, p)
+		s := &scanner{recogniser: r.ocr, file: file, hash: original.SHA256, source: r.pagesOf(original.MediaType)}
+		found, err := s.recogniseAgain(ctx, p)
 		if err != nil {
 			return extract.Page{}, err
 		}
@@ -56,17 +57,16 @@ func (r *pooled) Words(ctx context.Context, path, mediaType string, page int) (e
 	return wordsOf(p), nil
 }
 
-// recognise returns what was recognised on a scanned page when its file was read. If that is not
-// known any more, it recognises the page again.
-func (r *pooled) recognise(ctx context.Context, source *pdfium.Readers, file *os.File, p pdfium.Page) (ocr.Result, error) {
-	s := &scanner{recogniser: r.ocr, file: file}
+// recogniseAgain returns what was recognised on a scanned page when its file was read. If that is
+// not known any more, it recognises the page again.
+func (s *scanner) recogniseAgain(ctx context.Context, p pdfium.Page) (ocr.Result, error) {
 	key := s.key(p.Number)
 	if kept, ok := s.kept(key); ok {
 		return kept, nil
 	}
 	timed, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	slot, err := r.ocr.engine.Acquire(timed)
+	slot, err := s.engine.Acquire(timed)
 	if err == nil {
 		defer slot.Release()
 		err = slot.Wait(timed)
@@ -77,7 +77,7 @@ func (r *pooled) recognise(ctx context.Context, source *pdfium.Readers, file *os
 	if err != nil {
 		return ocr.Result{}, err
 	}
-	drawn, err := source.Draw(ctx, pdfium.File{File: file}, drawingOf(p))
+	drawn, err := s.source.Draw(ctx, pdfium.File{File: s.file}, drawingOf(p))
 	if err != nil {
 		return ocr.Result{}, err
 	}
@@ -123,11 +123,11 @@ func wordsOf(p pdfium.Page) extract.Page {
 }
 
 // openPages opens a file of a type whose pages can be shown.
-func openPages(path, mediaType string) (*os.File, error) {
-	if !extract.ShowsPages(mediaType) {
+func openPages(original extract.Original) (*os.File, error) {
+	if !extract.ShowsPages(original.MediaType) {
 		return nil, fault.Errorf(fault.Invalid, "the document has no pages that can be shown: only PDFs and images have")
 	}
-	file, err := os.Open(path)
+	file, err := os.Open(original.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open a file to show a page: %w", err)
 	}

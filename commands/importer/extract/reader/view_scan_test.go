@@ -17,23 +17,25 @@ import (
 )
 
 // The words that were recognised on a page are shown where they are in its picture, also if the
-// page is upside down. They are recognised only once.
+// page is upside down. They are recognised only once, and kept by the hash that is given, so that
+// the file is not hashed for each page.
 func TestViewerOfScannedPages(t *testing.T) {
 	path := mixed(t)
 	cache := &pageCache{}
 	r := extracttest.OCRReader(t, reader.OCR{Cache: cache})
 	viewer := r.(extract.Viewer)
+	file := extract.Original{Path: path, MediaType: extract.PDF, SHA256: "its hash"}
 	for i, number := range []int{1, 3} {
-		page, err := viewer.Words(t.Context(), path, extract.PDF, number)
+		page, err := viewer.Words(t.Context(), file, number)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const width = 800
-		file, err := viewer.Picture(t.Context(), path, extract.PDF, number, width)
+		picture, err := viewer.Picture(t.Context(), file, number, width)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := png.Decode(bytes.NewReader(file))
+		m, err := png.Decode(bytes.NewReader(picture))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +59,13 @@ func TestViewerOfScannedPages(t *testing.T) {
 		if all, in := inked(m, m.Bounds()), inked(m, boxes...); all == 0 || in < all*95/100 {
 			t.Errorf("page %d: %d of %d dark pixels are in boxes of words", number, in, all)
 		}
-		if again, err := viewer.Words(t.Context(), path, extract.PDF, number); err != nil || !reflect.DeepEqual(again, page) || cache.hits != i+1 {
+		if again, err := viewer.Words(t.Context(), file, number); err != nil || !reflect.DeepEqual(again, page) || cache.hits != i+1 {
 			t.Errorf("page %d: the words are not the same again, %v, or not from the cache", number, err)
+		}
+	}
+	for key := range cache.values {
+		if !strings.HasPrefix(key, file.SHA256) {
+			t.Errorf("words are kept as %s", key)
 		}
 	}
 }

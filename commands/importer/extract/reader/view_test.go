@@ -21,14 +21,14 @@ func TestViewer(t *testing.T) {
 	if err := os.WriteFile(path, extracttest.PDF("BT /F1 20 Tf 72 700 Td (first) Tj ET", "BT /F1 20 Tf 72 700 Td (the second page) Tj ET"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	picture, err := viewer.Picture(t.Context(), path, extract.PDF, 2, 300)
+	picture, err := viewer.Picture(t.Context(), extract.Original{Path: path, MediaType: extract.PDF}, 2, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m, err := png.Decode(bytes.NewReader(picture)); err != nil || m.Bounds().Dx() != 300 {
 		t.Errorf("Picture = %v, %v; want 300 pixels in width", m.Bounds(), err)
 	}
-	page, err := viewer.Words(t.Context(), path, extract.PDF, 2)
+	page, err := viewer.Words(t.Context(), extract.Original{Path: path, MediaType: extract.PDF}, 2)
 	if err != nil || page.Width != 612 || page.Height != 792 || len(page.Words) != 3 {
 		t.Fatalf("Words = %+v, %v", page, err)
 	}
@@ -46,10 +46,10 @@ func TestViewer(t *testing.T) {
 		page      int
 		want      fault.Kind
 	}{"no such page": {extract.PDF, 3, fault.NotFound}, "no pages": {extract.Markdown, 1, fault.Invalid}} {
-		if _, err := viewer.Picture(t.Context(), path, c.mediaType, c.page, 300); !fault.Is(err, c.want) {
+		if _, err := viewer.Picture(t.Context(), extract.Original{Path: path, MediaType: c.mediaType}, c.page, 300); !fault.Is(err, c.want) {
 			t.Errorf("%s: Picture = %v, want %v", name, err, c.want)
 		}
-		if _, err := viewer.Words(t.Context(), path, c.mediaType, c.page); !fault.Is(err, c.want) {
+		if _, err := viewer.Words(t.Context(), extract.Original{Path: path, MediaType: c.mediaType}, c.page); !fault.Is(err, c.want) {
 			t.Errorf("%s: Words = %v, want %v", name, err, c.want)
 		}
 	}
@@ -66,13 +66,13 @@ func TestViewerOfHostileFiles(t *testing.T) {
 	drawn := 0
 	for _, file := range files {
 		path, begun := filepath.Join(dir, file.Name()), time.Now()
-		picture, err := viewer.Picture(t.Context(), path, extract.PDF, 1, 300)
+		picture, err := viewer.Picture(t.Context(), extract.Original{Path: path, MediaType: extract.PDF}, 1, 300)
 		if err == nil && len(picture) > 0 {
 			drawn++
 		} else if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
 			t.Errorf("Picture of %s: %d bytes, %v", file.Name(), len(picture), err)
 		}
-		if _, err := viewer.Words(t.Context(), path, extract.PDF, 1); err != nil && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
+		if _, err := viewer.Words(t.Context(), extract.Original{Path: path, MediaType: extract.PDF}, 1); err != nil && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.NotFound) {
 			t.Errorf("Words of %s: %v", file.Name(), err)
 		}
 		if took := time.Since(begun); took > time.Minute {
