@@ -1,6 +1,7 @@
 package http
 
 import (
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -172,7 +173,11 @@ func (s *Server) log(r *http.Request, err error) {
 		s.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 		return
 	}
-	s.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
+	level := slog.LevelError
+	if status == http.StatusServiceUnavailable { // the server is busy, or something that it needs is unreachable: the client should try again
+		level = slog.LevelWarn
+	}
+	s.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "error", err, "correlation_id", Correlation(r.Context()))
 }
 
 // guard recovers from a panic of next. It replies 500, or closes the connection if a part of

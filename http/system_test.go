@@ -37,6 +37,29 @@ func TestFailedProbesAreLogged(t *testing.T) {
 	}
 }
 
+// A request that fails because the server is busy, or something that it needs unreachable, is a
+// warning in the log, and a failure of the server an error.
+func TestFailedRequestsAreLogged(t *testing.T) {
+	for status, cause := range map[int]error{
+		503: fault.Errorf(fault.Unavailable, "too many other pages are being shown: try again"),
+		500: errors.New("disk failed"),
+	} {
+		var log bytes.Buffer
+		s := start(t, func(h *httpd.Server) {
+			h.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		s.library.fail = cause
+		resp, body := s.do("GET", "/vault/tags", "")
+		if resp.StatusCode != status || (resp.Header.Get("Retry-After") != "") != (status == 503) {
+			t.Fatalf("GET = %d %s, want %d", resp.StatusCode, body, status)
+		}
+		level := map[int]string{503: "level=WARN", 500: "level=ERROR"}[status]
+		if got := log.String(); !strings.Contains(got, level) || !strings.Contains(got, cause.Error()) {
+			t.Errorf("%v is logged as %s, want %s", cause, got, level)
+		}
+	}
+}
+
 // GET /readyz reports the state of every read model and the number of documents that wait for
 // indexing.
 func TestReadinessNamesReadModels(t *testing.T) {
