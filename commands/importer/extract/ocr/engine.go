@@ -182,7 +182,11 @@ func (e *Engine) ask(ctx context.Context, p *process.Process, picture Picture) (
 	deadline := time.Now().Add(limit)
 	defer context.AfterFunc(ctx, p.Kill)() // also while the picture is sent
 	watchdog := time.AfterFunc(limit, p.Kill)
-	err = p.Send(requestFrame, request{picture, e.config.PageTime}.encode(), nil)
+	file := inFile(picture)
+	if file != nil {
+		defer file.Close()
+	}
+	err = p.Send(requestFrame, request{picture, e.config.PageTime, file != nil}.encode(), file)
 	watchdog.Stop()
 	if err != nil {
 		return Result{}, 0, err

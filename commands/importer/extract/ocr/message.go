@@ -2,6 +2,8 @@ package ocr
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,19 +32,35 @@ const (
 type request struct {
 	Picture
 	time time.Duration
+	file bool // the pixels are in a file, which is passed with the request
 }
 
 func (r request) encode() []byte {
-	e := process.Encoder{B: make([]byte, 0, len(r.Pixels)+32)}
-	e.Int(r.Width).Int(r.Height).Int(r.DPI).Int(int(r.time / time.Millisecond))
-	e.B = append(e.B, r.Pixels...)
+	pixels := r.Pixels
+	if r.file {
+		pixels = nil
+	}
+	e := process.Encoder{B: make([]byte, 0, len(pixels)+32)}
+	e.Int(r.Width).Int(r.Height).Int(r.DPI).Int(int(r.time / time.Millisecond)).Bool(r.file)
+	e.B = append(e.B, pixels...)
 	return e.B
 }
 
-func decodeRequest(b []byte) (request, error) {
+// decodeRequest decodes a request. file returns the file that was passed with it.
+func decodeRequest(b []byte, file func() (io.ReaderAt, error)) (request, error) {
 	d := process.Decoder{B: b}
-	r := request{Picture: Picture{Width: d.Int(), Height: d.Int(), DPI: d.Int()}, time: time.Duration(d.Int()) * time.Millisecond}
+	r := request{Picture: Picture{Width: d.Int(), Height: d.Int(), DPI: d.Int()}, time: time.Duration(d.Int()) * time.Millisecond, file: d.Bool()}
 	r.Pixels = d.B
+	if r.file && r.sized() {
+		f, err := file()
+		if err != nil {
+			return request{}, err
+		}
+		r.Pixels = make([]byte, r.Width*r.Height)
+		if _, err := f.ReadAt(r.Pixels, int64(len(r.header()))); err != nil {
+			return request{}, fmt.Errorf("read a picture to recognise: %w", err)
+		}
+	}
 	if !r.valid() {
 		return request{}, errors.New("read a picture to recognise: malformed")
 	}
@@ -50,9 +68,15 @@ func decodeRequest(b []byte) (request, error) {
 }
 
 // valid reports whether the picture has as many pixels as its size says, and not too many.
-func (p *Picture) valid() bool {
-	return p.Width > 0 && p.Height > 0 && p.Width <= MaxPixels/p.Height && len(p.Pixels) == p.Width*p.Height
+func (p *Picture) valid() bool { return p.sized() && len(p.Pixels) == p.Width*p.Height }
+
+// sized reports whether the size of the picture is within its limits.
+func (p *Picture) sized() bool {
+	return p.Width > 0 && p.Height > 0 && p.Width <= MaxPixels/p.Height
 }
+
+// header is what comes before the pixels in a PGM file.
+func (p *Picture) header() string { return fmt.Sprintf("P5\n%d %d\n255\n", p.Width, p.Height) }
 
 // Encode returns the result as a payload.
 func (r *Result) Encode() []byte {

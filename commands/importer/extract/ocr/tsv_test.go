@@ -53,8 +53,8 @@ func TestEncodeAndDecode(t *testing.T) {
 			t.Errorf("%s: DecodeResult of %+v succeeded", name, bad)
 		}
 	}
-	req := request{Picture{Width: 2, Height: 2, Pixels: []byte("abcd"), DPI: 72}, time.Minute}
-	if got, err := decodeRequest(req.encode()); err != nil || !reflect.DeepEqual(got, req) {
+	req := request{Picture{Width: 2, Height: 2, Pixels: []byte("abcd"), DPI: 72}, time.Minute, false}
+	if got, err := decodeRequest(req.encode(), nil); err != nil || !reflect.DeepEqual(got, req) {
 		t.Errorf("decodeRequest = %+v, %v, want %+v", got, err, req)
 	}
 }
