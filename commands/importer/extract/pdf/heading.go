@@ -122,7 +122,7 @@ func commonest(counts map[float64]int) float64 {
 func isHeadline(l *layoutLine) bool {
 	text := l.Text
 	if l.furniture || l.running || l.Turned || l.rows != nil || utf8.RuneCountInString(text) > maxHeading || strings.HasSuffix(text, softHyphen) || strings.HasPrefix(text, ",") ||
-		hasLeader(text) || isNames(text) || caption.MatchString(text) || stamp.MatchString(text) {
+		hasLeader(text) || leader.MatchString(text) || isNames(text) || caption.MatchString(text) || stamp.MatchString(text) {
 		return false
 	}
 	letters, others := 0, 0
@@ -137,20 +137,23 @@ func isHeadline(l *layoutLine) bool {
 	if l.Confidence > 0 { // lines and logos are easily taken for letters
 		return letters >= 5 && letters >= 4*others && l.Confidence >= 0.7
 	}
-	return letters >= 2 && letters >= others // otherwise the line is a row of numbers
+	return letters >= 2 && letters >= others || reference.MatchString(text) // otherwise the line is a row of numbers
 }
 
 // isNames reports whether a text is a list of people: several names of two to four words that
-// begin with capitals, separated by commas.
+// begin with capitals, separated by commas. Marks of their notes may follow the names.
 func isNames(text string) bool {
-	names := strings.Split(text, ",")
-	for _, name := range names {
-		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(name), "and "))
-		if len(words) < 2 || len(words) > 4 || slices.ContainsFunc(words, beginsLower) {
+	names := 0
+	for name := range strings.SplitSeq(text, ",") {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimRight(name, " 0123456789*∗†‡§¶"), " and "))
+		if len(words) == 0 { // a mark
+			continue
+		}
+		if names++; len(words) == 1 || len(words) > 4 || slices.ContainsFunc(words, beginsLower) {
 			return false
 		}
 	}
-	return len(names) > 2
+	return names > 2
 }
 
 func (s *style) isLarge(l *layoutLine) bool {
@@ -162,6 +165,10 @@ func (s *style) isLarge(l *layoutLine) bool {
 }
 
 var (
+	// reference matches a word and a number that identifies something, such as an invoice.
+	reference = regexp.MustCompile(`^\p{Lu}\p{L}{3,}(?: (?:no\.?|nr\.?|number|nummer))?:? #?[0-9A-Z]{1,6}(?:[-/][0-9A-Z]{1,8}){0,4}$`)
+	// leader matches a short row of dots before the number of a page.
+	leader = regexp.MustCompile(`(?:[.·…_-] ?){3,}[0-9]+$`)
 	// caption matches the beginning of the text below a figure or above a table.
 	caption = regexp.MustCompile(`^(?i:fig(?:ure|\.)?|table|tab\.|abb(?:ildung|\.)|tabelle|tableau|exhibit|chart|listing|algorithm|box) (?:[0-9]{1,3}|[IVX]{1,5})(?:[.-][0-9]{1,3})*(?:[.:]|$| [-–—|])`)
 	// stamp matches what programs of printers and publishers write into margins.
@@ -218,7 +225,7 @@ func (s *style) headings(lines []layoutLine) {
 		if level == 0 && s.isNumberedTitle(lines, i) {
 			level = s.base + len(s.sizes) + 1 + strings.Count(section.FindString(l.Text), ".")
 		}
-		if level == 0 || !isAlone(lines, i) {
+		if level == 0 || !isAlone(lines, i) || i > 0 && continuesList(&lines[i-1], l) {
 			continue
 		}
 		l.continues = i > 0 && lines[i-1].level > 0 && (lines[i-1].level == level || l.Confidence > 0) && lines[i-1].title == "" && continuesHeading(&lines[i-1], l)
@@ -322,6 +329,12 @@ func hasNeighbour(lines []layoutLine, i int) bool {
 		}
 	}
 	return false
+}
+
+// continuesList reports whether line b continues a list in line a, such as that of the authors.
+func continuesList(a, b *layoutLine) bool {
+	down := b.Y - a.Y
+	return a.level == 0 && !a.furniture && a.rows == nil && strings.HasSuffix(a.Text, ",") && absf(a.Size-b.Size) < 0.6 && absf(a.Weight-b.Weight) < 60 && down > 0 && down < b.Size*1.9
 }
 
 // continuesHeading reports whether line b continues the heading in line a.

@@ -61,6 +61,9 @@ func TestHeadings(t *testing.T) {
 		"number of a section":     {append(append(prose(60, 3), ordinary(108, "5.1 Search of Parameters")), prose(132, 3)...), []string{"5.1 Search of Parameters"}},
 		"numbers of clauses":      {append(append(prose(60, 3), ordinary(108, "5.1 The tenant pays."), ordinary(132, "5.2 Landlords repair"), ordinary(156, "5.3 Others do not")), prose(180, 3)...), nil},
 		"number in a paragraph":   {append(append(prose(60, 3), ordinary(96, "3.5 Million of them")), prose(108, 3)...), nil},
+		"name with a number":      {[]pdfium.Line{large(80, "INVOICE 2026-0417"), large(120, "TOTAL 1,234.56"), ordinary(144, "Text.")}, []string{"INVOICE 2026-0417"}},
+		"list of authors":         {[]pdfium.Line{large(80, "A Title"), large(120, "Ada Lovelace 1,*, Charles Babbage 2, Grace Hopper 3, Alan Turing 4,"), large(138, "Edsger Dijkstra 5 and Donald Knuth 2"), ordinary(160, "Text.")}, []string{"A Title"}},
+		"short leader":            {[]pdfium.Line{bold(80, "4. Descriptions of all variables · · · 11"), ordinary(124, "Text.")}, nil},
 		"contents":                {[]pdfium.Line{bold(80, "1. A chapter · · · · · · · · 2"), bold(100, "2. Another ........... 17"), ordinary(124, "Text.")}, nil},
 	} {
 		if got := titlesOf(t, pdfium.Document{Pages: 1}, append(c.lines, prose(300, 25)...)); !slices.Equal(got, c.want) {
@@ -94,6 +97,16 @@ func TestLettersAsBulletsBeginItems(t *testing.T) {
 	got, _ := laidOut(t, pdfium.Document{Pages: 1}, []pdfium.Line{inFont(typeset(50, 80, line), 10, 400), inFont(typeset(50, 92, line), 10, 400), inFont(typeset(50, 104, line), 10, 400)})
 	if len(got) != 1 || strings.Count(got[0].Text, "\nr ") != 2 {
 		t.Errorf("sections = %q, want three items", outlineOf(got))
+	}
+}
+
+// The bookmarks of some files repeat whole paragraphs.
+func TestBookmarksOfParagraphsAreIgnored(t *testing.T) {
+	long := strings.Repeat("Words of a paragraph that are repeated in the outline. ", 5)
+	doc := pdfium.Document{Pages: 1, Outline: []pdfium.Bookmark{{Level: 1, Title: "A chapter", Page: 1, Y: 60}, {Level: 1, Title: long, Page: 1, Y: 90}}}
+	got, _ := laidOut(t, doc, append([]pdfium.Line{placed(70, "A chapter")}, prose(100, 3)...))
+	if len(got) != 1 || got[0].Title != "A chapter" {
+		t.Errorf("sections %q, want one", outlineOf(got))
 	}
 }
 
@@ -151,11 +164,17 @@ func TestPageNumbersOfShortDocuments(t *testing.T) {
 	}
 }
 
-// Lines outside of the page follow the others, so that no summary begins with them.
-func TestLinesOutsideOfThePageAreLast(t *testing.T) {
-	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append([]pdfium.Line{typeset(50, -60, "printed by a program")}, prose(100, 4)...))
-	if text := got[0].Text; !strings.HasPrefix(text, "Words") || !strings.HasSuffix(text, "printed by a program") {
+// What is outside of the page is not read: a stamp, numbers of lines, and what PDFium joined from the other half of a sheet.
+func TestTextOutsideOfThePageIsDropped(t *testing.T) {
+	lines := append([]pdfium.Line{typeset(50, -60, "printed by a program"), typeset(400, 88, "A line that ends here.                     Another page")}, prose(100, 4)...)
+	lines = append(lines, typeset(-40, 100, "17"), typeset(-40, 112, "18"))
+	got, _ := laidOut(t, pdfium.Document{Pages: 2}, lines, []pdfium.Line{typeset(900, 100, "only this")})
+	text := got[0].Text
+	if !strings.HasPrefix(text, "A line that ends here.") || strings.Contains(text, "Another page") || strings.Contains(text, "program") || strings.Contains(text, "17") {
 		t.Errorf("text = %q", text)
+	}
+	if !strings.HasSuffix(text, "only this") {
+		t.Errorf("text = %q, without that of the page of unknown size", text)
 	}
 }
 

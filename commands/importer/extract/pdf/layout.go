@@ -65,7 +65,7 @@ func NewLayout(doc pdfium.Document, w *extract.Writer) *Layout {
 	l.furniture.init()
 	for _, b := range doc.Outline {
 		b.Title = extract.CleanTitle(spellOut(b.Title))
-		if b.Page > 0 && b.Title != "" {
+		if b.Page > 0 && b.Title != "" && utf8.RuneCountInString(b.Title) <= maxHeading { // longer ones repeat a paragraph
 			l.marks[b.Page] = append(l.marks[b.Page], b)
 			l.furniture.body[key(b.Title)] = true
 		}
@@ -89,6 +89,7 @@ func (l *Layout) Info() extract.Info {
 // Add adds the next page.
 func (l *Layout) Add(p pdfium.Page) error {
 	l.pages++
+	dropOutside(&p)
 	upright(&p)
 	page := layoutPage{Page: p, lines: make([]layoutLine, len(p.Lines))}
 	letters := false
@@ -155,7 +156,7 @@ func (l *Layout) Close() error {
 // flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
 	l.furniture.mark(page.lines, page.Number, l.doc.Pages, page.Height)
-	page.lines = arrange(outsideLast(page.lines, page.Height))
+	page.lines = arrange(page.lines)
 	marks := l.marks[page.Number]
 	if len(marks) > 0 {
 		l.matchBookmarks(page.lines, marks)
@@ -164,28 +165,32 @@ func (l *Layout) flush(page layoutPage) error {
 	return l.flow.page(page)
 }
 
-// outsideLast moves lines outside of the page, such as the stamps of printers, behind the others.
-func outsideLast(lines []layoutLine, height float32) []layoutLine {
-	outside := func(l *layoutLine) bool { return height > 0 && (l.Y < 0 || l.Y-l.Size > height) }
-	var last []layoutLine
-	for i := range lines {
-		if outside(&lines[i]) {
-			last = append(last, lines[i])
+// dropOutside drops the words outside of a page, which no viewer shows: stamps of printers, line numbers of drafts, and the
+// other half of a sheet that was cut into two pages. A page that has no other words keeps them, since its size may be wrong.
+func dropOutside(p *pdfium.Page) {
+	outside := func(w pdfium.Word) bool {
+		x, y := (w.X+w.Right)/2, (w.Top+w.Bottom)/2
+		return x < 0 || x > p.Width || y < 0 || y > p.Height
+	}
+	lines := make([]pdfium.Line, 0, len(p.Lines))
+	for _, l := range p.Lines {
+		if slices.ContainsFunc(l.Words, outside) {
+			l.Words = slices.DeleteFunc(slices.Clone(l.Words), outside)
+			if len(l.Words) == 0 {
+				continue
+			}
+			texts := make([]string, len(l.Words))
+			for i, w := range l.Words {
+				texts[i] = w.Text
+			}
+			l.Text = strings.Join(texts, " ")
+			l.X, l.Right = extent(l.Words)
 		}
+		lines = append(lines, l)
 	}
-	if len(last) == 0 || len(last) == len(lines) {
-		return lines
+	if len(lines) > 0 && p.Width > 0 && p.Height > 0 {
+		p.Lines = lines
 	}
-	out := make([]layoutLine, 0, len(lines))
-	for i := range lines {
-		if !outside(&lines[i]) {
-			out = append(out, lines[i])
-		}
-	}
-	for i := range last {
-		last[i].running = true
-	}
-	return append(out, last...)
 }
 
 // addCompounds records the words that contain a hyphen. If such a word is divided at its

@@ -122,6 +122,21 @@ func TestLinesBecomeParagraphs(t *testing.T) {
 	}
 }
 
+// Entries of a table of contents stay lines, whether or not they have a row of dots.
+func TestEntriesOfContentsStayApart(t *testing.T) {
+	line := func(y float32, s string) pdfium.Line {
+		l := placed(y, s)
+		l.Right = 540
+		return l
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append([]pdfium.Line{
+		line(100, "6 Transactions 8"), line(112, "6.1 Overview . . . . . . . . . . 8"), line(124, "6.2 The Object . . . . . . . . . 9"), line(136, "7 Consensus 16"), line(148, "7.1 Diagrams . . . . . . . . . . 16")}, filler(3)...))
+	want := "6 Transactions 8\n6.1 Overview . . . . . . . . . . 8\n6.2 The Object . . . . . . . . . 9\n7 Consensus 16\n7.1 Diagrams . . . . . . . . . . 16"
+	if len(got) != 1 || !strings.HasPrefix(got[0].Text, want) {
+		t.Errorf("sections %q, want %q", outlineOf(got), want)
+	}
+}
+
 // A page whose text is turned, such as a wide table, is laid out like one that is upright.
 func TestTurnedPagesAreLaidOutUpright(t *testing.T) {
 	text := func() []pdfium.Line {

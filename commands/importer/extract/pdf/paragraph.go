@@ -162,7 +162,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
-	case isItem(l.Text), haveSameBullet(last, l), hasLeader(last.Text):
+	case isItem(l.Text), haveSameBullet(last, l), hasLeader(last.Text), hasLeader(l.Text) && entry.MatchString(l.Text):
 		return "\n", false
 	case down > size*1.9 && (down > f.spacing*1.2 || isNumber(l.Text)) || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
@@ -329,6 +329,9 @@ var (
 
 // ornament matches characters of symbol fonts that precede a title.
 var ornament = regexp.MustCompile(`^(?:[!#•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
+
+// entry matches the beginning of an entry of a table of contents.
+var entry = regexp.MustCompile(`^(?:[0-9]{1,3}|[A-Z])(?:\.[0-9]{1,3}){0,5}\.? +\p{L}`)
 
 // hasLeader reports whether a line has a row of dots or dashes, as between a title and its page
 // number in a table of contents.

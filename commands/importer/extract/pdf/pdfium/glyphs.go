@@ -122,9 +122,39 @@ func (t *textPage) compose(line []glyph) []glyph {
 				continue
 			}
 		}
+		if line[i].r >= 0x80 && (t.accentuate(out[max(0, len(out)-near):], box, mark) || t.accentuate(line[next:min(len(line), next+near)], box, mark)) {
+			switch n := len(out); { // the accent may have been a word
+			case n > 0 && out[n-1].r != ' ':
+			case i+1 < len(line) && line[i+1].r == ' ':
+				i++
+			case i+1 == len(line) && n > 0:
+				out = out[:n-1]
+			}
+			continue
+		}
 		out = append(out, line[i])
 	}
 	return out
+}
+
+// near is the number of letters on each side of an accent that it may belong to.
+const near = 100
+
+// accentuate puts an accent on the letter that it is drawn over, if it is one of the given. PDFium moves accents that are drawn
+// higher than the letters behind these. An accent over the space between two letters is one of a formula.
+func (t *textPage) accentuate(letters []glyph, box Word, mark rune) bool {
+	for i, g := range letters {
+		r, ok := composed(g.r, mark)
+		if !ok {
+			continue
+		}
+		letter := t.boxOf(g.at)
+		if off := (letter.X + letter.Right - box.X - box.Right) / 2; max(off, -off) < 0.3*(letter.Right-letter.X) && covers(box, letter) {
+			letters[i].r = r
+			return true
+		}
+	}
+	return false
 }
 
 // composed returns a letter with an accent as one character.

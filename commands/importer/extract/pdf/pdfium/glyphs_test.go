@@ -91,6 +91,8 @@ func TestCharactersOfLines(t *testing.T) {
 	}{
 		"accents over letters":     {"BT /F2 10 Tf 0 Tc 100 700 Td [(Erdz) 500 (on)] TJ ET", map[byte]string{'z': "˝"}, "Erdőn"},
 		"dotless letter":           {"BT /F2 10 Tf 100 700 Td [(R) 0 (r) 500 (o) 0 (n)] TJ ET", map[byte]string{'r': "´", 'o': "ı"}, "Rín"},
+		"accent behind its word":   {"BT /F2 10 Tf 100 700 Td (Oguc) Tj 5 0 Td (z) Tj ET", map[byte]string{'z': "˘"}, "Oğuc"},
+		"accent behind its line":   {"BT /F2 10 Tf 100 700 Td (Oguc is) Tj 5 0 Td (z) Tj ET", map[byte]string{'z': "˘"}, "Oğuc is"},
 		"accents beside letters":   {"BT /F2 10 Tf 100 700 Td (a^b~c) Tj ET", nil, "a^b~c"},
 		"wide spacing":             {"BT /F1 10 Tf 100 700 Td (N O T I C E   O F   S A L E) Tj ET", nil, "NOTICE OF SALE"},
 		"wide spacing of pieces":   {"BT /F1 10 Tf 100 700 Td [(A) -600 (n) -600 (n) -600 (a) -600 (l) -600 (s)] TJ ET", nil, "Annals"},
