@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +38,8 @@ type progressEvent struct {
 const stalled = "stream_stalled"
 
 // progress streams the events of a job until the job ends, the client disconnects, or no event
-// happens for s.Stall. The job itself continues in any case.
+// happens for s.Stall. Recognising a page may take longer than that, and so may waiting for it: the
+// stream then repeats the event of such a file. The job itself continues in any case.
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -81,9 +84,11 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	defer cancel()
 	comments := time.NewTicker(s.KeepAlive)
 	defer comments.Stop()
-	stall := time.NewTimer(s.Stall)
+	const checks = 2 // in s.Stall
+	stall, quiet := time.NewTicker(s.Stall/checks), 0
 	defer stall.Stop()
-	var steps <-chan jobs.Update // nil until the first event was sent, so that no update is received before
+	slow := make(map[int]jobs.Update) // files whose pages are recognised or wait for that
+	var steps <-chan jobs.Update      // nil until the first event was sent, so that no update is received before
 	stopping := closing(c.Context())
 	for out.err == nil {
 		select {
@@ -92,7 +97,11 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 			out.begin()
 		case u := <-steps:
 			out.send(eventOf(u))
-			stall.Reset(s.Stall)
+			if delete(slow, u.Index); u.Step == "ocr" {
+				slow[u.Index] = u
+			}
+			stall.Reset(s.Stall / checks)
+			quiet = 0
 		case err := <-ended:
 			if err != nil && ctx.Err() == nil {
 				s.log(c.Request, fmt.Errorf("follow job %s: %w", out.job, err))
@@ -101,6 +110,13 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 			out.begin()
 			return
 		case <-stall.C:
+			if len(slow) > 0 {
+				out.send(eventOf(slow[slices.Min(slices.Collect(maps.Keys(slow)))]))
+				continue
+			}
+			if quiet++; quiet < checks {
+				continue
+			}
 			out.send(progressEvent{EventType: "error", Error: stalled, Message: "nothing happened for " + s.Stall.String() + "; the import goes on"})
 			return
 		case <-comments.C:

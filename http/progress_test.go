@@ -171,6 +171,41 @@ func testStall(t *testing.T, lag bool) {
 	}
 }
 
+// A stream does not stall while pages of a file are recognised or wait for that. It repeats the
+// event of the file, and stalls when no such file is left.
+func TestProgressOfScansDoesNotStall(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	s := start(t, func(h *httpd.Server) { h.Stall = limit })
+	updates := make(chan jobs.Update)
+	s.library.follow = func(ctx context.Context, each func(jobs.Update) error) error {
+		for {
+			select {
+			case u := <-updates:
+				if err := each(u); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	_, lines := s.stream(t.Context())
+	s.wantEvent(lines, first)
+	waits := jobs.Update{File: "scan.pdf", Index: 3, Step: "ocr", Message: "scan.pdf waits"}
+	updates <- jobs.Update{File: "scan.pdf", Index: 5, Step: "ocr", Message: "page 1"}
+	s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","current_step":"ocr","message":"page 1"}`)
+	for _, u := range []jobs.Update{waits, {File: "a.md", Index: 1, Message: "imported"}, {File: "scan.pdf", Index: 5, Message: "imported"}} {
+		updates <- u
+		<-lines
+	}
+	for begun := time.Now(); time.Since(begun) < 3*limit; {
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","current_step":"ocr","message":"scan.pdf waits"}`)
+	}
+	updates <- jobs.Update{File: "scan.pdf", Index: 3, Message: "imported"}
+	<-lines
+	s.wantEvent(lines, `{"event_type":"error","message":"nothing happened for 200ms; the import goes on","error":"stream_stalled"}`)
+}
+
 func TestProgressThatCannotBeFollowed(t *testing.T) {
 	s := start(t, nil)
 	s.library.follow = func(context.Context, func(jobs.Update) error) error { return errors.New("secret disk") }

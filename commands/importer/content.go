@@ -60,7 +60,12 @@ func (r *run) read(ctx context.Context) (events.Content, error) {
 // is turns.ErrSuspended if the slot was given to another file.
 func (r *run) extract(ctx context.Context, summary *summaries) (extract.Info, error) {
 	r.clock.Stop()
+	waited := func() {}
+	if r.scan {
+		waited = r.progress.waiting(ctx)
+	}
 	reading, release, err := r.acquire(ctx, r.turn, r.alone != "", r.scan)
+	waited()
 	if err != nil {
 		return extract.Info{}, err
 	}

@@ -13,6 +13,8 @@ const (
 	// firstReport is the delay before the first step of a file is reported. Most files are
 	// finished before, so they take only one event.
 	firstReport = 250 * time.Millisecond
+	// waitReport is how long a scan waits for a slot before that is reported.
+	waitReport = time.Second
 	// minInterval is the minimum time between two reports of a file. For long files the
 	// interval is the elapsed time divided by slowdown, up to maxInterval: a client that follows
 	// the import takes a minute without a report for a stall. So a file has up to a few hundred
@@ -51,24 +53,35 @@ func (p *progress) watch(ctx context.Context) (stop func(), err error) {
 	if p.report(ctx); p.err != nil {
 		return nil, p.err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		timer := time.NewTimer(firstReport)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.report(ctx)
-		case <-ctx.Done():
+	return p.after(firstReport, func() { p.report(ctx) }), nil
+}
+
+// waiting reports after the time waitReport that the file waits for others before its pages can
+// be recognised: as the step ocr without a page. It records no start of the file, because a file
+// that waits cannot be why the service was interrupted. stop cancels the report.
+func (p *progress) waiting(ctx context.Context) (stop func()) {
+	return p.after(waitReport, func() {
+		if p.err == nil {
+			p.reported = [2]string{"ocr", ""}
+			p.err = p.importer.Handler.StepFile(ctx, p.file, false, "ocr", "")
 		}
-	}()
+	})
+}
+
+// after calls report, with p locked, after a time. stop cancels that, or waits until it is done.
+func (p *progress) after(d time.Duration, report func()) (stop func()) {
+	done := make(chan struct{})
+	timer := time.AfterFunc(d, func() {
+		defer close(done)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		report()
+	})
 	return func() {
-		cancel()
-		<-ended
-	}, nil
+		if !timer.Stop() {
+			<-done
+		}
+	}
 }
 
 // at sets the current step, and reports it if the next report is due.

@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -143,6 +144,48 @@ func TestLongScanIsReported(t *testing.T) {
 	}
 	if len(at) > 600 {
 		t.Errorf("%d reports in two hours, want some hundred", len(at))
+	}
+}
+
+// A scan that waits for another one says so. That is no start, which would count if the service were
+// interrupted meanwhile.
+func TestWaitingScanIsReported(t *testing.T) {
+	b := newFixture(t)
+	_, work := b.accept(alice, doc{"a.pdf", "Library", "a"}, doc{"b.pdf", "Library", "b"})
+	synctest.Test(t, func(t *testing.T) {
+		b := b.shallow(t)
+		b.reader = script(func(ctx context.Context, emit func(extract.Section) error, progress extract.Progress) (extract.Info, error) {
+			if progress("ocr", 1, 1); ctx.Err() != nil {
+				return extract.Info{}, ctx.Err()
+			}
+			time.Sleep(5 * time.Second)
+			return extract.Info{}, sections(emit, "text", 1)
+		})
+		i := b.importer(b.driver)
+		i.Workers = 1
+		var files sync.WaitGroup
+		for _, ref := range work {
+			files.Go(func() {
+				if err := i.importFile(t.Context(), ref); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		files.Wait()
+	})
+	steps := make([][]string, 2)
+	for _, e := range b.all() {
+		switch d := e.Data.(type) {
+		case events.FileStarted:
+			steps[d.File] = append(steps[d.File], "started")
+		case events.FileStepped:
+			steps[d.File] = append(steps[d.File], strings.TrimSpace(d.Step+" "+d.Message))
+		}
+	}
+	slices.SortFunc(steps, slices.Compare) // either may be the first
+	want := [][]string{{"ocr", "started", "reading", "splitting"}, {"started", "ocr page 1 of 1", "splitting"}}
+	if !reflect.DeepEqual(steps, want) {
+		t.Errorf("steps %q, want %q", steps, want)
 	}
 }
 

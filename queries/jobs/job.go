@@ -212,6 +212,10 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 		}
 		j.Results = append(j.Results, r)
 		switch {
+		case f.waitsForOCR():
+			if working == "" {
+				working = f.name + " " + waitsForOCR
+			}
 		case f.state != "working":
 		case f.step == "ocr" && f.message != "":
 			working = "recognising " + f.message + " of " + f.name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -144,6 +145,30 @@ func TestJobNamesRecognisedPage(t *testing.T) {
 		if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || j.Message != c.want {
 			t.Errorf("step %s: Job has message %q (%v), want %q", c.step, j.Message, err, c.want)
 		}
+	}
+}
+
+// A file that waits for others to be recognised is in the state and the progress of its job, though
+// nobody works on it.
+func TestJobNamesWaitingScan(t *testing.T) {
+	f := newFixture(t)
+	job := uuid.New()
+	f.Append(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top"}, events.FileAccepted{File: 1, Name: "b.pdf", Folder: "Top"},
+		events.ImportRequested{Files: 2, User: "user:alice"}, events.FileStepped{File: 1, Step: "ocr"})
+	f.Settle()
+	if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || j.Message != "0 of 2 files done; b.pdf waits until its pages can be recognised" {
+		t.Errorf("Job has message %q (%v)", j.Message, err)
+	}
+	var first jobs.Update
+	enough := errors.New("enough")
+	err := f.jobs.FollowJob(t.Context(), alice, job.String(), func(u jobs.Update) error { first = u; return enough })
+	if want := (jobs.Update{File: "b.pdf", Index: 1, Step: "ocr", Message: "b.pdf waits until its pages can be recognised"}); err != enough || !reflect.DeepEqual(first, want) {
+		t.Errorf("FollowJob: got first update %+v (%v), want %+v", first, err, want)
+	}
+	f.Append(events.JobStream(job), events.FileStarted{}, events.FileStepped{Step: "reading"})
+	f.Settle()
+	if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || j.Message != "0 of 2 files done; working on a.pdf" {
+		t.Errorf("Job has message %q (%v) while another file is read", j.Message, err)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 // Job is set.
 type Update struct {
 	File      string
-	Step      string // reading, splitting, summarising, filing, indexing; "" if the import of the file has ended
+	Index     int    // of the file in the upload, from 0
+	Step      string // reading, ocr, splitting, summarising, filing, indexing; "" if the import of the file has ended
 	Message   string
 	Document  uuid.UUID
 	Duplicate bool
@@ -88,15 +89,22 @@ func (q *Jobs) changed(ctx context.Context, user events.User, job string, after 
 	return files, q.lookUp(ctx, user, files)
 }
 
-// update returns a file's state as an Update; ok is false for waiting files.
+// waitsForOCR reports whether the pages of a file are to be recognised after those of other files.
+func (f *fileRow) waitsForOCR() bool { return f.step == "ocr" && f.message == "" }
+
+const waitsForOCR = "waits until its pages can be recognised"
+
+// update returns a file's state as an Update; ok is false for files that nobody has looked at yet.
 func (f *fileRow) update() (u Update, ok bool, err error) {
-	u = Update{File: f.name, Step: f.step, Message: f.message, Duplicate: f.duplicate, Outcome: f.outcome}
-	switch f.state {
-	case "working":
+	u = Update{File: f.name, Index: f.file, Step: f.step, Message: f.message, Duplicate: f.duplicate, Outcome: f.outcome}
+	switch {
+	case f.waitsForOCR():
+		u.Message = f.name + " " + waitsForOCR
+	case f.state == "working":
 		if u.Message == "" {
 			u.Message = f.step + " " + f.name
 		}
-	case "imported":
+	case f.state == "imported":
 		u.Document, _ = uuid.Parse(f.document) // written by the projection, or removed by lookUp
 		err = json.Unmarshal([]byte(f.warnings), &u.Warnings)
 		switch {
@@ -109,7 +117,7 @@ func (f *fileRow) update() (u Update, ok bool, err error) {
 		default:
 			u.Message = "imported " + f.name
 		}
-	case "failed":
+	case f.state == "failed":
 		u.Failed, u.Message = f.err, f.name+": "+f.err
 	default:
 		return u, false, nil
