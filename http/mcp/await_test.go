@@ -42,6 +42,7 @@ func TestWritingToolsAwaitReadModels(t *testing.T) {
 		"ingest": {events.ImportRequested{}, func() func() {
 			return call(a, "ingest", args{"file_paths": []string{write(t, filepath.Join(root, "virus.exe"), "MZ")}})
 		}},
+		"reread_documents":   {events.ImportRequested{}, func() func() { return call(a, "reread_documents", args{"doc_ids": []string{document()}}) }},
 		"delete_documents":   {events.DocumentDeleted{}, func() func() { return call(a, "delete_documents", args{"doc_ids": []string{document()}}) }},
 		"accept_invitation":  {events.FolderInvitationAccepted{}, answer("accept_invitation")},
 		"decline_invitation": {events.FolderInvitationDeclined{}, answer("decline_invitation")},

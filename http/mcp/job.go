@@ -19,7 +19,7 @@ var jobTool = tool{
 }
 
 type jobIn struct {
-	JobID  string `json:"job_id" jsonschema:"id of the job, from service_ingest or POST /ingest"`
+	JobID  string `json:"job_id" jsonschema:"id of the job, from service_ingest, service_reread_documents or POST /ingest"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor of the last page of files; leave it out for the first"`
 }
 

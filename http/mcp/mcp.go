@@ -63,6 +63,7 @@ type Queries interface {
 type Commands interface {
 	ingest.Importer
 	DeleteDocument(ctx context.Context, user events.User, correlation string, c commands.DeleteDocument) (events.Position, error)
+	StartReread(ctx context.Context, user events.User, correlation string, c commands.RereadDocuments) (started commands.Started, documents int, err error)
 	AcceptInvitation(ctx context.Context, user events.User, correlation string, c foldertree.AcceptInvitation) (events.Position, error)
 	DeclineInvitation(ctx context.Context, user events.User, correlation string, c foldertree.DeclineInvitation) (events.Position, error)
 }

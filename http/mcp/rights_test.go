@@ -40,6 +40,7 @@ var aims = map[string][]string{
 	"service_list_invitations":      {`{}`},
 	"service_accept_invitation":     {`{"folder_id":"{id}"}`},
 	"service_decline_invitation":    {`{"folder_id":"{id}"}`},
+	"service_reread_documents":      {`{"doc_ids":["{document}"]}`},
 	"service_delete_documents":      {`{"doc_ids":["{document}"]}`},
 
 	"service://folders":                         {"service://folders"},
@@ -98,6 +99,8 @@ func TestToolsRevealOnlyReadable(t *testing.T) {
 	if text := b.ok("delete_documents", args{"doc_ids": []string{ids[0]}}, nil); !strings.Contains(text, "not deleted") || !strings.Contains(text, "you have read access") {
 		t.Errorf("delete_documents by a reader = %s", text)
 	}
+	b.refused("reread_documents", args{"doc_ids": []string{}}, "minItems")
+	b.refused("reread_documents", args{"doc_ids": []string{ids[0]}}, "you have read access")
 	for _, id := range ids {
 		a.ok("get_document_metadata", args{"document_id": id}, nil)
 	}

@@ -107,6 +107,7 @@ func (h *Handler) addTools(s *sdk.Server) {
 	add(h, s, listInvitationsTool, h.listInvitations)
 	add(h, s, acceptInvitationTool, h.acceptInvitation)
 	add(h, s, declineInvitationTool, h.declineInvitation)
+	add(h, s, rereadTool, h.rereadDocuments)
 	add(h, s, healthTool, h.health)
 	if len(h.roots) > 0 {
 		add(h, s, h.ingestTool(), h.ingest)

@@ -108,6 +108,14 @@ func TestToolsGoFromFoldersToAnswers(t *testing.T) {
 	if a.ok("get_document_metadata", args{"document_id": ids[0]}, &known); known.AccessLevel != "own" || known.Title != "Handbook" || !slices.Equal(known.Tags, []string{"hr"}) || known.CreatedAt == "" || known.Size != len(handbook) {
 		t.Errorf("metadata %+v", known)
 	}
+	var again struct {
+		JobID          string `json:"job_id"`
+		TotalDocuments int    `json:"total_documents"`
+	}
+	if a.ok("reread_documents", args{"doc_ids": []string{ids[0], ids[0]}}, &again); again.TotalDocuments != 1 || !slices.Equal(s.finish("alice", again.JobID), ids[:1]) {
+		t.Errorf("read again %+v", again)
+	}
+	a.refused("reread_documents", args{"doc_ids": []string{ids[0], nobody}}, "no document "+nobody, "service_search")
 	var health struct{ Status string }
 	if a.ok("health", nil, &health); health.Status != "ok" {
 		t.Errorf("health %+v", health)
@@ -152,7 +160,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	_, set := everything(t)
 	s := start(t, set)
 	session := s.connect("alice")
-	writes := map[string]bool{"service_ingest": false, "service_accept_invitation": false, "service_decline_invitation": false, "service_delete_documents": true} // whether they delete
+	writes := map[string]bool{"service_ingest": false, "service_accept_invitation": false, "service_decline_invitation": false, "service_reread_documents": false, "service_delete_documents": true} // whether they delete
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
 		if err != nil {
@@ -161,7 +169,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		names = append(names, tool.Name)
 		deletes, written := writes[tool.Name]
 		hints := tool.Annotations
-		if hints.ReadOnlyHint == written || *hints.DestructiveHint != deletes || *hints.OpenWorldHint || hints.IdempotentHint == (tool.Name == "service_ingest") {
+		if hints.ReadOnlyHint == written || *hints.DestructiveHint != deletes || *hints.OpenWorldHint || hints.IdempotentHint == slices.Contains([]string{"service_ingest", "service_reread_documents"}, tool.Name) {
 			t.Errorf("%s has the hints %+v", tool.Name, hints)
 		}
 		if tool.Title == "" || len(tool.Description) < 50 {
@@ -172,7 +180,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	}
 	want := []string{"service_accept_invitation", "service_ask", "service_decline_invitation", "service_delete_documents", "service_get_document_markdown",
 		"service_get_document_metadata", "service_health", "service_ingest", "service_job_status", "service_list_documents_by_folder",
-		"service_list_documents_by_tag", "service_list_folders", "service_list_invitations", "service_list_tags", "service_search"}
+		"service_list_documents_by_tag", "service_list_folders", "service_list_invitations", "service_list_tags", "service_reread_documents", "service_search"}
 	if !slices.Equal(names, want) {
 		t.Errorf("tools %q", names)
 	}
@@ -209,7 +217,7 @@ func described(t *testing.T, tool string, schema any) {
 func TestWritingToolsAreOffByDefault(t *testing.T) {
 	s := start(t)
 	a := s.connect("admin")
-	if got := slices.Sorted(maps.Keys(a.schemas)); len(got) != 13 || a.schemas["service_ingest"] != nil || a.schemas["service_delete_documents"] != nil {
+	if got := slices.Sorted(maps.Keys(a.schemas)); len(got) != 14 || a.schemas["service_ingest"] != nil || a.schemas["service_delete_documents"] != nil {
 		t.Errorf("tools %q", got)
 	}
 	for _, tool := range []string{"service_ingest", "service_delete_documents"} {

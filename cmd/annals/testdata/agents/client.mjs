@@ -106,10 +106,10 @@ const { tools } = await client.listTools();
 
 await step('tells what the tools are for', async () => {
   assert.match(client.getInstructions(), /service_list_folders/);
-  assert.equal(tools.length, 15);
+  assert.equal(tools.length, 16);
   for (const tool of tools) {
     assert(tool.title && tool.description && tool.inputSchema && tool.outputSchema, `${tool.name} lacks a title, a description or a schema`);
-    assert.equal(tool.annotations.readOnlyHint, !['service_ingest', 'service_accept_invitation', 'service_decline_invitation', 'service_delete_documents'].includes(tool.name), tool.name);
+    assert.equal(tool.annotations.readOnlyHint, !['service_ingest', 'service_accept_invitation', 'service_decline_invitation', 'service_reread_documents', 'service_delete_documents'].includes(tool.name), tool.name);
     assert.equal(tool.annotations.openWorldHint, false);
   }
 });
