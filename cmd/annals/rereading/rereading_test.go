@@ -1,0 +1,187 @@
+package rereading_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/cmd/annals/client"
+	"annals/cmd/annals/rereading"
+
+	"github.com/google/uuid"
+)
+
+// server is a fake server. It starts a job for each request that is no dry run, with a result for
+// each document.
+type server struct {
+	found    []client.Rereading // replies to a request without ids, one for each page
+	results  []client.FileResult
+	running  int // how often a job is read before it has ended
+	refuse   int // status of the reply to requests with ids; 0 to accept them
+	requests []client.Reread
+	polls    int
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var reply any
+	switch {
+	case r.URL.Path == "/vault/documents/reread":
+		var which client.Reread
+		if err := json.NewDecoder(r.Body).Decode(&which); err != nil {
+			panic(err)
+		}
+		s.requests = append(s.requests, which)
+		if s.refuse != 0 && len(which.IDs) > 0 {
+			w.WriteHeader(s.refuse)
+			return
+		}
+		answer := client.Rereading{Job: &client.Job{ID: fmt.Sprint("job-", len(s.requests))}}
+		if len(which.IDs) == 0 {
+			answer, s.found = s.found[0], s.found[1:]
+		}
+		reply = answer
+	case strings.HasPrefix(r.URL.Path, "/core/jobs/job-"):
+		s.polls++
+		job := client.Job{ID: strings.TrimPrefix(r.URL.Path, "/core/jobs/"), Message: "0 of 1 files done; recognising page 2 of 9 of a.pdf"}
+		if s.polls > s.running {
+			job.Done, job.Results = true, s.results
+		}
+		reply = job
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	if err := json.NewEncoder(w).Encode(reply); err != nil {
+		panic(err)
+	}
+}
+
+// run runs the command, and returns what it printed.
+func (s *server) run(ctx context.Context, t *testing.T, o rereading.Options) (out, errOut string, err error) {
+	t.Helper()
+	web := httptest.NewServer(s)
+	defer web.Close()
+	to := func(path string) client.Client {
+		return client.Client{
+			URL: web.URL + path, HTTP: web.Client(), Credential: client.Credential{Token: client.FixedToken("token"), Name: "the token"},
+			Tries: 1, Pause: time.Millisecond, Notify: func(string) {},
+		}
+	}
+	var printed, told bytes.Buffer
+	o.Core, o.Vault = &client.Core{Client: to("/core")}, &client.Vault{Client: to("/vault")}
+	o.Out, o.Err, o.Poll = &printed, &told, time.Millisecond
+	err = rereading.Run(ctx, o)
+	return printed.String(), told.String(), err
+}
+
+func idsOf(n int) (ids []string) {
+	for range n {
+		ids = append(ids, uuid.NewString())
+	}
+	return ids
+}
+
+// Many documents are read again in several jobs, one after the other. Their results are counted,
+// and each warning is printed once.
+func TestRunCountsResults(t *testing.T) {
+	s := &server{running: 2, results: []client.FileResult{
+		{Filename: "a.pdf", Success: true, Outcome: "updated", Warnings: []string{"Page 2 is not read."}},
+		{Filename: "b.pdf", Success: true, Outcome: "unchanged", Warnings: []string{"Page 2 is not read."}},
+		{Filename: "c.pdf", Error: "the original is damaged"},
+	}}
+	ids := idsOf(client.MaxReread + 1)
+	out, told, err := s.run(t.Context(), t, rereading.Options{IDs: ids})
+	if err == nil || err.Error() != "2 of 6 documents could not be read again" {
+		t.Errorf("Run: %v, want that 2 of 6 documents failed", err)
+	}
+	if want := "documents read again: 6 (2 updated, 2 unchanged, 2 failed)\n"; out != want {
+		t.Errorf("printed %q, want %q", out, want)
+	}
+	for text, times := range map[string]int{"a.pdf: Page 2 is not read.": 1, "b.pdf: ": 0, "c.pdf could not be read again: the original is damaged": 2} {
+		if strings.Count(told, text) != times {
+			t.Errorf("%q is not printed %d times: %s", text, times, told)
+		}
+	}
+	if want := []client.Reread{{IDs: ids[:client.MaxReread]}, {IDs: ids[client.MaxReread:]}}; !reflect.DeepEqual(s.requests, want) {
+		t.Errorf("%d requests, want two with all ids", len(s.requests))
+	}
+	if s.polls != s.running+2 {
+		t.Errorf("the jobs were read %d times, want until they had ended", s.polls)
+	}
+}
+
+// All pages of documents that match are read again; those of a dry run are only listed.
+func TestRunFollowsPages(t *testing.T) {
+	pages := func(job *client.Job, documents ...client.Document) []client.Rereading {
+		return []client.Rereading{{Job: job, Documents: documents, NextCursor: "second"}, {}}
+	}
+	one := []client.FileResult{{Filename: "a.pdf", Success: true, Outcome: "updated"}}
+	for name, c := range map[string]struct {
+		options rereading.Options
+		found   []client.Rereading
+		want    string
+		polls   int
+	}{
+		"read":        {rereading.Options{Scanned: true}, pages(&client.Job{ID: "job-1"}), "documents read again: 1 (1 updated, 0 unchanged, 0 failed)\n", 1},
+		"read, JSON":  {rereading.Options{Scanned: true, JSON: true}, pages(&client.Job{ID: "job-1"}), `{"documents":1,"updated":1,"unchanged":0,"failed":0}` + "\n", 1},
+		"listed":      {rereading.Options{Scanned: true, DryRun: true}, pages(nil, client.Document{ID: "x", Name: "a\x1b.pdf"}), "x  a\ufffd.pdf\ndocuments that would be read again: 1\n", 0},
+		"listed JSON": {rereading.Options{Scanned: true, DryRun: true, JSON: true}, pages(nil, client.Document{}), `{"documents":1,"updated":0,"unchanged":0,"failed":0}` + "\n", 0},
+	} {
+		s := &server{results: one, found: c.found}
+		out, _, err := s.run(t.Context(), t, c.options)
+		if err != nil || out != c.want || s.polls != c.polls {
+			t.Errorf("%s: printed %q, %v, after reading the job %d times, want %q", name, out, err, s.polls, c.want)
+		}
+		first := client.Reread{Scanned: true, DryRun: c.options.DryRun}
+		second := first
+		second.Cursor = "second"
+		if want := []client.Reread{first, second}; !reflect.DeepEqual(s.requests, want) {
+			t.Errorf("%s: requests %+v, want %+v", name, s.requests, want)
+		}
+	}
+}
+
+func TestRunExplainsMissingDocuments(t *testing.T) {
+	for n, want := range map[int]string{1: "there is no document ", 2: "one of the 2 documents does not exist"} {
+		s := &server{refuse: http.StatusNotFound}
+		if out, _, err := s.run(t.Context(), t, rereading.Options{IDs: idsOf(n)}); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(out, "read again: 0 ") {
+			t.Errorf("%d ids: %v, printed %q, want %q", n, err, out, want)
+		}
+	}
+}
+
+// The command ends when it is interrupted, though the job goes on.
+func TestRunEndsWithContext(t *testing.T) {
+	s := &server{running: 1 << 30}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err := s.run(ctx, t, rereading.Options{IDs: idsOf(1)})
+	if !errors.Is(err, context.DeadlineExceeded) || s.polls < 2 {
+		t.Errorf("Run: %v after reading the job %d times, want %v", err, s.polls, context.DeadlineExceeded)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	id := uuid.NewString()
+	for want, o := range map[string]rereading.Options{
+		"":                                  {IDs: []string{id}},
+		"say which documents":               {},
+		"say which documents to":            {DryRun: true},
+		"is not the id of a document":       {IDs: []string{"reports"}},
+		"is not the id of a document: the":  {IDs: []string{strings.ReplaceAll(id, "-", "")}}, // another form of a UUID
+		"ids of documents exclude":          {IDs: []string{id}, Scanned: true},
+		"ids of documents exclude --folder": {IDs: []string{id}, DryRun: true},
+	} {
+		if err := o.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Check of %+v: %v, want %q", o, err, want)
+		}
+	}
+}
