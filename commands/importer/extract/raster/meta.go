@@ -14,6 +14,7 @@ const (
 	exifSegment      = 0xe1
 	frameSegment     = 0xc0 // to 0xcf, without 0xc4, 0xc8 and 0xcc
 	progressiveFrame = 0xc2
+	scanSegment      = 0xda
 )
 
 // findPages finds the directories of a TIFF file, one for each page. They are a linked list,
@@ -82,7 +83,7 @@ func (f *File) orientation(page int) int {
 		return orientationOf(f.r, int64(f.starts[page-1]), f.order)
 	case f.format.name == "JPEG":
 		orientation := 1
-		f.segments(func(kind byte, at int64, length int) bool {
+		segments(f.r, func(kind byte, at int64, length int) bool {
 			var head [14]byte
 			if kind != exifSegment || length < len(head) {
 				return true
@@ -104,29 +105,81 @@ func (f *File) orientation(page int) int {
 
 // orientationOf reads the orientation from the directory at an offset.
 func orientationOf(r io.ReaderAt, at int64, order binary.ByteOrder) int {
-	var count [2]byte
-	if _, err := r.ReadAt(count[:], at); err != nil {
-		return 1
-	}
-	for i := range min(int64(order.Uint16(count[:])), maxEntries) {
-		var entry [12]byte
-		if _, err := r.ReadAt(entry[:], at+2+12*i); err != nil {
-			return 1
-		}
-		if order.Uint16(entry[:]) == orientationTag {
-			if v := int(order.Uint16(entry[8:])); v >= 1 && v <= 8 {
-				return v
-			}
-			return 1
-		}
+	if v := (directory{r, at, order}).values(orientationTag, 1); len(v) == 1 && v[0] >= 1 && v[0] <= 8 {
+		return int(v[0])
 	}
 	return 1
 }
 
+// directory is a directory of a TIFF file: the properties of one page.
+type directory struct {
+	r     io.ReaderAt
+	at    int64
+	order binary.ByteOrder
+}
+
+// values returns at most most numbers that a tag has, and none if they cannot be read.
+func (d directory) values(tag uint16, most int) []uint32 {
+	data, kind := d.data(tag, most)
+	var out []uint32
+	size := max(sizes[kind], 1)
+	for ; len(data) >= size; data = data[size:] {
+		switch size {
+		case 1:
+			out = append(out, uint32(data[0]))
+		case 2:
+			out = append(out, uint32(d.order.Uint16(data)))
+		case 4:
+			out = append(out, d.order.Uint32(data))
+		}
+	}
+	return out
+}
+
+// value returns the first number that a tag has, or other if it has none.
+func (d directory) value(tag uint16, other uint32) uint32 {
+	if v := d.values(tag, 1); len(v) == 1 {
+		return v[0]
+	}
+	return other
+}
+
+// sizes are the bytes of a number, by its type in TIFF: bytes, shorts, longs and undefined bytes.
+var sizes = map[uint16]int{1: 1, 3: 2, 4: 4, 7: 1}
+
+// data returns the type of a tag, and the bytes of at most most of its numbers. It returns none if
+// the directory has no such tag, or the file does not have its bytes.
+func (d directory) data(tag uint16, most int) ([]byte, uint16) {
+	var count [2]byte
+	if _, err := d.r.ReadAt(count[:], d.at); err != nil {
+		return nil, 0
+	}
+	for i := range min(int64(d.order.Uint16(count[:])), maxEntries) {
+		var entry [12]byte
+		if _, err := d.r.ReadAt(entry[:], d.at+2+12*i); err != nil {
+			return nil, 0
+		}
+		if d.order.Uint16(entry[:]) != tag {
+			continue
+		}
+		kind := d.order.Uint16(entry[2:])
+		all := int64(d.order.Uint32(entry[4:])) * int64(sizes[kind])
+		data := entry[8:]
+		if all > int64(len(data)) {
+			data = make([]byte, min(all, int64(most)*int64(sizes[kind])))
+			if _, err := d.r.ReadAt(data, int64(d.order.Uint32(entry[8:]))); err != nil {
+				return nil, 0
+			}
+		}
+		return data[:min(int64(len(data)), all, int64(most)*int64(sizes[kind]))], kind
+	}
+	return nil, 0
+}
+
 // progressive reports whether a JPEG file is progressive.
-func (f *File) progressive() bool {
+func progressive(r io.ReaderAt) bool {
 	progressive := false
-	f.segments(func(kind byte, _ int64, _ int) bool {
+	segments(r, func(kind byte, _ int64, _ int) bool {
 		progressive = kind == progressiveFrame
 		return kind < frameSegment || kind > 0xcf || kind == 0xc4 || kind == 0xc8 || kind == 0xcc
 	})
@@ -134,22 +187,27 @@ func (f *File) progressive() bool {
 }
 
 // segments calls each with the segments of a JPEG file before its image: their kinds, and the
-// offset and length of their data. It stops if each returns false.
-func (f *File) segments(each func(kind byte, at int64, length int) bool) {
+// offset and length of their data. It stops if each returns false. It returns where the image begins,
+// or 0 if it was not reached.
+func segments(r io.ReaderAt, each func(kind byte, at int64, length int) bool) int64 {
 	at := int64(2)
 	for range maxSegments {
 		var head [4]byte
-		if _, err := f.r.ReadAt(head[:], at); err != nil || head[0] != 0xff {
-			return
+		if _, err := r.ReadAt(head[:], at); err != nil || head[0] != 0xff {
+			return 0
 		}
 		if head[1] == 0xff { // fill byte
 			at++
 			continue
 		}
+		if head[1] == scanSegment {
+			return at
+		}
 		length := int(binary.BigEndian.Uint16(head[2:]))
-		if head[1] == 0xda || length < 2 || !each(head[1], at+4, length-2) {
-			return
+		if length < 2 || !each(head[1], at+4, length-2) {
+			return 0
 		}
 		at += 2 + int64(length)
 	}
+	return 0
 }

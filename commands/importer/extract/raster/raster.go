@@ -4,6 +4,7 @@
 package raster
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"strings"
 
 	"golang.org/x/image/bmp"
 	xdraw "golang.org/x/image/draw"
@@ -36,16 +38,17 @@ type File struct {
 type format struct {
 	name   string
 	magic  []string // "?" stands for any byte
+	end    string   // with which a file must end; "" if its header has its size
 	decode func(io.Reader) (image.Image, error)
 	config func(io.Reader) (image.Config, error)
 }
 
 var formats = []format{
-	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, png.Decode, png.DecodeConfig},
-	{"JPEG", []string{"\xff\xd8\xff"}, jpeg.Decode, jpeg.DecodeConfig},
-	{"TIFF", []string{"II*\x00", "MM\x00*"}, tiff.Decode, tiff.DecodeConfig},
-	{"WebP", []string{"RIFF????WEBP"}, webp.Decode, webp.DecodeConfig},
-	{"BMP", []string{"BM"}, bmp.Decode, bmp.DecodeConfig},
+	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, "\x00\x00\x00\x00IEND\xaeB`\x82", png.Decode, png.DecodeConfig},
+	{"JPEG", []string{"\xff\xd8\xff"}, "\xff\xd9", jpeg.Decode, jpeg.DecodeConfig},
+	{"TIFF", []string{"II*\x00", "MM\x00*"}, "", tiff.Decode, tiff.DecodeConfig},
+	{"WebP", []string{"RIFF????WEBP"}, "", webp.Decode, webp.DecodeConfig},
+	{"BMP", []string{"BM"}, "", bmp.Decode, bmp.DecodeConfig},
 }
 
 // Error is why an image cannot be read, for its owner.
@@ -71,10 +74,35 @@ func Open(r io.ReaderAt, size, memory int64) (*File, error) {
 			if f.name == "TIFF" {
 				return file, file.findPages(head)
 			}
-			return file, nil
+			return file, file.checkEnd()
 		}
 	}
 	return nil, Error("the file is not an image in PNG, JPEG, TIFF, WebP or BMP, or is damaged: save it again, and upload the new file")
+}
+
+// tail is the number of bytes in which the end of a file is searched: other data may follow it.
+const tail = 64 << 10
+
+// checkEnd returns an Error if a file is cut off and cannot be decoded therefore. Whether a file that
+// has an end is damaged shows when it is drawn.
+func (f *File) checkEnd() error {
+	if f.format.end == "" {
+		return nil
+	}
+	last := make([]byte, min(f.size, tail))
+	if _, err := f.r.ReadAt(last, f.size-int64(len(last))); err != nil && err != io.EOF {
+		return fmt.Errorf("read the image: %w", err)
+	}
+	if bytes.Contains(last, []byte(f.format.end)) {
+		return nil
+	}
+	if _, err := f.check(1); err != nil {
+		return err
+	}
+	if _, err := f.decode(1); err != nil {
+		return Error("the " + f.format.name + " image is cut off: its end is missing. Upload the whole file")
+	}
+	return nil
 }
 
 func matches(head []byte, magic string) bool {
@@ -109,9 +137,34 @@ func (f *File) Size(page int) (width, height int, err error) {
 	return c.Width, c.Height, nil
 }
 
+// config returns the properties of a page as the file states them.
+func (f *File) config(page int) (image.Config, error) {
+	if p, ok := f.jpegPage(page); ok {
+		return p.config(), nil
+	}
+	return f.format.config(f.page(page))
+}
+
+// decode decodes a page that has been checked.
+func (f *File) decode(page int) (image.Image, error) {
+	if p, ok := f.jpegPage(page); ok {
+		return p.decode(f.memory)
+	}
+	if f.format.end != "" { // files that lack only their end can be decoded
+		return f.format.decode(io.MultiReader(f.page(page), strings.NewReader(f.format.end)))
+	}
+	m, err := f.format.decode(f.page(page))
+	if grey, ok := m.(*image.Gray); ok && f.negative(page) {
+		for i := range grey.Pix {
+			grey.Pix[i] = ^grey.Pix[i]
+		}
+	}
+	return m, err
+}
+
 // check returns the properties of a page, or an Error if it is too large to be decoded.
 func (f *File) check(page int) (image.Config, error) {
-	c, err := f.format.config(f.page(page))
+	c, err := f.config(page)
 	if err != nil {
 		return c, f.damaged(page, err)
 	}
@@ -130,7 +183,7 @@ func (f *File) check(page int) (image.Config, error) {
 // cost returns how many bytes a pixel takes while it is decoded.
 func (f *File) cost(m color.Model) int64 {
 	switch {
-	case f.format.name == "JPEG" && f.progressive(): // all coefficients are kept
+	case f.format.name == "JPEG" && progressive(f.r): // all coefficients are kept
 		return 15
 	case f.format.name == "JPEG":
 		return 4
@@ -157,7 +210,7 @@ func (f *File) Draw(page, width, height int, grey bool) (image.Image, error) {
 	if _, err := f.check(page); err != nil {
 		return nil, err
 	}
-	source, err := f.format.decode(f.page(page))
+	source, err := f.decode(page)
 	if err != nil {
 		return nil, f.damaged(page, err)
 	}

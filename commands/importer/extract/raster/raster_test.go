@@ -206,6 +206,8 @@ func FuzzDraw(f *testing.F) {
 	f.Add(withExif(jpegOf(f, m), 6))
 	f.Add(twoPages(tiffOf(f, m), tiffOf(f, m)))
 	f.Add(encoded(f, func(b *bytes.Buffer) error { return bmp.Encode(b, m) }))
+	f.Add(jpegTIFF(f, m, image.Pt(8, 2), true))
+	f.Add(jpegTIFF(f, marked(40, 40), image.Pt(16, 16), false))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		file, err := Open(bytes.NewReader(in), int64(len(in)), 256<<20)
 		if err != nil {
