@@ -45,7 +45,7 @@ type document struct {
 
 	furnishing bool            // a header or footer is being read
 	pageField  int             // number of open fields when the field of a page number began, or 0
-	hidden     map[string]bool // styles of characters that are hidden
+	hidden     map[string]bool // whether styles of characters hide text, if they say so
 	furniture  []*furniture    // headers and footers, by section
 	section    int             // number of the current section of pages
 	headed     bool            // the headers of this section were written

@@ -37,6 +37,8 @@ const testStyles = `<w:styles ` + extracttest.WordNS + `>
 <w:style w:type="paragraph" w:styleId="Code"><w:name w:val="Source Code"/></w:style>
 <w:style w:type="paragraph" w:styleId="Unseen"><w:name w:val="Unseen"/><w:basedOn w:val="Hider"/></w:style>
 <w:style w:type="paragraph" w:styleId="Hider"><w:name w:val="Hider"/><w:rPr><w:vanish/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Seen"><w:name w:val="Seen"/><w:basedOn w:val="Hider"/><w:rPr><w:vanish w:val="false"/></w:rPr></w:style>
+<w:style w:type="character" w:styleId="Open"><w:name w:val="Open"/><w:rPr><w:vanish w:val="0"/></w:rPr></w:style>
 <w:style w:type="character" w:styleId="Secret"><w:name w:val="Secret"/><w:rPr><w:vanish/></w:rPr></w:style>
 <w:style w:type="paragraph" w:styleId="Quote"><w:name w:val="Quote"/></w:style>
 <w:style w:type="paragraph" w:styleId="Loop"><w:name w:val="Loop"/><w:basedOn w:val="Loop"/></w:style>
@@ -92,6 +94,7 @@ func TestWordTextMatchesDisplay(t *testing.T) {
 		"joined":          {`<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>one </w:t></w:r></w:p>` + extracttest.P("paragraph"), "one paragraph"},
 		"joined at end":   {`<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>last</w:t></w:r></w:p>`, "last"},
 		"hidden styles":   {`<w:p><w:r><w:rPr><w:rStyle w:val="Secret"/></w:rPr><w:t>hidden</w:t><w:tab/></w:r><w:r><w:t>shown</w:t></w:r></w:p>` + extracttest.Styled("Unseen", "hidden"), "shown"},
+		"shown again":     {extracttest.Styled("Seen", "one") + `<w:p><w:pPr><w:pStyle w:val="Hider"/></w:pPr>` + `<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t xml:space="preserve">two </w:t></w:r><w:r><w:t>hidden</w:t></w:r><w:r><w:rPr><w:rStyle w:val="Open"/></w:rPr><w:t>three</w:t></w:r></w:p>`, "one\n\ntwo three"},
 		"ruby":            {run(`<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby><w:t>タワー</w:t>`), "東京(とうきょう)タワー"},
 		"symbols":         {run(`<w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>`+"\uf061b \uf0e5"+`</w:t>`) + run(`<w:sym w:font="Symbol" w:char="F0D6"/><w:sym w:font="Wingdings" w:char="F0FC"/><w:sym w:font="Wingdings" w:char="F0FF"/>`), "αβ ∑\n\n√✓"},
 		"indices":         {`<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>-6</w:t></w:r><w:r><w:t> H</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="subscript"/></w:rPr><w:t>2</w:t></w:r><w:r><w:t>O 1</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>st</w:t></w:r></w:p>`, "10⁻⁶ H2O 1st"},

@@ -1,6 +1,7 @@
 package docx
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ type paragraph struct {
 	joined       bool           // its end was deleted
 	sectionEnd   bool           // it is the last paragraph of a section of pages
 	formula      int            // offset after the last formula, or 0
+	hidden       *bool          // whether its style hides its runs; nil before the first run
 }
 
 // paragraph reads the open w:p, and emits it and then its attached blocks.
@@ -156,14 +158,19 @@ func character(e *zipxml.Element) string {
 
 // run reads the open w:r. Of hidden text, only the marks of fields count.
 func (d *document) run(x *zipxml.Part, p *paragraph) error {
-	hidden, symbol, raised := false, false, false
+	if p.hidden == nil {
+		p.hidden = new(d.hiddenStyle(cmp.Or(p.style, d.defaultStyle)))
+	}
+	hidden, symbol, raised := *p.hidden, false, false
 	return x.Children(func(e *zipxml.Element) error {
 		switch {
 		case e.Name == "w:rPr":
 			return x.Children(func(c *zipxml.Element) error {
 				switch c.Name {
 				case "w:rStyle":
-					hidden = hidden || d.hidden[c.Attr("val")]
+					if of, ok := d.hidden[c.Attr("val")]; ok {
+						hidden = of
+					}
 				case "w:vanish":
 					hidden = on(c)
 				case "w:rFonts":
@@ -362,9 +369,6 @@ func (d *document) finish(p *paragraph) blocks.Block {
 	}
 	if p.style == "" {
 		p.style = d.defaultStyle
-	}
-	if d.hiddenStyle(p.style) {
-		b.Text = ""
 	}
 	level := d.headingLevel(p.style)
 	if p.outline >= 0 && p.outline <= 9 {

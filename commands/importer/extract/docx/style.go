@@ -13,9 +13,9 @@ import (
 // paragraphStyle has the settings of a style, without those of its base style.
 type paragraphStyle struct {
 	name, basedOn string
-	outline       int // w:outlineLvl, from 0; -1 if not set
-	numID, level  int // -1 if not set
-	hidden        bool
+	outline       int   // w:outlineLvl, from 0; -1 if not set
+	numID, level  int   // -1 if not set
+	hidden        *bool // nil if not set
 }
 
 // readStyles reads the part with the styles.
@@ -34,8 +34,8 @@ func (d *document) readStyles(part string) error {
 					return x.Skip()
 				}
 				hidden, err := hides(x)
-				if hidden {
-					d.hidden[id] = true
+				if hidden != nil {
+					d.hidden[id] = *hidden
 				}
 				return err
 			})
@@ -72,21 +72,22 @@ func (d *document) readStyles(part string) error {
 	})
 }
 
-// hides reports whether the open w:rPr hides text.
-func hides(x *zipxml.Part) (hidden bool, err error) {
+// hides reports whether the open w:rPr hides text. It returns nil if it does not say.
+func hides(x *zipxml.Part) (hidden *bool, err error) {
 	err = x.Children(func(p *zipxml.Element) error {
 		if p.Name == "w:vanish" {
-			hidden = on(p)
+			hidden = new(on(p))
 		}
 		return x.Skip()
 	})
 	return hidden, err
 }
 
+// hiddenStyle reports whether paragraphs with a style are hidden, unless their runs are not.
 func (d *document) hiddenStyle(id string) (hidden bool) {
 	d.chain(id, func(s *paragraphStyle) bool {
-		hidden = s.hidden
-		return !hidden
+		hidden = s.hidden != nil && *s.hidden
+		return s.hidden == nil
 	})
 	return hidden
 }
