@@ -317,6 +317,9 @@ func guess(sample []byte) encoding.Encoding {
 	if err != nil {
 		return byLetters(sample)
 	}
+	if text, err := enc.NewDecoder().Bytes(sample); err != nil || bytes.ContainsRune(bytes.TrimSuffix(text, []byte("\ufffd")), utf8.RuneError) {
+		return byLetters(sample)
+	}
 	return enc
 }
 

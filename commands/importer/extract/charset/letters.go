@@ -48,7 +48,11 @@ var (
 )
 
 // marksOfAll are characters that texts of every language have.
-const marksOfAll = "–—’‘“”„‚«»…€§°©®\u00a0•·×±²³½"
+const marksOfAll = "–—’‘“”„‚«»…€§°©®\u00a0•·×±²³½£¥¢™¹¼¾†‡¶‰µ´"
+
+// rarely is subtracted from the score of encodings that few texts have today: those of DOS and the
+// first Macintosh. In them, the marks of windows-1252 are letters.
+const rarely = 0.55
 
 // byLetters returns the encoding in which most of the characters beyond ASCII are letters of one
 // language.
@@ -57,7 +61,11 @@ func byLetters(sample []byte) encoding.Encoding {
 	most := 0.0
 	for _, l := range languages {
 		for _, enc := range l.encodings {
-			if score := fit(sample, enc, l.letters); score > most {
+			score := fit(sample, enc, l.letters)
+			if enc == charmap.Macintosh || enc == charmap.CodePage850 || enc == charmap.CodePage852 {
+				score -= rarely
+			}
+			if score > most {
 				best, most = enc, score
 			}
 		}
@@ -70,6 +78,7 @@ func byLetters(sample []byte) encoding.Encoding {
 func fit(sample []byte, enc *charmap.Charmap, letters string) float64 {
 	var values [256]float64 // of the bytes beyond ASCII
 	var upper, lower [256]bool
+	var marks [256]rune
 	foreign := letters[0] >= 0xd0 // of another script than Latin
 	for c := utf8.RuneSelf; c < 256; c++ {
 		r := enc.DecodeByte(byte(c))
@@ -79,7 +88,7 @@ func fit(sample []byte, enc *charmap.Charmap, letters string) float64 {
 		case strings.ContainsRune(letters, unicode.ToLower(r)):
 			values[c] = 1
 		case strings.ContainsRune(marksOfAll, r):
-			values[c] = 0.5
+			values[c], marks[c] = 0.5, r
 		default:
 			values[c] = -1
 		}
@@ -107,7 +116,11 @@ func fit(sample []byte, enc *charmap.Charmap, letters string) float64 {
 			value = -0.5
 		case value == 1 && foreign && (isASCIILetter(before) || isASCIILetter(after)):
 			value = -1
-		case value == 0.5 && lower[before] && lower[after] && c != 0x92: // a sign within a word, unless it is an apostrophe
+		case value == 1 && !letter(before) && !letter(after): // few words have one letter
+			value = 0.25
+		case value == 0.5 && inPlace(marks[c], before, after):
+			value = 1
+		case value == 0.5 && lower[before] && lower[after] && marks[c] != '—': // a sign within a word
 			value = -1
 		}
 		sum += value
@@ -118,6 +131,23 @@ func fit(sample []byte, enc *charmap.Charmap, letters string) float64 {
 	return sum / float64(n)
 }
 
+// inPlace reports whether a mark stands where writers put it: quotation marks and apostrophes at words,
+// and dots behind them.
+func inPlace(mark rune, before, after byte) bool {
+	switch mark {
+	case '‘', '“', '„':
+		return !letter(before) && letter(after)
+	case '’', '”':
+		return before > ' ' && (!letter(after) || mark == '’')
+	case '…':
+		return before > ' ' && !letter(after)
+	}
+	return false
+}
+
+// letter reports whether a byte is a letter of ASCII, or may be one of another encoding.
+func letter(c byte) bool { return isASCIILetter(c) || c >= utf8.RuneSelf }
+
 func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // eastAsian returns the encoding of a Japanese or Korean text, or nil. Even a short text has enough
@@ -125,6 +155,9 @@ func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func eastAsian(sample []byte) encoding.Encoding {
 	if isISO2022JP(sample) {
 		return japanese.ISO2022JP
+	}
+	if isKanji(sample) {
+		return japanese.ShiftJIS
 	}
 	for _, c := range []struct {
 		enc       encoding.Encoding
@@ -141,7 +174,12 @@ func eastAsian(sample []byte) encoding.Encoding {
 		}
 		text = bytes.TrimSuffix(text, []byte("\ufffd")) // the sample may end within a character
 		all, found, bad := 0, 0, 0
+		joined, before := 0, ' ' // a quotation mark of windows-1252 and the letter behind it look like one syllable
 		for _, r := range string(text) {
+			if r >= utf8.RuneSelf && before >= utf8.RuneSelf {
+				joined++
+			}
+			before = r
 			switch {
 			case r == utf8.RuneError:
 				bad++
@@ -154,11 +192,42 @@ func eastAsian(sample []byte) encoding.Encoding {
 				all++
 			}
 		}
-		if all > 0 && bad*100 <= all && found*100 >= all*c.share {
+		if all > 0 && joined*3 >= all && bad*100 <= all && found*100 >= all*c.share {
 			return c.enc
 		}
 	}
 	return nil
+}
+
+// isKanji reports whether the characters of b beyond ASCII are common Kanji in Shift JIS, such as those
+// of tables with names, which have no syllables. Most must follow each other: one letter with an accent
+// and the ASCII letter behind it look like one Kanji.
+func isKanji(b []byte) bool {
+	all, common, joined := 0, 0, 0
+	last := -1 // where the last character ends
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if c < utf8.RuneSelf {
+			continue
+		}
+		if i+1 == len(b) { // the sample may end within a character
+			break
+		}
+		if c == 0x80 || c >= 0xa0 && c < 0xe0 || b[i+1] < 0x40 || b[i+1] == 0x7f || b[i+1] > 0xfc {
+			return false
+		}
+		all++
+		if c <= 0x98 { // level 1 of the standard ends there
+			common++
+		}
+		if i == last {
+			joined++
+		}
+		i++
+		last = i + 1
+	}
+	text, err := japanese.ShiftJIS.NewDecoder().Bytes(b)
+	return err == nil && all > 1 && joined*2 >= all && common*4 >= all*3 && !bytes.ContainsRune(bytes.TrimSuffix(text, []byte("\ufffd")), utf8.RuneError)
 }
 
 // isISO2022JP reports whether b has the marks that switch to Japanese and back, which are ASCII.

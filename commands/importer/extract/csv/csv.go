@@ -6,8 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -22,7 +20,6 @@ const (
 	sampleRows  = 200
 	sectionRows = 100     // rows of a section
 	sectionSize = 4 << 20 // bytes of a section, if its rows are long
-	maxRow      = 1 << 20 // bytes of a row
 	maxColumns  = 1_000   // columns of a row; the text of more joins the last
 )
 
@@ -45,19 +42,18 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	}
 	t := table{w: w}
 	t.width = columns(sample[skip:], comma)
-	rows := &bounded{r: in}
-	r := newReader(rows, comma)
+	r := newRows(in, comma, string(sample))
+	unclosed := 0 // number of the first row with a quotation mark that is not closed
 	for n := 1; ; n++ {
-		rows.left = maxRow
-		row, err := r.Read()
+		row, err := r.next()
 		if err == io.EOF {
 			break
 		}
-		if errors.Is(err, errLongRow) {
-			return extract.Info{}, fault.Errorf(fault.Invalid, "row %d of the table is longer than %d KiB: a quotation mark may be missing before it", n, maxRow>>10)
+		if err == errLongRow {
+			return extract.Info{}, fault.Errorf(fault.Invalid, "row %d of the table is longer than %d KiB: upload the table in another format", n, maxRow>>10)
 		}
-		if syntax := new(csv.ParseError); errors.As(err, &syntax) {
-			return extract.Info{}, fault.Errorf(fault.Invalid, "the table cannot be read at line %d: %w", syntax.Line, syntax.Err)
+		if r.unclosed > 0 && unclosed == 0 {
+			unclosed = n
 		}
 		if err == nil {
 			err = t.add(row)
@@ -69,46 +65,26 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 			return extract.Info{}, err
 		}
 	}
-	return extract.Info{Warnings: encoded.Warnings()}, t.flush()
-}
-
-func newReader(r io.Reader, comma rune) *csv.Reader {
-	c := csv.NewReader(r)
-	c.Comma, c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = comma, true, -1, true
-	return c
-}
-
-var errLongRow = errors.New("the row is too long")
-
-// bounded fails if too many bytes are read for one row. The rows are read through a buffer, so up
-// to that many bytes may belong to later rows.
-type bounded struct {
-	r    io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errLongRow
+	warnings := encoded.Warnings()
+	if unclosed > 0 {
+		warnings = append(warnings, fmt.Sprintf("Quotation marks in the table are not closed, the first one in row %d: they are read as part of their cells.", unclosed))
 	}
-	n, err := b.r.Read(p)
-	b.left -= n
-	return n, err
+	return extract.Info{Warnings: warnings}, t.flush()
 }
 
 // separator returns the separator of a table, given its start, and how many bytes name the
 // separator, as Excel writes it ("sep=;").
-func separator(sample []byte, tabs bool) (comma rune, skip int) {
+func separator(sample []byte, tabs bool) (comma byte, skip int) {
 	if line, _, _ := bytes.Cut(sample, []byte("\n")); bytes.HasPrefix(line, []byte("sep=")) && len(bytes.TrimSpace(line)) <= len("sep=;") {
 		comma = '\t'
 		if named := bytes.TrimSpace(line[len("sep="):]); len(named) == 1 && strings.Contains(",;|:", string(named)) {
-			comma = rune(named[0])
+			comma = named[0]
 		}
 		return comma, min(len(line)+1, len(sample))
 	}
-	candidates := []rune{',', ';', '\t', '|'}
+	candidates := []byte{',', ';', '\t', '|'}
 	if tabs {
-		candidates = []rune{'\t', ',', ';', '|'}
+		candidates = []byte{'\t', ',', ';', '|'}
 	}
 	best := 0.0
 	comma = candidates[0]
@@ -122,7 +98,7 @@ func separator(sample []byte, tabs bool) (comma rune, skip int) {
 
 // regularity returns how well a separator fits: the share of the rows that have the usual number
 // of columns, and a little for more columns. It is 0 if there is one column.
-func regularity(sample []byte, comma rune) float64 {
+func regularity(sample []byte, comma byte) float64 {
 	counts, rows := widths(sample, comma)
 	usual := 1
 	for width, n := range counts {
@@ -137,7 +113,7 @@ func regularity(sample []byte, comma rune) float64 {
 }
 
 // columns returns the usual number of columns.
-func columns(sample []byte, comma rune) int {
+func columns(sample []byte, comma byte) int {
 	counts, _ := widths(sample, comma)
 	usual := 1
 	for width, n := range counts {
@@ -149,14 +125,14 @@ func columns(sample []byte, comma rune) int {
 }
 
 // widths counts the rows at the start of a table by their number of columns.
-func widths(sample []byte, comma rune) (counts map[int]int, rows int) {
+func widths(sample []byte, comma byte) (counts map[int]int, rows int) {
 	counts = map[int]int{}
-	if len(sample) == sampleBytes { // the last line may not be whole
-		sample = sample[:bytes.LastIndexByte(sample, '\n')+1]
+	if end := bytes.LastIndexByte(sample, '\n') + 1; len(sample) == sampleBytes && end > 0 { // the last line may not be whole
+		sample = sample[:end]
 	}
-	r := newReader(bytes.NewReader(sample), comma)
+	r := newRows(bufio.NewReader(bytes.NewReader(sample)), comma, string(sample))
 	for rows < sampleRows {
-		row, err := r.Read()
+		row, err := r.next()
 		if err != nil {
 			break
 		}

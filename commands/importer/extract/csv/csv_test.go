@@ -26,11 +26,33 @@ func TestTables(t *testing.T) {
 		"preamble":   {"a.csv", "Report of 2026\n\na,b\n1,2\n", "Report of 2026\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"},
 		"one column": {"a.csv", "name\nann\nbob\n", "name\n\nann\n\nbob"},
 		"head only":  {"a.csv", "a,b\n", "| a | b |\n| --- | --- |"},
+		"spaces":     {"a.csv", "a, b\n1, \"two, 2\" \n3\n", want},
+		"line ends":  {"a.csv", "a,b\r1,\"two,\r2\"\r3\r", want},
+		"doubled":    {"a.csv", "a,b\n\"\"\"1\"\" \"\"2\"\"\",\"\"\n", "| a | b |\n| --- | --- |\n| \"1\" \"2\" |"},
+		"lone":       {"a.csv", "a,b\n\"say \"hi\" now\",x\n", "| a | b |\n| --- | --- |\n| say \"hi\" now | x |"},
+		"long head":  {"a.csv", "a,b" + strings.Repeat(" ", 70<<10) + "\n1,\"two, 2\"\n3\n", want},
 		"quotes":     {"a.csv", "a,b\nsay \"hi\",x\n", "| a | b |\n| --- | --- |\n| say \"hi\" | x |"},
 	} {
 		got, info, err := extracttest.Read(t, c.file, []byte(c.content))
 		if err != nil || len(got) != 1 || got[0].Text != c.want || info.Title != "a" {
 			t.Errorf("%s: %+v, %+v, %v, want %q", name, got, info, err, c.want)
+		}
+	}
+}
+
+// A quotation mark that is not closed is part of its cell: the rows below are no part of it.
+func TestUnclosedQuotes(t *testing.T) {
+	for content, want := range map[string]string{
+		"a,b\n1,\"two\n3,four\n5,\"six, 6\"\n":       "| 1 | \"two |\n| 3 | four |\n| 5 | six, 6 |",
+		"a,b\n1,two\n\"3,four\n":                     "| 1 | two |\n| \"3 | four |",
+		"a,b\n\"1, 1\",\"two\n3,\"four\n\"5\",six\n": "| 1, 1 | \"two |\n| 3 | \"four |\n| 5 | six |",
+	} {
+		got, info, err := extracttest.Read(t, "a.csv", []byte(content))
+		if err != nil || len(got) != 1 || got[0].Text != "| a | b |\n| --- | --- |\n"+want {
+			t.Errorf("%q: %+v, %v, want %q", content, got, err, want)
+		}
+		if len(info.Warnings) != 1 || !strings.Contains(info.Warnings[0], "not closed, the first one in row") {
+			t.Errorf("%q: warnings %q", content, info.Warnings)
 		}
 	}
 }
@@ -68,12 +90,13 @@ func TestSectionsOfLongRows(t *testing.T) {
 
 func TestHostileTablesAreReadInTime(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"open quote": {"a,b\n\"" + strings.Repeat("x,y\n", 1_000_000), "row 2 of the table is longer than 1024 KiB"},
-		"one line":   {strings.Repeat("a,", 3_000_000), "longer than 1024 KiB"},
-		"columns":    {strings.Repeat(strings.Repeat("a,", 100_000)+"\n", 20), ""},
-		"rows":       {strings.Repeat("a,b\n", 2_000_000), ""},
-		"empty":      {strings.Repeat(",\n", 2_000_000), ""},
-		"quotes":     {strings.Repeat("\"\"\"\",\n", 500_000), ""},
+		"open quote":  {"a,b\n\"" + strings.Repeat("x,y\n", 1_000_000), ""},
+		"open quotes": {"a,b\n" + strings.Repeat("\"\"x,y\n", 1_000_000), ""},
+		"one line":    {strings.Repeat("a,", 3_000_000), "longer than 1024 KiB"},
+		"columns":     {strings.Repeat(strings.Repeat("a,", 100_000)+"\n", 20), ""},
+		"rows":        {strings.Repeat("a,b\n", 2_000_000), ""},
+		"empty":       {strings.Repeat(",\n", 2_000_000), ""},
+		"quotes":      {strings.Repeat("\"\"\"\",\n", 500_000), ""},
 	} {
 		begun := time.Now()
 		var err error
