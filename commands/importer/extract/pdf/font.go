@@ -36,8 +36,8 @@ func (f *fonts) study(pages []layoutPage) {
 	}
 }
 
-// settle corrects the font of lines of which only the beginning is in larger letters or another
-// font, such as a large initial, or a bold name before a text.
+// settle corrects the font of lines of which only the beginning is in other letters: a large initial, a bold name before a
+// text, or the raised mark of a note.
 func (f fonts) settle(lines []layoutLine) {
 	for i := range lines {
 		l := &lines[i]
@@ -45,7 +45,7 @@ func (f fonts) settle(lines []layoutLine) {
 			continue
 		}
 		height, share := commonHeight(l)
-		if is, ok := f[height]; ok && share > 0.6 && height != heightOf(l, 0) && is.size < l.Size {
+		if is, ok := f[height]; ok && share > 0.6 && height != heightOf(l, 0) && (is.size < l.Size || is.size < l.Size*2 && footMark.MatchString(l.Text)) {
 			l.Size, l.Weight = is.size, is.weight
 		}
 	}

@@ -19,11 +19,12 @@ const (
 
 // style describes the fonts of a document's text and of its headings.
 type style struct {
-	body, weight float64   // font size and weight of most letters
-	sizes        []float64 // smallest font size of each level of headings, largest first
-	bold         bool      // bold lines in the body size are headings, too
-	base         int       // number of levels of bookmarks; font sizes get levels after these
-	off          bool      // only bookmarks are headings
+	body, weight float64          // font size and weight of most letters
+	sizes        []float64        // smallest font size of each level of headings, largest first
+	bold         bool             // bold lines in the body size are headings, too
+	base         int              // number of levels of bookmarks; font sizes get levels after these
+	lists        map[float64]bool // larger font sizes whose lines are items of lists, as on slides
+	off          bool             // only bookmarks are headings
 }
 
 // sizeOf rounds a font size, so that small differences do not matter.
@@ -50,19 +51,27 @@ func (s *style) study(pages []layoutPage, doc pdfium.Document) {
 	s.weight = commonest(weights)
 	s.outline(doc)
 	large, estimated, bold := map[float64]int{}, map[float64]bool{}, 0
+	items := map[float64]int{}
 	for _, p := range pages {
 		for i := range p.lines {
 			l := &p.lines[i]
 			switch {
 			case s.isLarge(l):
 				large[sizeOf(l)]++
+				if bullet.MatchString(l.Text) {
+					items[sizeOf(l)]++
+				}
 				estimated[sizeOf(l)] = estimated[sizeOf(l)] || l.Confidence > 0
 			case s.isBold(l) && !beginsLower(l.Text) && !strings.HasSuffix(l.Text, ","):
 				bold++
 			}
 		}
 	}
+	s.lists = map[float64]bool{}
 	for size, n := range large {
+		if s.lists[size] = items[size] >= 4 && items[size]*3 >= n; s.lists[size] {
+			continue
+		}
 		if n*3 <= lines { // too many lines for headings
 			s.sizes = append(s.sizes, size)
 		}
@@ -161,7 +170,7 @@ func (s *style) isLarge(l *layoutLine) bool {
 	if l.Confidence > 0 { // the size is an estimate
 		larger = 1.25
 	}
-	return s.body > 0 && sizeOf(l) >= s.body*larger && isHeadline(l)
+	return s.body > 0 && sizeOf(l) >= s.body*larger && !s.lists[sizeOf(l)] && isHeadline(l)
 }
 
 var (
@@ -204,11 +213,23 @@ func (s *style) isBold(l *layoutLine) bool {
 		return false
 	}
 	n := utf8.RuneCountInString(l.Text)
-	if n < 4 || n > 80 || innerStop.MatchString(l.Text) || bullet.MatchString(l.Text) {
+	if n < 4 || n > 80 || innerStop.MatchString(l.Text) || bullet.MatchString(l.Text) || isField(l) {
 		return false
 	}
 	last, _ := utf8.DecodeLastRuneInString(l.Text)
 	return !strings.ContainsRune(".;", last)
+}
+
+// isField reports whether a line has a wide gap, as between the name and the value of a field. One after the number of a section
+// does not count.
+func isField(l *layoutLine) bool {
+	number := len(strings.Fields(numbered.FindString(l.Text))) - 1
+	for i := 1; i < len(l.Words); i++ {
+		if i != number && l.Words[i].X-l.Words[i-1].Right > l.Size*1.5 {
+			return true
+		}
+	}
+	return false
 }
 
 // headings marks the lines of a page whose font makes them headings.

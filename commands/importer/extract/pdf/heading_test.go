@@ -63,12 +63,31 @@ func TestHeadings(t *testing.T) {
 		"number in a paragraph":   {append(append(prose(60, 3), ordinary(96, "3.5 Million of them")), prose(108, 3)...), nil},
 		"name with a number":      {[]pdfium.Line{large(80, "INVOICE 2026-0417"), large(120, "TOTAL 1,234.56"), ordinary(144, "Text.")}, []string{"INVOICE 2026-0417"}},
 		"list of authors":         {[]pdfium.Line{large(80, "A Title"), large(120, "Ada Lovelace 1,*, Charles Babbage 2, Grace Hopper 3, Alan Turing 4,"), large(138, "Edsger Dijkstra 5 and Donald Knuth 2"), ordinary(160, "Text.")}, []string{"A Title"}},
+		"name and value":          {[]pdfium.Line{bold(80, "Closing Date       04/23/2024"), bold(100, "Issuer       Some Company Ltd"), ordinary(124, "Text.")}, nil},
+		"number and title":        {[]pdfium.Line{bold(80, "2.1      Methods of it"), ordinary(124, "Text.")}, []string{"2.1 Methods of it"}},
 		"short leader":            {[]pdfium.Line{bold(80, "4. Descriptions of all variables · · · 11"), ordinary(124, "Text.")}, nil},
 		"contents":                {[]pdfium.Line{bold(80, "1. A chapter · · · · · · · · 2"), bold(100, "2. Another ........... 17"), ordinary(124, "Text.")}, nil},
 	} {
 		if got := titlesOf(t, pdfium.Document{Pages: 1}, append(c.lines, prose(300, 25)...)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: titles %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// The text of slides is large, and most of it is in items of lists.
+func TestItemsOfSlidesAreNoHeadings(t *testing.T) {
+	var pages [][]pdfium.Line
+	var want []string
+	for n := range 6 {
+		title := fmt.Sprintf("The title of slide %d", n)
+		page := []pdfium.Line{inFont(typeset(50, 140, title), 30, 400)}
+		for i := range 3 {
+			page = append(page, inFont(typeset(50, 200+float32(60*i), fmt.Sprintf("• Item %d", i)), 24, 400), inFont(typeset(60, 224+float32(60*i), "Goes on"), 24, 400))
+		}
+		pages, want = append(pages, append(page, prose(400, 3)...)), append(want, title)
+	}
+	if got := titlesOf(t, pdfium.Document{Pages: 6}, pages...); !slices.Equal(got, want) {
+		t.Errorf("titles %q, want %q", got, want)
 	}
 }
 

@@ -122,6 +122,54 @@ func TestLinesBecomeParagraphs(t *testing.T) {
 	}
 }
 
+// A wide running head says nothing about the column of the text below it, and a raised mark nothing about the size of its note.
+func TestParagraphsBelowRunningHeadsAndMarks(t *testing.T) {
+	lines := func(x, y float32, size float32, texts ...string) (out []pdfium.Line) {
+		for i, s := range texts {
+			l := inFont(typeset(x, y+size*1.2*float32(i), s), size, 400)
+			for j := range l.Words {
+				l.Words[j].Top = l.Y - size*0.8
+			}
+			out = append(out, l)
+		}
+		return out
+	}
+	var pages [][]pdfium.Line
+	for n := range 6 {
+		page := []pdfium.Line{inFont(typeset(50, 40, fmt.Sprintf("PROCEEDINGS OF A LARGE SOCIETY OF MANY PEOPLE, VOLUME %d, PAGES 1 TO 17, NUMBER 3", n)), 8, 400)}
+		page = append(page, lines(50, 110, 10, fmt.Sprintf("Page %d begins with a paragraph that", n), "has narrow lines, which are all of", "the same width as their column, and", "nothing but the head above it is as", "wide as the page.")...)
+		note := lines(50, 400, 8, "7A note begins with a raised mark.1", "It has a second line of the same it", "and a third.")
+		note[0].Size, note[0].Words[0].Top = 5, 390
+		pages = append(pages, append(page, note...))
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 6}, pages...)
+	text := ""
+	for _, s := range got {
+		text += s.Text
+	}
+	for _, want := range []string{"Page 4 begins with a paragraph that has narrow lines, which are all of the same width", "7A note begins with a raised mark.1 It has a second line of the same it and a third."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("text %q, without %q", text, want)
+		}
+	}
+}
+
+// Chinese and Japanese have no spaces between words; Korean has.
+func TestLinesWithoutSpacesBetweenWords(t *testing.T) {
+	line := func(y float32, s string) pdfium.Line {
+		l := placed(y, s)
+		l.Words = []pdfium.Word{{Text: s, X: l.X, Right: l.Right, Top: y - 8, Bottom: y + 2}}
+		return l
+	}
+	got, _ := laidOut(t, pdfium.Document{Pages: 2},
+		[]pdfium.Line{line(100, "機械学習を用いて字句的な規則を自動的に学習する方法が、"), line(112, "主流である。文章中に現れる固有表現をタグ"), line(124, "付けする PDF"), line(136, "文書の続きはここで終わらないので次の")},
+		[]pdfium.Line{line(100, "ページに続く한국어는"), line(112, "띄어쓰기가 있다")})
+	want := "機械学習を用いて字句的な規則を自動的に学習する方法が、主流である。文章中に現れる固有表現をタグ付けする PDF 文書の続きはここで終わらないので次の\n\nページに続く한국어는 띄어쓰기가 있다"
+	if len(got) != 1 || got[0].Text != want {
+		t.Errorf("sections %q, want %q", outlineOf(got), want)
+	}
+}
+
 // Entries of a table of contents stay lines, whether or not they have a row of dots.
 func TestEntriesOfContentsStayApart(t *testing.T) {
 	line := func(y float32, s string) pdfium.Line {

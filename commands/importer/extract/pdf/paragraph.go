@@ -87,8 +87,11 @@ func (f *flow) line(lines []layoutLine, i int, fresh bool) error {
 	if sep == "\n" || sep == "\n\n" || !f.begun {
 		text = markdownRow(text)
 	}
-	if hyphen {
+	switch {
+	case hyphen:
 		sep = f.hyphen(text)
+	case sep == " " && (fresh || absf(l.Y-f.last.Y) > l.Size*0.5):
+		sep = between(f.last.Text, text)
 	}
 	switch down := l.Y - f.last.Y; {
 	case sep == "\n\n":
@@ -122,7 +125,7 @@ func (f *flow) flushHeading() error {
 	var b strings.Builder
 	for i, part := range f.heading {
 		if i > 0 && !strings.HasSuffix(f.heading[i-1], softHyphen) {
-			b.WriteByte(' ')
+			b.WriteString(between(f.heading[i-1], part))
 		}
 		b.WriteString(strings.TrimSuffix(part, softHyphen))
 	}
@@ -236,6 +239,21 @@ func scriptSeparator(last, l *layoutLine, after bool) string {
 	return ""
 }
 
+// between returns what is between two lines of a paragraph: a space, but not in Chinese and Japanese.
+func between(last, next string) string {
+	a, _ := utf8.DecodeLastRuneInString(last)
+	b, _ := utf8.DecodeRuneInString(next)
+	if isSpaceless(a) && isSpaceless(b) {
+		return ""
+	}
+	return " "
+}
+
+// isSpaceless reports whether r is of a script without spaces between words, or punctuation of such a script.
+func isSpaceless(r rune) bool {
+	return r >= 0x3001 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r <= 0x303f || r == 'ー' || r >= 0xff01 && r <= 0xff60)
+}
+
 // hangs reports whether a line ends with a hyphen or dash that joins it to the next line without
 // a space, as in "2018–" and "19".
 func hangs(last, next string) bool {
@@ -295,7 +313,7 @@ func columnRight(lines []layoutLine, i int) float32 {
 		beyond := false
 		for j := i + step; j >= max(0, i-6) && j < min(len(lines), i+7); j += step {
 			beyond = beyond || lines[j].level > 0
-			if absf(lines[j].X-lines[i].X) >= 40 || lines[j].Turned || lines[j].X >= lines[i].Right {
+			if absf(lines[j].X-lines[i].X) >= 40 || lines[j].Turned || lines[j].X >= lines[i].Right || lines[j].furniture || lines[j].running != lines[i].running {
 				continue
 			}
 			right[1] = max(right[1], lines[j].Right)

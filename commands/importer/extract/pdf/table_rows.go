@@ -255,7 +255,7 @@ func joinCell(a, b string) string {
 	if a == "" {
 		return b
 	}
-	return a + " " + b
+	return a + between(a, b) + b
 }
 
 func cellText(cell []*piece) string {

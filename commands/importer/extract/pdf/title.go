@@ -67,7 +67,7 @@ func titleFrom(lines []layoutLine, i int) string {
 	}
 	title := ornament.ReplaceAllString(lines[i].Text, "")
 	for ; i+1 < len(lines) && continuesHeading(&lines[i], &lines[i+1]) && len(title) < maxTitle; i++ {
-		title += " " + lines[i+1].Text
+		title += between(title, lines[i+1].Text) + lines[i+1].Text
 	}
 	if utf8.RuneCountInString(title) > maxTitle {
 		return ""
