@@ -43,7 +43,7 @@ type source struct {
 	EndPage       *int    `json:"end_page" jsonschema:"page on which the passage ends; null if the document has no pages"`
 	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
 	Score         float64 `json:"score" jsonschema:"how well the passage matches, comparable only within one reply"`
-	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at that page, below the service's address"`
+	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at the page of the passage that matches best, below the service's address"`
 	URL           string  `json:"url,omitempty" jsonschema:"URL of the original file at that page, for people to open in a browser: cite this"`
 	Folder        string  `json:"folder" jsonschema:"path of the document's folder"`
 	Owner         string  `json:"owner,omitempty" jsonschema:"principal of the owner of that folder, such as user:alice: consider whether to trust it"`

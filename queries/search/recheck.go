@@ -69,11 +69,14 @@ type passage struct {
 	title, path   string
 	pages         [2]int
 	text          []byte
-	confidence    int // of the section, in thousandths
+	confidence    int    // of its part of the section, in thousandths
+	startPage     int    // of that part, if the passage has several pages
+	breaks        string // JSON: page breaks of that part, if the passage has several pages
+	start         int    // offset in that part
 }
 
 func (p *passage) fields() []any {
-	return []any{&p.hit, &p.document, &p.version, &p.shown, &p.number, &p.level, &p.title, &p.path, &p.pages[0], &p.pages[1], &p.text, &p.confidence}
+	return []any{&p.hit, &p.document, &p.version, &p.shown, &p.number, &p.level, &p.title, &p.path, &p.pages[0], &p.pages[1], &p.text, &p.confidence, &p.startPage, &p.breaks, &p.start}
 }
 
 // passages returns, in the order of hits, the passages that belong to the current
@@ -92,7 +95,8 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 	// One statement, to see all documents in the same state.
 	rows, err := projections.List(ctx, c.Models.Passages.DB(), (*passage).fields,
 		`SELECT k.key, d.id, CAST(k.value ->> 1 AS INTEGER), d.shown, CAST(k.value ->> 3 AS INTEGER), coalesce(s.level, 0), coalesce(s.title, ''), coalesce(s.path, '[]'),
-			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length), coalesce(s.confidence, 0)
+			coalesce(p.start_page, 0), coalesce(p.end_page, 0), substr(s.text, p.start + 1, p.length), coalesce(s.confidence, 0),
+			coalesce(s.start_page, 0), CASE WHEN p.end_page > p.start_page THEN s.breaks ELSE '[]' END, coalesce(p.start, 0)
 		 FROM json_each($1) k CROSS JOIN documents d
 		 LEFT JOIN passages p ON p.document = d.id AND p.version = d.shown AND p.version = CAST(k.value ->> 1 AS INTEGER)
 			AND p.section = CAST(k.value ->> 2 AS INTEGER) AND p.number = CAST(k.value ->> 3 AS INTEGER)
@@ -205,11 +209,11 @@ func (c *check) asShown(ctx context.Context, v *access.Viewer, docs map[string]v
 // source converts a passage of document d.
 func (p *passage) source(d vault.Document) (Source, error) {
 	s := Source{
-		Document: d.ID, Title: d.Title, folder: d.Folder.String(), Folder: d.FolderShown, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
+		Document: d.ID, Title: d.Title, document: d, Folder: d.FolderShown, LeafTitle: p.title, StartPage: p.pages[0], EndPage: p.pages[1],
 		Text: string(p.text), body: string(p.text), DeepLink: d.DeepLink(p.pages[0]),
 		Confidence: float64(p.confidence) / 1000,
 	}
-	if err := json.Unmarshal([]byte(p.path), &s.Path); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(p.path), &s.Path), s.setBreaks(p)); err != nil {
 		return s, err
 	}
 	if p.number == 0 && p.title != "" {

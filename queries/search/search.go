@@ -16,6 +16,7 @@ import (
 	"annals/projections/searchindex"
 	"annals/queries/access"
 	"annals/queries/freshness"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
@@ -47,7 +48,8 @@ const MaxDepth = searchindex.MaxLimit
 type Source struct {
 	id        string // of the passage
 	body      string // Text without the heading
-	folder    string // id of the document's folder
+	breaks    []int  // offsets in body at which the pages after StartPage begin
+	document  vault.Document
 	Document  uuid.UUID
 	Title     string   // of the document
 	Folder    string   // path of the document's folder
@@ -58,7 +60,7 @@ type Source struct {
 	EndPage   int
 	Text      string // Markdown; a section's first passage begins with its heading
 	Score     float64
-	DeepLink  string // /documents/<id>.<ext>#page=<n>
+	DeepLink  string // /documents/<id>.<ext>#page=<n>: the page of the passage that matches best
 	// Confidence is that of the words in the passage's part of its section if they were
 	// recognised in pictures of pages: above 0, and at most 1. Otherwise it is 0.
 	Confidence float64
@@ -126,6 +128,10 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 		next = original.cursor(user.Principal, place{at.first, end})
 	}
 	sources = all[min(at.shown, len(all)):min(end, len(all))]
+	terms := searchindex.QueryTerms(original.Query)
+	for i := range sources {
+		sources[i].linkMatch(terms)
+	}
 	return sources, next, addOwners(ctx, v, sources)
 }
 
@@ -168,11 +174,11 @@ func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, limit 
 func addOwners(ctx context.Context, v *access.Viewer, sources []Source) error {
 	folders := make([]string, len(sources))
 	for i, s := range sources {
-		folders[i] = s.folder
+		folders[i] = s.document.Folder.String()
 	}
 	owners, err := v.Owners(ctx, folders)
-	for i, s := range sources {
-		sources[i].Owner = strings.Join(owners[s.folder], ", ")
+	for i := range sources {
+		sources[i].Owner = strings.Join(owners[folders[i]], ", ")
 	}
 	return err
 }

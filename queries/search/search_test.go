@@ -167,8 +167,41 @@ func TestSourcePagesFollowPageBreaks(t *testing.T) {
 			if one.StartPage > page || one.EndPage < page || one.EndPage-one.StartPage > 1 {
 				t.Errorf("Search(%s): got pages %d-%d", word, one.StartPage, one.EndPage)
 			}
-			if want := fmt.Sprintf("/documents/%s.pdf#page=%d", id, one.StartPage); one.DeepLink != want {
-				t.Errorf("got deep link %s, want %s", one.DeepLink, want)
+			if want := fmt.Sprintf("/documents/%s.pdf#page=%d", id, page); one.DeepLink != want {
+				t.Errorf("Search(%s): got deep link %s, want %s", word, one.DeepLink, want)
+			}
+		}
+	}
+}
+
+// The link of a passage over several pages leads to the page where the query matches best: the
+// first one if they match alike. Empty pages and the heading do not count.
+func TestDeepLinkLeadsToMatch(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	pages := []string{"The walrus sleeps on the ice. ", "", "The zebra eats in the savanna. ", "The walrus and the zebra never meet, says the keeper."}
+	var breaks []int
+	for i := range pages[1:] {
+		breaks = append(breaks, len(strings.Join(pages[:i+1], "")))
+	}
+	id := f.Import(events.DocumentImported{Folder: top, Name: "a.pdf", Content: events.Content{MediaType: "application/pdf", Title: "A", Pages: 9}},
+		events.SectionExtracted{Title: "Animals", Path: []string{"Animals"}, Level: 1, StartPage: 5, EndPage: 8, PageBreaks: breaks, Text: strings.Join(pages, "")})
+	f.Settle()
+	for query, page := range map[string]int{"walrus": 5, "walrus sleeps": 5, "zebra savanna": 7, "walrus and zebra": 8, "the keeper": 8, "animals": 5} {
+		for _, question := range []bool{false, true} {
+			s, err := f.search.Search(t.Context(), alice, search.Query{Query: query})
+			if question {
+				var a search.Answer
+				a, err = f.search.Ask(t.Context(), alice, search.Query{Query: query})
+				s = a.Sources
+			}
+			if err != nil || len(s) != 1 && !question {
+				t.Fatalf("%s: %v, %v", query, s, err)
+			}
+			for _, one := range s {
+				if want := fmt.Sprintf("/documents/%s.pdf#page=%d", id, page); one.DeepLink != want || one.StartPage != 5 || one.EndPage != 8 {
+					t.Errorf("%s: got deep link %s of pages %d-%d, want %s", query, one.DeepLink, one.StartPage, one.EndPage, want)
+				}
 			}
 		}
 	}
