@@ -4,6 +4,7 @@
 package pdf
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -90,6 +91,7 @@ func (l *Layout) Info() extract.Info {
 func (l *Layout) Add(p pdfium.Page) error {
 	l.pages++
 	dropOutside(&p)
+	dropRepeated(&p)
 	upright(&p)
 	page := layoutPage{Page: p, lines: make([]layoutLine, len(p.Lines))}
 	letters := false
@@ -191,6 +193,24 @@ func dropOutside(p *pdfium.Page) {
 	if len(lines) > 0 && p.Width > 0 && p.Height > 0 {
 		p.Lines = lines
 	}
+}
+
+// dropRepeated drops lines that are drawn again at the same place, as for a shadow.
+func dropRepeated(p *pdfium.Page) {
+	type place struct {
+		text string
+		x, y int
+	}
+	seen := make(map[place]bool, len(p.Lines))
+	lines := make([]pdfium.Line, 0, len(p.Lines))
+	for _, l := range p.Lines {
+		at := place{l.Text, int(math.Round(float64(l.X))), int(math.Round(float64(l.Y)))}
+		if len(l.Words) == 0 || !seen[at] {
+			lines = append(lines, l)
+		}
+		seen[at] = true
+	}
+	p.Lines = lines
 }
 
 // addCompounds records the words that contain a hyphen. If such a word is divided at its

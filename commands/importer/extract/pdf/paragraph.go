@@ -165,7 +165,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
-	case isItem(l.Text), haveSameBullet(last, l), hasLeader(last.Text), hasLeader(l.Text) && entry.MatchString(l.Text):
+	case isItem(l.Text), lineNumber.MatchString(l.Text), haveSameBullet(last, l), hasLeader(last.Text), hasLeader(l.Text) && entry.MatchString(l.Text), !fresh && isRow(last) && isRow(l):
 		return "\n", false
 	case down > size*1.9 && (down > f.spacing*1.2 || isNumber(l.Text)) || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
@@ -178,6 +178,17 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 		return "\n\n", false
 	}
 	return "\n", false
+}
+
+// isRow reports whether a line has two gaps at least that are wider than those of text: it is a row of cells.
+func isRow(l *layoutLine) bool {
+	gaps := 0
+	for i := 1; i < len(l.Words); i++ {
+		if l.Words[i].X-l.Words[i-1].Right > l.Size*1.5*wideGap {
+			gaps++
+		}
+	}
+	return gaps > 1
 }
 
 // haveSameBullet reports whether two lines begin with the same consonant at the same place. In a

@@ -46,7 +46,7 @@ func (t *table) isTable(order map[*piece]int) bool {
 	if t.isMarkers(0) || len(t.columns) < 2 || len(t.columns) == 2 && (t.counts(0) || t.counts(1)) {
 		return false
 	}
-	var full, filled, sequence, pairs, tiny, formula, numbers, squeezed, small, listing int
+	var full, filled, sequence, pairs, tiny, codes, formula, numbers, squeezed, small, listing int
 	size := t.size()
 	for i, l := range t.lines {
 		n := 0
@@ -68,6 +68,9 @@ func (t *table) isTable(order map[*piece]int) bool {
 				formula++
 			case utf8.RuneCountInString(text) <= 2:
 				tiny++
+				if strings.ToUpper(text) == text && unicode.IsLetter(rune(text[0])) {
+					codes++
+				}
 			}
 		}
 		for _, p := range l.pieces {
@@ -89,6 +92,9 @@ func (t *table) isTable(order map[*piece]int) bool {
 	}
 	k := len(t.columns)
 	numeric := numbers*10 >= filled*4
+	if k > 2 && formula == 0 && small == 0 && full*10 >= len(t.lines)*8 && codes*10 >= tiny*9 {
+		tiny = 0 // codes such as A and Y, and no formula
+	}
 	switch {
 	case full < 3,
 		k == 2 && full < 4 && !numeric,

@@ -61,6 +61,16 @@ West|East            5        6
 | North | 1,204 | 998 |
 | South | 17 | 120,000 |
 | West\|East | 5 | 6 |`},
+		"codes": {`
+Class         C1        C2        C3
+E1            QM        QM        A
+E2            QM        A         B
+E3            A         B         C
+`, `| Class | C1 | C2 | C3 |
+| --- | --- | --- | --- |
+| E1 | QM | QM | A |
+| E2 | QM | A | B |
+| E3 | A | B | C |`},
 		"empty cells": {`
 Code        Place     Expected    Actual    State
 AB-1        here           450
@@ -204,6 +214,26 @@ func TestOrderOfOneColumnStays(t *testing.T) {
 	want := "drawn first, but below Name: the value drawn last x y z"
 	if got := textOf(t, lines); strings.Join(strings.Fields(got), " ") != want {
 		t.Errorf("lines:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Rows of cells that are no table stay lines, though they fill their column.
+func TestRowsAreNotJoined(t *testing.T) {
+	lines := []pdfium.Line{typeset(50, 300, "1 first      of it      and 17 more"), typeset(50, 312, "2 the other one     a      long text ab")}
+	if got := textOf(t, lines); got != "1 first of it and 17 more\n2 the other one a long text ab" {
+		t.Errorf("text %q", got)
+	}
+	if got := textOf(t, []pdfium.Line{typeset(50, 300, "1: function Encrypt(key, to, text)"), typeset(50, 312, "2: derive the secret of both keys")}); got != "1: function Encrypt(key, to, text)\n2: derive the secret of both keys" {
+		t.Errorf("lines of an algorithm are %q", got)
+	}
+}
+
+// What is drawn twice at the same place is read once.
+func TestRepeatedLinesAreReadOnce(t *testing.T) {
+	lines := append(prose(100, 2), append([]pdfium.Line{typeset(50, 300, "A line below.")}, append(prose(100, 2), typeset(50, 400, "A line below."))...)...)
+	got := textOf(t, lines)
+	if strings.Count(got, "ordinary text") != 2 || strings.Count(got, "A line below.") != 2 {
+		t.Errorf("text %q", got)
 	}
 }
 
