@@ -53,13 +53,15 @@ var _ searchindex.Engine = (*engine)(nil)
 const openWithin = time.Second
 
 // config bounds the memory that scorch uses: small segments are merged early, and
-// merged segments do not grow without limit.
+// merged segments do not grow without limit. FloorSegmentSize is about the number of passages of
+// a batch during an import. With more, scorch keeps fewer small segments, so each batch
+// would make it merge almost all of them again.
 func config() map[string]any {
 	return map[string]any{
 		"bolt_timeout": openWithin.String(),
 		"scorchMergePlanOptions": map[string]any{
 			"MaxSegmentsPerTier": 4, "MaxSegmentSize": 1_000_000, "TierGrowth": 10.0, "SegmentsPerMergeTask": 6,
-			"FloorSegmentSize": 4000, "ReclaimDeletesWeight": 2.0, "MaxSegmentFileSize": 1 << 32,
+			"FloorSegmentSize": 500, "ReclaimDeletesWeight": 2.0, "MaxSegmentFileSize": 1 << 32,
 		},
 	}
 }
