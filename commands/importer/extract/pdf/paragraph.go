@@ -165,7 +165,7 @@ func (f *flow) separator(l *layoutLine, fresh bool) (sep string, hyphen bool) {
 	}
 	same := absf(last.Size-l.Size) <= size*0.25 // with a tolerance, because a line may begin with small capitals
 	switch {
-	case isItem(l.Text), lineNumber.MatchString(l.Text), haveSameBullet(last, l), hasLeader(last.Text), hasLeader(l.Text) && entry.MatchString(l.Text), !fresh && isRow(last) && isRow(l):
+	case isItem(l.Text), step.MatchString(l.Text), haveSameBullet(last, l), hasLeader(last.Text), hasLeader(l.Text) && entry.MatchString(l.Text), !fresh && isRow(last) && isRow(l):
 		return "\n", false
 	case down > size*1.9 && (down > f.spacing*1.2 || isNumber(l.Text)) || f.leading > 0 && down > f.leading*1.35:
 		return "\n\n", false
@@ -355,6 +355,9 @@ var (
 	bullet = regexp.MustCompile(`^[•‣◦▪▫■□●○∙·⁃–—*►➢✓❖\x{f0b7}\x{f0a7}-] +`)
 	item   = regexp.MustCompile(`^(?:\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\[[0-9]{1,4}\]) +\S`)
 )
+
+// step matches the beginning of a line of an algorithm.
+var step = regexp.MustCompile(`^[0-9]{1,3}: +[\p{L}(]`)
 
 // ornament matches characters of symbol fonts that precede a title.
 var ornament = regexp.MustCompile(`^(?:[!#•‣◦▪▫■□●○∙·►➢✓❖*\x{f000}-\x{f0ff}] +)+`)
