@@ -30,6 +30,7 @@ func listed(level int, text string) string {
 const testStyles = `<w:styles ` + extracttest.WordNS + `>
 <w:style w:type="paragraph" w:default="1" w:styleId="Normal"><w:name w:val="Normal"/></w:style>
 <w:style w:type="paragraph" w:styleId="Ttulo"><w:name w:val="Title"/></w:style>
+<w:style w:type="paragraph" w:styleId="Sub"><w:name w:val="Subtitle"/><w:basedOn w:val="Ttulo"/></w:style>
 <w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/><w:pPr><w:numPr><w:numId w:val="2"/></w:numPr></w:pPr></w:style>
 <w:style w:type="paragraph" w:styleId="Mine"><w:name w:val="My own"/><w:basedOn w:val="berschrift2"/></w:style>
 <w:style w:type="paragraph" w:styleId="berschrift2"><w:name w:val="Überschrift 2"/></w:style>
@@ -57,7 +58,7 @@ const testNumbering = `<w:numbering ` + extracttest.WordNS + `>
 </w:numbering>`
 
 func TestWordHeadingsStartSections(t *testing.T) {
-	got, info := readWord(t, extracttest.Styled("Ttulo", "The Report")+extracttest.P("Intro.")+extracttest.Styled("berschrift1", "First")+extracttest.P("One.")+extracttest.Styled("Mine", "Below")+extracttest.P("Two.")+
+	got, info := readWord(t, extracttest.Styled("Ttulo", "The Report")+extracttest.Styled("Sub", "Intro.")+extracttest.Styled("berschrift1", `</w:t><w:drawing><wp:inline><wp:docPr descr="A red lighthouse"/></wp:inline></w:drawing><w:t>First`)+extracttest.P("One.")+extracttest.Styled("Mine", "Below")+extracttest.P("Two.")+
 		extracttest.Styled("Outline", "Deeper")+extracttest.Styled("berschrift1", "Second")+extracttest.Styled("Loop", "Three."), map[string]string{"word/styles.xml": testStyles, "word/numbering.xml": testNumbering})
 	want := []extract.Section{
 		{Index: 0, Level: 1, Title: "The Report", Path: []string{"The Report"}, Text: "Intro."},

@@ -359,7 +359,20 @@ func (d *document) properties(x *zipxml.Part, p *paragraph) error {
 	})
 }
 
-var noteMark = regexp.MustCompile(`\[\^\d+\]`)
+var (
+	noteMark    = regexp.MustCompile(`\[\^\d+\]`)
+	pictureMark = regexp.MustCompile(`\[Image: [^\]]*\]`)
+)
+
+// headingTitle returns the text of a heading without marks of notes, and without those of pictures
+// beside the text.
+func headingTitle(text string) string {
+	text = noteMark.ReplaceAllString(text, "")
+	if without := pictureMark.ReplaceAllString(text, ""); strings.TrimSpace(without) != "" {
+		text = without
+	}
+	return extract.CleanTitle(text)
+}
 
 // finish converts a paragraph to a block.
 func (d *document) finish(p *paragraph) blocks.Block {
@@ -384,7 +397,7 @@ func (d *document) finish(p *paragraph) blocks.Block {
 	case bare == "":
 		b.Text, b.Kind = "", blocks.Plain
 	case level > 0 && utf8.RuneCountInString(bare) <= maxHeading:
-		b.Level, b.Text = level, extract.CleanTitle(noteMark.ReplaceAllString(bare, ""))
+		b.Level, b.Text = level, headingTitle(bare)
 		if label != "" && label != "-" {
 			b.Text = label + " " + b.Text
 		}

@@ -140,6 +140,9 @@ func (d *document) headingLevel(id string) int {
 			level = (s.outline + 1) % 10
 			return false
 		}
+		if besideTitle[s.name] {
+			return false
+		}
 		level = headingName(s.name)
 		return level == 0
 	})
@@ -151,6 +154,12 @@ var headingNames = map[string]bool{
 	"heading": true, "überschrift": true, "berschrift": true, "titre": true, "título": true, "ttulo": true, "titolo": true, "kop": true, "rubrik": true,
 	"overskrift": true, "otsikko": true, "nagłówek": true, "nagwek": true, "nadpis": true, "заголовок": true, "başlık": true, "balk": true,
 	"encabezado": true, "cabeçalho": true, "címsor": true, "cmsor": true, "titlu": true, "επικεφαλίδα": true, "標題": true, "标题": true, "見出し": true, "제목": true,
+}
+
+// besideTitle are the names of styles that are often based on that of the title, but are for text beside it.
+var besideTitle = map[string]bool{
+	"subtitle": true, "untertitel": true, "sous-titre": true, "subtítulo": true, "sottotitolo": true, "ondertitel": true, "podtytuł": true, "podtitul": true, "подзаголовок": true,
+	"author": true, "date": true, "abstract": true,
 }
 
 // titleNames are Word's names of the style for a document's title.

@@ -104,7 +104,7 @@ var structured = regexp.MustCompile(`(?i)<(?:table|tr|ul|ol|dl|pre|h[1-6]|script
 // inline finds the HTML in a range of the source. If spans, backticks delimit code.
 func (m *markup) inline(start, end int, spans bool) {
 	b := m.source[start:end]
-	if bytes.IndexByte(b, '<') < 0 && bytes.IndexByte(b, '&') < 0 && !bytes.Contains(b, []byte("{{")) {
+	if bytes.IndexByte(b, '<') < 0 && bytes.IndexByte(b, '&') < 0 && !bytes.Contains(b, []byte("{{")) && !bytes.Contains(b, []byte(base64Mark)) {
 		return
 	}
 	m.no = [3]bool{}
@@ -132,12 +132,29 @@ func (m *markup) inline(start, end int, spans bool) {
 			n, text = entity(b[i:])
 		case '{':
 			n, text = m.shortcode(b, i)
+		case base64Mark[0]:
+			n, text = embedded(b[i:]), base64Mark
 		}
 		if n > 0 {
 			m.edits = append(m.edits, edit{start + i, start + i + n, text})
 			i += n - 1
 		}
 	}
+}
+
+// base64Mark precedes the bytes of a file that is embedded in an address, such as a picture.
+const base64Mark = ";base64,"
+
+// embedded returns the length of the embedded file at the start of b, with its mark, or 0.
+func embedded(b []byte) int {
+	if !bytes.HasPrefix(b, []byte(base64Mark)) {
+		return 0
+	}
+	n := len(base64Mark)
+	for n < len(b) && (b[n] >= '0' && b[n] <= '9' || isLetter(b[n]) || bytes.IndexByte([]byte("+/=%-_"), b[n]) >= 0) {
+		n++
+	}
+	return n
 }
 
 // codeSpan returns the length of the code that begins with a run of backticks, or 0.
