@@ -12,8 +12,8 @@ import (
 // manyLanguages is the number of languages from which on the log advises to choose some.
 const manyLanguages = 5
 
-// findOCR finds the program that recognises text in pictures. If nothing was configured and it
-// is not installed, scanned pages stay unread.
+// findOCR finds the program that recognises text in pictures. If nothing was configured and there
+// is none that works, scanned pages stay unread.
 func (s *service) findOCR(ctx context.Context) (reader.OCR, error) {
 	c := s.config.OCR
 	options := reader.OCR{PageTime: c.PageTime, Time: c.Time}
@@ -30,14 +30,20 @@ func (s *service) findOCR(ctx context.Context) (reader.OCR, error) {
 		return options, err
 	}
 	options.Program, err = ocr.Find(ctx, c.Tesseract, languages)
-	var missing ocr.Missing
-	switch {
-	case errors.As(err, &missing) && c.Tesseract == "" && len(languages) == 0:
-		options.Missing = ocr.Install + " on the server, restart it, and run annals reread --scanned"
-		s.logger.Warn("scanned pages are not read: " + missing.Error() + ", restart, and run annals reread --scanned")
+	if err != nil {
+		if ctx.Err() != nil || c.Tesseract != "" || len(languages) > 0 {
+			return options, err
+		}
+		const then = "restart it, and run annals reread --scanned"
+		var missing ocr.Missing
+		if errors.As(err, &missing) {
+			options.Missing = missing.Error() + " on the server, " + then
+			s.logger.Warn("scanned pages are not read: " + options.Missing)
+		} else {
+			options.Missing = "Tesseract fails on the server, whose log says why: repair it, " + then
+			s.logger.Error("scanned pages are not read: "+options.Missing, "error", err)
+		}
 		return options, nil
-	case err != nil:
-		return options, err
 	}
 	if n := len(options.Program.Languages); n >= manyLanguages && len(languages) == 0 {
 		s.logger.Warn("many languages of Tesseract are installed, which makes recognising slow: choose those of your scanned pages with --ocr-languages", "languages", n)

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +194,31 @@ func TestFindSaysWhatIsMissing(t *testing.T) {
 	}
 	if _, err := Find(t.Context(), "", []string{"xyz"}); !errors.As(err, &missing) || !strings.Contains(err.Error(), "tesseract-ocr-xyz") {
 		t.Errorf("Find of a language that is not installed: %v", err)
+	}
+}
+
+// Of a program that cannot be used, Find says what to install.
+func TestFindRefusesPrograms(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts")
+	}
+	for script, c := range map[string]struct {
+		languages []string
+		want      string
+	}{
+		"echo tesseract 4.1.1": {nil, "Tesseract 4.1.1 is too old: install version 5 or later"},
+		"echo gcc 12":          {nil, " is not Tesseract: install Tesseract (apt-get install tesseract-ocr)"},
+		`if [ "$1" = --version ]; then echo tesseract 5.3.0; else echo 'in "/data" (1):'; echo eng; fi`: {[]string{"chi_sim_vert"}, "(apt-get install tesseract-ocr-chi-sim-vert)"},
+		`if [ "$1" = --version ]; then echo tesseract v5.4; else echo 'in "/data" (0):'; fi`:            {nil, "(apt-get install tesseract-ocr-eng)"},
+	} {
+		path := filepath.Join(t.TempDir(), "tesseract")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var missing Missing
+		if _, err := Find(t.Context(), path, c.languages); !errors.As(err, &missing) || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("Find of %q: %v, want %q", script, err, c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,14 +34,17 @@ func (p *Program) String() string {
 	return "Tesseract " + p.Version + " (" + strings.Join(p.Languages, "+") + ")"
 }
 
-// Missing is the error of Find if Tesseract, or a language, is not installed. Its text says how
-// to install it.
+// Missing is the error of Find if Tesseract, or a language, is not installed, or is too old. Its
+// text ends with how to install it.
 type Missing string
 
 func (m Missing) Error() string { return string(m) }
 
-// Install says how to install Tesseract.
-const Install = "install Tesseract (apt-get install tesseract-ocr)"
+// install says how to install Tesseract.
+const install = "install Tesseract (apt-get install tesseract-ocr)"
+
+// leastVersion is the oldest version of Tesseract that can be used.
+const leastVersion = 5
 
 var (
 	languageName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)?$`)
@@ -49,15 +53,15 @@ var (
 )
 
 // Find finds Tesseract: the program at path or, if path is empty, in PATH. languages are those
-// to recognise; none means all that are installed. If the program or a language is missing, the
-// error is a Missing.
+// to recognise; none means all that are installed. If the program or a language is missing or too
+// old, the error is a Missing.
 func Find(ctx context.Context, path string, languages []string) (*Program, error) {
 	found, err := exec.LookPath(cmp.Or(path, "tesseract"))
 	if err != nil && path != "" {
-		return nil, Missing(fmt.Sprintf("there is no program at %s (--tesseract): %s", path, Install))
+		return nil, Missing(fmt.Sprintf("there is no program at %s (--tesseract): %s", path, install))
 	}
 	if err != nil {
-		return nil, Missing("Tesseract is not installed: " + Install)
+		return nil, Missing("Tesseract is not installed: " + install)
 	}
 	if found, err = filepath.Abs(found); err == nil {
 		found, err = filepath.EvalSymlinks(found)
@@ -70,10 +74,14 @@ func Find(ctx context.Context, path string, languages []string) (*Program, error
 	if err != nil {
 		return nil, err
 	}
-	if fields := strings.Fields(version); len(fields) > 1 && fields[0] == "tesseract" {
-		p.Version = strings.TrimPrefix(fields[1], "v")
-	} else {
-		return nil, Missing(fmt.Sprintf("%s is not Tesseract: %s", found, Install))
+	fields := strings.Fields(version)
+	if len(fields) < 2 || fields[0] != "tesseract" {
+		return nil, Missing(fmt.Sprintf("%s is not Tesseract: %s", found, install))
+	}
+	p.Version = strings.TrimPrefix(fields[1], "v")
+	// Earlier versions do not say in which folder their languages are.
+	if major, err := strconv.Atoi(strings.SplitN(p.Version, ".", 2)[0]); err == nil && major < leastVersion {
+		return nil, Missing(fmt.Sprintf("Tesseract %s is too old: install version %d or later", p.Version, leastVersion))
 	}
 	list, err := p.ask(ctx, nil, "--list-langs")
 	if err != nil {
@@ -82,7 +90,10 @@ func Find(ctx context.Context, path string, languages []string) (*Program, error
 	if err := p.choose(list, languages); err != nil {
 		return nil, err
 	}
-	return p, p.findFiles(ctx)
+	if err := p.findFiles(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // choose sets the languages of the program from its list of those that are installed.
@@ -104,7 +115,7 @@ func (p *Program) choose(list string, wanted []string) error {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(installed, name) {
-			return Missing(fmt.Sprintf("Tesseract lacks the language %q (--ocr-languages); it has %s: install it (apt-get install tesseract-ocr-%[1]s)", name, cmp.Or(strings.Join(installed, ", "), "none")))
+			return Missing(fmt.Sprintf("Tesseract lacks the language %q (--ocr-languages); it has %s: install it (apt-get install %s)", name, cmp.Or(strings.Join(installed, ", "), "none"), packageOf(name)))
 		}
 	}
 	if p.Languages = wanted; len(wanted) == 0 {
@@ -122,6 +133,14 @@ func (p *Program) choose(list string, wanted []string) error {
 		return Missing("Tesseract has no languages: install one (apt-get install tesseract-ocr-eng)")
 	}
 	return nil
+}
+
+// packageOf returns the package of Debian with the data of a language.
+func packageOf(language string) string {
+	if strings.HasPrefix(language, "script/") { // their packages have other names
+		return "tesseract-ocr-all"
+	}
+	return "tesseract-ocr-" + strings.ToLower(strings.ReplaceAll(language, "_", "-"))
 }
 
 // findFiles lists the files that the program may read: its libraries and its data.
