@@ -39,9 +39,9 @@ func (i *Importer) init() {
 	})
 }
 
-// acquire waits for a slot for a file: one for files with scanned pages if scan is set. The returned context is for reading the file. It is
-// cancelled with the cause turns.ErrSuspended if the slot is given to another file. release
-// frees the slot.
+// acquire waits for a slot for a file: one for files with scanned pages if scan is set. The
+// returned context is for reading the file. It is cancelled with the cause turns.ErrSuspended if
+// the slot is given to another file. release frees the slot.
 func (i *Importer) acquire(ctx context.Context, file *turns.File, suspect, scan bool) (reading context.Context, release func(), err error) {
 	i.init()
 	turns := i.slots.turns

@@ -8,9 +8,9 @@ import (
 )
 
 // The size of an upload limits the size of its events: to BytesPerByte bytes for each byte
-// of the file, or to MinBytes if that is more. The size of a file that contains its text as compressed XML is that of its
-// uncompressed XML, but at most maxInflation times the file's size or minXML, whichever is
-// larger.
+// of the file, or to MinBytes if that is more. The size of a file that contains its text as
+// compressed XML is that of its uncompressed XML, but at most maxInflation times the file's size
+// or minXML, whichever is larger.
 const (
 	BytesPerByte = 8
 	MinBytes     = 64 << 10

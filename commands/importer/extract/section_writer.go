@@ -122,10 +122,9 @@ func (w *Writer) start(level int, title string) error {
 	return nil
 }
 
-// Write adds text to the open section, normalised to NFC and "
-//
-// " line ends. It drops line ends at the start and end of the section. If the budget is used
-// up, the error is ErrFull, and nothing of the text is added.
+// Write adds text to the open section, in NFC and with line feeds as line ends. It drops line
+// ends at the start and end of the section. If the budget is used up, the error is ErrFull, and
+// nothing of the text is added.
 func (w *Writer) Write(text string) error {
 	text = cleanText(text)
 	body := strings.TrimLeft(text, "\n")

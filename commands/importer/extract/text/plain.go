@@ -125,13 +125,8 @@ func titleField(line []byte) string {
 }
 
 // lines reads text line by line. It splits lines that are longer than maxLine, if possible after a
-// space. Lines end in "
-//
-// " or "\r
-//
-// ", or in "\r" if there is no "
-//
-// " near the start of the text.
+// space. Lines end in a line feed with or without a carriage return before it, or in a carriage
+// return alone if there is no line feed near the start of the text.
 type lines struct {
 	ctx     context.Context
 	scanner *bufio.Scanner
