@@ -174,6 +174,9 @@ func dropOutside(p *pdfium.Page) {
 		x, y := (w.X+w.Right)/2, (w.Top+w.Bottom)/2
 		return x < 0 || x > p.Width || y < 0 || y > p.Height
 	}
+	if !slices.ContainsFunc(p.Lines, func(l pdfium.Line) bool { return slices.ContainsFunc(l.Words, outside) }) {
+		return
+	}
 	lines := make([]pdfium.Line, 0, len(p.Lines))
 	for _, l := range p.Lines {
 		if slices.ContainsFunc(l.Words, outside) {
@@ -197,20 +200,16 @@ func dropOutside(p *pdfium.Page) {
 
 // dropRepeated drops lines that are drawn again at the same place, as for a shadow.
 func dropRepeated(p *pdfium.Page) {
-	type place struct {
-		text string
-		x, y int
-	}
-	seen := make(map[place]bool, len(p.Lines))
-	lines := make([]pdfium.Line, 0, len(p.Lines))
-	for _, l := range p.Lines {
-		at := place{l.Text, int(math.Round(float64(l.X))), int(math.Round(float64(l.Y)))}
-		if len(l.Words) == 0 || !seen[at] {
-			lines = append(lines, l)
+	type place struct{ x, y int }
+	seen := make(map[place]string, len(p.Lines))
+	p.Lines = slices.DeleteFunc(p.Lines, func(l pdfium.Line) bool {
+		at := place{int(math.Round(float64(l.X))), int(math.Round(float64(l.Y)))}
+		if len(l.Words) > 0 && seen[at] == l.Text {
+			return true
 		}
-		seen[at] = true
-	}
-	p.Lines = lines
+		seen[at] = l.Text
+		return false
+	})
 }
 
 // addCompounds records the words that contain a hyphen. If such a word is divided at its
