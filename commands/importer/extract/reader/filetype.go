@@ -38,7 +38,7 @@ func check(file *os.File, name, mediaType string) (extract.File, error) {
 }
 
 // oldOffice is the format of files from before Office Open XML, and of files with a password.
-const oldOffice = "an old Word document or a Word document with a password"
+const oldOffice = "an old Office document, or one with a password"
 
 // officeNames are the names of the formats that have such a predecessor.
 var officeNames = map[string]string{
@@ -59,6 +59,8 @@ var formatNames = map[string]string{
 	extract.PNG:          "a PNG image",
 	extract.JPEG:         "a JPEG image",
 	extract.TIFF:         "a TIFF image",
+	extract.WebP:         "a WebP image",
+	extract.BMP:          "a BMP image",
 }
 
 // formatOf returns the name of a file's format, recognised by its first bytes, or "".
@@ -84,6 +86,12 @@ func formatOf(head []byte) string {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return f.name
 		}
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("RIFF")) && len(head) >= 12 && string(head[8:12]) == "WEBP":
+		return "a WebP image"
+	case bytes.HasPrefix(head, []byte("BM")) && len(head) >= 10 && string(head[6:10]) == "\x00\x00\x00\x00": // no text that begins so
+		return "a BMP image"
 	}
 	return ""
 }

@@ -122,6 +122,9 @@ func TestBinaryFilesAreRefused(t *testing.T) {
 		"a.txt":      {"%PDF-1.7\nbinary", "named .txt but is a PDF"},
 		"a.md":       {"\x89PNG\r\n\x1a\n", "is a PNG image"},
 		"a.pdf":      {"PK\x03\x04", "named .pdf but is a ZIP archive"},
+		"b.pdf":      {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "named .pdf but is an old Office document, or one with a password"},
+		"a.png":      {"RIFF\x10\x00\x00\x00WEBPVP8 ", "named .png but is a WebP image"},
+		"a.jpg":      {"BM\x10\x00\x00\x00\x00\x00\x00\x00", "named .jpg but is a BMP image"},
 		"a.exe":      {"MZ", `files of type ".exe" cannot be read`},
 		"noext":      {"text", `files of type "" cannot be read`},
 	} {
