@@ -67,7 +67,7 @@ func Read(ctx context.Context, f extract.File, w *extract.Writer) (extract.Info,
 	}
 	warnings := encoded.Warnings()
 	if unclosed > 0 {
-		warnings = append(warnings, fmt.Sprintf("Quotation marks in the table are not closed, the first one in row %d: they are read as part of their cells.", unclosed))
+		warnings = append(warnings, fmt.Sprintf("Quotation marks in the table are not closed, or only after more than %d KiB, the first one in row %d: they are read as part of their cells.", maxRow>>10, unclosed))
 	}
 	return extract.Info{Warnings: warnings}, t.flush()
 }
