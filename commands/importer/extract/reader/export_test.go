@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/pdf/pdfium"
@@ -41,4 +42,12 @@ func DrawScan(ctx context.Context, r extract.Reader, file *os.File, draw pdfium.
 // OCRLanguages returns the languages that r recognises.
 func OCRLanguages(r extract.Reader) string {
 	return strings.Join(r.(*pooled).ocr.Program.Languages, "+")
+}
+
+// RecogniseAgain recognises the page of an image, which a request waits for only until limit.
+func RecogniseAgain(ctx context.Context, r extract.Reader, file *os.File, hash string, limit time.Duration) error {
+	p := r.(*pooled)
+	s := &scanner{recogniser: p.ocr, file: file, hash: hash, source: p.images}
+	_, err := s.recogniseAgain(ctx, pdfium.Page{Number: 1, Width: 400, Height: 500}, limit)
+	return err
 }

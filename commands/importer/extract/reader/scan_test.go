@@ -54,6 +54,12 @@ func (c *pageCache) Put(hash, name string, value []byte) error {
 	return nil
 }
 
+func (c *pageCache) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.values)
+}
+
 const typed = "BT /F1 12 Tf 40 400 Td (This page was typed, not scanned.) Tj ET"
 
 // mixed writes a PDF with a typed page between scanned ones, and an empty page.

@@ -16,6 +16,7 @@ import (
 const (
 	maxWords = 100_000          // words of a page that are shown
 	maxWait  = 10 * time.Second // how long a page waits until others have been recognised
+	maxShown = 20 * time.Second // how long a request waits until its page has been recognised
 )
 
 // Picture is extract.Viewer.Picture.
@@ -46,7 +47,7 @@ func (r *pooled) Words(ctx context.Context, original extract.Original, page int)
 	}
 	if p.Scanned && r.ocr.engine != nil && p.Width > 0 && p.Height > 0 {
 		s := &scanner{recogniser: r.ocr, file: file, hash: original.SHA256, source: r.pagesOf(original.MediaType)}
-		found, err := s.recogniseAgain(ctx, p)
+		found, err := s.recogniseAgain(ctx, p, maxShown)
 		if err != nil {
 			return extract.Page{}, err
 		}
@@ -58,34 +59,63 @@ func (r *pooled) Words(ctx context.Context, original extract.Original, page int)
 }
 
 // recogniseAgain returns what was recognised on a scanned page when its file was read. If that is
-// not known any more, it recognises the page again.
-func (s *scanner) recogniseAgain(ctx context.Context, p pdfium.Page) (ocr.Result, error) {
+// not known any more, it recognises the page again. If that takes longer than limit, the error is
+// of kind fault.Unavailable, and the text is in the cache later.
+func (s *scanner) recogniseAgain(ctx context.Context, p pdfium.Page, limit time.Duration) (ocr.Result, error) {
 	key := s.key(p.Number)
 	if kept, ok := s.kept(key); ok {
 		return kept, nil
 	}
-	timed, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	slot, err := s.engine.Acquire(timed)
-	if err == nil {
-		defer slot.Release()
-		err = slot.Wait(timed)
-	}
-	if err != nil && ctx.Err() == nil {
-		err = fault.Errorf(fault.Unavailable, "too many other pages are being recognised: try again")
-	}
+	slot, err := s.turn(ctx)
 	if err != nil {
 		return ocr.Result{}, err
 	}
 	drawn, err := s.source.Draw(ctx, pdfium.File{File: s.file}, drawingOf(p))
 	if err != nil {
+		slot.Release()
 		return ocr.Result{}, err
 	}
-	found, _, err := slot.Recognise(ctx, pictureOf(p, drawn))
-	if err == nil {
-		s.keep(key, found)
+	type outcome struct {
+		found ocr.Result
+		err   error
 	}
-	return found, err
+	ended := make(chan outcome, 1)
+	running, cancel := context.WithCancel(s.running)
+	waits := context.AfterFunc(ctx, cancel)
+	s.recogniser.pages.Go(func() {
+		defer cancel()
+		defer slot.Release()
+		found, _, err := slot.Recognise(running, pictureOf(p, drawn))
+		if err == nil {
+			s.keep(key, found)
+		}
+		ended <- outcome{found, err}
+	})
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case o := <-ended:
+		return o.found, o.err
+	case <-late.C:
+		waits() // the end of the request does not end the recognition any more
+		return ocr.Result{}, fault.Errorf(fault.Unavailable, "recognising page %d takes long: try again in a minute", p.Number)
+	}
+}
+
+// turn waits until a page can be recognised at once.
+func (s *scanner) turn(ctx context.Context) (*ocr.Slot, error) {
+	timed, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	slot, err := s.engine.Acquire(timed)
+	if err == nil {
+		if err = slot.Wait(timed); err != nil {
+			slot.Release()
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fault.Errorf(fault.Unavailable, "too many other pages are being recognised: try again")
+	}
+	return slot, err
 }
 
 // recognisedWords returns the words that were recognised in the picture of a page.

@@ -4,16 +4,21 @@ package reader_test
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/color"
 	"image/png"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/extracttest"
 	"annals/commands/importer/extract/reader"
+	"annals/events/fault"
 )
 
 // The words that were recognised on a page are shown where they are in its picture, also if the
@@ -67,6 +72,33 @@ func TestViewerOfScannedPages(t *testing.T) {
 		if !strings.HasPrefix(key, file.SHA256) {
 			t.Errorf("words are kept as %s", key)
 		}
+	}
+}
+
+// Who shows a page does not wait long until it is recognised, but finds its text later.
+func TestRecognitionOfShownPageGoesOn(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "a.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := png.Encode(file, extracttest.Printed(t, extracttest.Story...)); err != nil {
+		t.Fatal(err)
+	}
+	cache := &pageCache{}
+	r := extracttest.OCRReader(t, reader.OCR{Cache: cache})
+	ctx, end := context.WithCancel(t.Context())
+	if err := reader.RecogniseAgain(ctx, r, file, "its hash", 0); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("recognising with no time: %v, want unavailable", err)
+	}
+	end() // as the request does
+	for begun := time.Now(); cache.len() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the recognition has not gone on")
+		}
+	}
+	if err := reader.RecogniseAgain(t.Context(), r, file, "its hash", 0); err != nil || cache.hits != 1 {
+		t.Errorf("recognising again: %v, %d hits of the cache", err, cache.hits)
 	}
 }
 
