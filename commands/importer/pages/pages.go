@@ -109,6 +109,9 @@ func (p *Pages) show(ctx context.Context, original, what string, do func(path st
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := p.failed(what); err != nil { // while this request waited
+		return err
+	}
 	file, err := p.open(ctx, original)
 	if err != nil {
 		// An event refers to the original. If it is missing, the client made no mistake.

@@ -194,11 +194,16 @@ func TestFailuresAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, v, original := startPages(t, 1)
 		v.err = fault.Errorf(fault.Invalid, "the page is damaged")
-		for range 3 {
-			if _, err := p.Picture(t.Context(), original, extract.PDF, 1, 600); !errors.Is(err, v.err) {
-				t.Errorf("Picture = %v, want %v", err, v.err)
-			}
+		var group sync.WaitGroup
+		for n := range 6 {
+			group.Go(func() {
+				time.Sleep(time.Duration(n) * time.Second / 2) // some requests wait for the first one, others come later
+				if _, err := p.Picture(t.Context(), original, extract.PDF, 1, 600); !errors.Is(err, v.err) {
+					t.Errorf("Picture = %v, want %v", err, v.err)
+				}
+			})
 		}
+		group.Wait()
 		if n := v.calls.Load(); n != 1 {
 			t.Errorf("a damaged page was drawn %d times, want once", n)
 		}
