@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +31,7 @@ type OCR struct {
 	// becomes part of a warning.
 	Missing  string
 	PageTime time.Duration // maximum CPU time for a page; default a minute
-	Time     time.Duration // maximum time for a file, added up over its pages; default an hour
+	Time     time.Duration // maximum time for a file, added up over its pages: of drawing them, and CPU time of recognising them; default an hour
 	// Cache keeps the recognised text of pages. Without it, a file whose reading is interrupted is
 	// recognised from its beginning again.
 	Cache PageCache
@@ -44,15 +43,6 @@ type PageCache interface {
 	Get(sha256, name string) ([]byte, bool)
 	Put(sha256, name string, value []byte) error
 }
-
-// The resolution of a page's picture. Small pages get more than usual, because they are often
-// pictures whose size is unknown.
-const (
-	usualDPI   = 200
-	mostDPI    = 300
-	fewPixels  = 2_000_000 // at usualDPI
-	pointsInch = 72
-)
 
 // recogniser recognises the scanned pages of all files of a Reader.
 type recogniser struct {
@@ -215,8 +205,6 @@ func (s *scanner) begin(page int) {
 	s.last = max(s.last, page)
 }
 
-var errOfService = errors.New("the log of the server says why")
-
 // late reports whether the file has no time left.
 func (s *scanner) late() bool {
 	s.mu.Lock()
@@ -239,6 +227,9 @@ func (s *scanner) took(d time.Duration) {
 	defer s.mu.Unlock()
 	s.spent += d
 }
+
+// errOfService is shown to owners of files in place of errors that are not for them.
+var errOfService = errors.New("the log of the server says why")
 
 // fail notes that a page was not recognised. Of a fault of the service, such as a process that cannot
 // be started, only the log says more.
@@ -304,120 +295,6 @@ func encodePage(p pdfium.Page) []byte {
 	var e process.Encoder
 	p.Encode(&e)
 	return e.B
-}
-
-// drawingOf says how a page is drawn to be recognised.
-func drawingOf(p pdfium.Page) pdfium.Drawing {
-	w, h := float64(p.Width)/pointsInch, float64(p.Height)/pointsInch
-	dpi := float64(usualDPI)
-	if pixels := w * h * usualDPI * usualDPI; pixels < fewPixels && pixels > 0 {
-		dpi = min(mostDPI, usualDPI*math.Sqrt(fewPixels/pixels))
-	}
-	return pdfium.Drawing{Page: p.Number, Width: int(min(max(w*dpi, 1), pdfium.MaxPictureSide)), Grey: true, Raw: true}
-}
-
-// pictureOf returns a picture of a page as it is recognised.
-func pictureOf(p pdfium.Page, drawn pdfium.Picture) ocr.Picture {
-	return ocr.Picture{
-		Width: drawn.Width, Height: drawn.Height, Pixels: drawn.Data,
-		DPI: int(min(max(float64(drawn.Width)*pointsInch/float64(p.Width), 1), 2400)),
-	}
-}
-
-// leastBetter is the confidence from which on recognised text replaces a text layer that looks
-// unusable.
-const leastBetter = 0.5
-
-// replaces reports whether recognised text is better than the text of a page.
-func replaces(r ocr.Result, p pdfium.Page) bool {
-	confidence, letters := r.Confidence()
-	return letters > 0 && (len(p.Lines) == 0 || confidence >= leastBetter)
-}
-
-// recognised returns a page with the text that was recognised in its picture.
-func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
-	p.Scanned = false
-	if !replaces(r, p) {
-		p.Blank = len(p.Lines) == 0
-		return p
-	}
-	if r.Turn%2 == 1 {
-		p.Width, p.Height = p.Height, p.Width
-	}
-	scale := p.Width / float32(r.Width)
-	p.Blank, p.Lines = false, nil
-	for _, l := range r.Lines {
-		p.Lines = append(p.Lines, lineOf(l, scale))
-	}
-	evenSizes(p.Lines)
-	return p
-}
-
-// Shares of a font's size: the height of small letters, of letters with ascenders and of capitals,
-// and the depth of descenders.
-const (
-	smallHeight = 0.5
-	tallHeight  = 0.71
-	descent     = 0.21
-)
-
-// lineOf converts a line. Its size is estimated from the heights of its words.
-func lineOf(l ocr.Line, scale float32) pdfium.Line {
-	out := pdfium.Line{X: l.Words[0].Left * scale}
-	var texts []string
-	var sizes, baselines []float32
-	var sum, letters float32
-	for _, w := range l.Words {
-		texts = append(texts, w.Text)
-		box := pdfium.Word{Text: w.Text, X: w.Left * scale, Right: w.Right * scale, Top: w.Top * scale, Bottom: w.Bottom * scale}
-		out.Words = append(out.Words, box)
-		out.X, out.Right = min(out.X, box.X), max(out.Right, box.Right)
-		n := float32(max(w.Letters(), 1))
-		sum, letters = sum+n*w.Confidence, letters+n
-		up, down := extentOf(w.Text)
-		size := (box.Bottom - box.Top) / (up + down)
-		sizes, baselines = append(sizes, size), append(baselines, box.Bottom-down*size)
-	}
-	out.Text = strings.Join(texts, " ")
-	out.Size, out.Y = median(sizes), median(baselines)
-	out.Confidence = max(sum/letters, 0.001)
-	return out
-}
-
-// extentOf returns how far the letters of a word reach above and below the baseline.
-func extentOf(word string) (up, down float32) {
-	up = smallHeight
-	for _, r := range word {
-		if strings.ContainsRune("gjpqy,;Qçş()[]{}|/", r) {
-			down = descent
-		}
-		if !strings.ContainsRune("acegmnopqrsuvwxyz.,;:-–—_~+=*<>«»·•", r) {
-			up = tallHeight
-		}
-	}
-	return up, down
-}
-
-func median(values []float32) float32 {
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
-// evenSizes gives lines the usual size of their page if they differ little from it, because the
-// sizes are only estimates, and a heading is larger than other text.
-func evenSizes(lines []pdfium.Line) {
-	var all []float32
-	for _, l := range lines {
-		for range min(len(l.Text), 200) {
-			all = append(all, l.Size)
-		}
-	}
-	usual := median(all)
-	for i := range lines {
-		if r := lines[i].Size / usual; r > 0.8 && r < 1.22 {
-			lines[i].Size = usual
-		}
-	}
 }
 
 // InspectOCR returns the program that recognises text for r, and the sandbox report of a process
