@@ -100,13 +100,9 @@ func separator(sample []byte, tabs bool) (comma byte, skip int) {
 // of columns, and a little for more columns. It is 0 if there is one column.
 func regularity(sample []byte, comma byte) float64 {
 	counts, rows := widths(sample, comma)
-	usual := 1
-	for width, n := range counts {
-		if width > 1 && (usual == 1 || n > counts[usual] || n == counts[usual] && width > usual) {
-			usual = width
-		}
-	}
-	if usual == 1 {
+	delete(counts, 1) // lines of text around the table
+	usual := commonest(counts)
+	if usual < 2 {
 		return 0
 	}
 	return float64(counts[usual])/float64(rows) + min(float64(usual), 100)/10_000
@@ -115,6 +111,11 @@ func regularity(sample []byte, comma byte) float64 {
 // columns returns the usual number of columns.
 func columns(sample []byte, comma byte) int {
 	counts, _ := widths(sample, comma)
+	return commonest(counts)
+}
+
+// commonest returns the number of columns that most rows have, the largest of several, or 1.
+func commonest(counts map[int]int) int {
 	usual := 1
 	for width, n := range counts {
 		if n > counts[usual] || n == counts[usual] && width > usual {
