@@ -102,7 +102,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	bindTesseract(flags, &c.OCR.Tesseract)
 	flags.DurationVar(&c.OCR.PageTime, "ocr-page-time", time.Minute, "maximum CPU time, and a tenth of the maximum time, for recognising the text of one page; the page then stays unread; at least 1s")
 	flags.DurationVar(&c.OCR.Time, "ocr-time", time.Hour, "maximum CPU time for recognising the text of one file, added up over its pages; further pages stay unread; at least 1s")
-	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file, without waiting for a turn and recognising pages; at least 1s")
+	flags.DurationVar(&c.FileTimeout, "file-timeout", 15*time.Minute, "maximum time for one attempt to import a file; it begins anew after the file has waited for a turn, and after pages were recognised; at least 1s")
 	flags.DurationVar(&c.Stall, "stall", time.Minute, "close the progress stream of an import after this time without progress; at least 1s")
 	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")
 	flags.Lookup("drain").DefValue = "0s" // cobra does not show a zero duration as the default

@@ -52,8 +52,8 @@ type Importer struct {
 	// RequeueAfter is how long a file waits for a slot while long files occupy all slots.
 	// Then it is returned to the queue for another node. 0 means no limit.
 	RequeueAfter time.Duration
-	// FileTimeout limits one attempt to import a file, without the wait for a slot; 0
-	// means 15 minutes.
+	// FileTimeout limits one attempt to import a file; 0 means 15 minutes. It begins anew after the
+	// wait for a slot, and after pages were recognised: the Reader limits the time of the whole file.
 	FileTimeout time.Duration
 	// Retries is how often a file is retried after a fault of the service; 0 means 4, a
 	// negative number means never. Pauses grow from RetryPause (0 means 200 ms) to 10 s. If
