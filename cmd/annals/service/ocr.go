@@ -16,7 +16,7 @@ const manyLanguages = 5
 // is none that works, scanned pages stay unread.
 func (s *service) findOCR(ctx context.Context) (reader.OCR, error) {
 	c := s.config.OCR
-	options := reader.OCR{PageTime: c.PageTime, Time: c.Time}
+	options := reader.OCR{PageTime: c.PageTime, Time: c.Time, Logger: s.logger}
 	if s.pageCache != nil { // a nil *pages.Cache would be a PageCache that keeps nothing
 		options.Cache = s.pageCache
 	}

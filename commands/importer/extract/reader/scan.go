@@ -35,6 +35,9 @@ type OCR struct {
 	// Cache keeps the recognised text of pages. Without it, a file whose reading is interrupted is
 	// recognised from its beginning again.
 	Cache PageCache
+	// Logger logs faults of the service, of which owners of files see no details; slog.Default()
+	// if nil.
+	Logger *slog.Logger
 }
 
 // PageCache keeps what was recognised, by the SHA-256 hash of the file and a name. It may forget
@@ -235,7 +238,7 @@ var errOfService = errors.New("the log of the server says why")
 // be started, only the log says more.
 func (s *scanner) fail(err error) {
 	if !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Unavailable) {
-		slog.Error("cannot recognise a scanned page", "error", err)
+		cmp.Or(s.Logger, slog.Default()).Error("cannot recognise a scanned page", "error", err)
 		err = errOfService
 	}
 	s.mu.Lock()
@@ -287,7 +290,9 @@ func (s *scanner) kept(key string) (ocr.Result, bool) {
 
 func (s *scanner) keep(key string, result ocr.Result) {
 	if s.hash != "" {
-		_ = s.Cache.Put(s.hash, key, result.Encode()) // without it the page may be recognised again
+		if err := s.Cache.Put(s.hash, key, result.Encode()); err != nil { // the page may be recognised again
+			cmp.Or(s.Logger, slog.Default()).Warn("cannot keep the text of a scanned page", "error", err)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package reader
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +20,14 @@ func TestWarningsHideFaultsOfTheService(t *testing.T) {
 		{errors.New("fork/exec /opt/annals: resource temporarily unavailable"), "Recognising text failed on 1 of the pages: the log of the server says why."},
 		{fault.Errorf(fault.Invalid, "page 3 took too long"), "Recognising text failed on 1 of the pages: page 3 took too long."},
 	} {
-		s := &scanner{recogniser: &recogniser{}}
+		var log strings.Builder
+		s := &scanner{recogniser: &recogniser{OCR: OCR{Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
 		s.fail(test.err)
 		if got := s.warnings(1); len(got) != 1 || got[0] != test.want {
 			t.Errorf("after %v: warnings %q, want %q", test.err, got, test.want)
+		}
+		if logged := strings.Contains(log.String(), test.err.Error()); logged != strings.Contains(test.want, "log") {
+			t.Errorf("after %v: the log has %q", test.err, log.String())
 		}
 	}
 }
