@@ -1,6 +1,6 @@
 // Package extract defines how uploaded files are turned into text: the Reader of files, the
 // sections that it emits, which files can be read, and the Writer by which all formats write
-// sections within the same limits. Each format is a package below (text, docx, pdf), and
+// sections within the same limits. Each format is a package below, such as docx, and
 // package reader combines them. It imports events/fault and events/lookalike.
 package extract
 

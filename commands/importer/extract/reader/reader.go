@@ -20,10 +20,10 @@ type Options struct {
 	Formats extract.Formats
 	// Command starts a reader process: it is this program, with arguments that make it call
 	// Main with the arguments that follow. If Command is empty, files are read in this
-	// process, without limits of memory, and PDFs are refused.
+	// process, without limits of memory, and PDFs and images are refused.
 	Command  []string
 	CacheDir string // caches the compiled PDFium; empty means no cache
-	Workers  int    // number of PDFium processes; 0 means one per core
+	Workers  int    // number of PDFium processes, and of processes for images; 0 means one per core
 	OCR      OCR
 	// Recognised is the maximum number of pages that are recognised at the same time; 0 means
 	// as many as Workers.
@@ -42,7 +42,7 @@ func New(o Options) extract.Reader {
 		return newPooled(o)
 	}
 	return &local{limits: o.Limits, allowed: o.Formats, formats: formats(func(context.Context, extract.File, *extract.Writer) (extract.Info, error) {
-		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the PDF: no reader process is configured")
+		return extract.Info{}, fault.Errorf(fault.Unavailable, "read the pages of the file: no reader process is configured")
 	})}
 }
 
