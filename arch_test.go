@@ -143,6 +143,7 @@ var rules = map[string][]string{
 	"cmd/annals/login":               {"events/fault"},
 	"cmd/annals/client":              {"cmd/annals/login", "cmd/annals/terminal", "commands/naming", "events", "events/fault"},
 	"cmd/annals/sharing":             {"cmd/annals/client", "cmd/annals/terminal", "events"},
+	"cmd/annals/evaluation":          {"cmd/annals/client", "cmd/annals/terminal"},
 	"cmd/annals/rereading":           {"cmd/annals/client", "cmd/annals/terminal", "events"},
 	"cmd/annals/folderimport/mirror": {},
 	"cmd/annals/folderimport": {

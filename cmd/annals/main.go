@@ -86,6 +86,7 @@ func rootCommand() *cobra.Command {
 		restoreCommand(at),
 		importCommand(at),
 		rereadCommand(at),
+		evalCommand(at),
 		shareCommand(at),
 		loginCommand(at),
 		logoutCommand(at),

@@ -135,9 +135,14 @@ func (c *Vault) FolderAt(ctx context.Context, path string) (folder Folder, found
 	return list[0], true, nil
 }
 
-// Subfolders lists the folders directly below a folder.
+// Subfolders lists the folders directly below a folder, or those at the top level if
+// folder is "".
 func (c *Vault) Subfolders(ctx context.Context, folder string) ([]Folder, error) {
-	return list[Folder](ctx, c, "/folders", url.Values{"parentFolderId": {folder}})
+	query := url.Values{}
+	if folder != "" {
+		query.Set("parentFolderId", folder)
+	}
+	return list[Folder](ctx, c, "/folders", query)
 }
 
 // CreateFolder creates a folder and returns its id. If another client created the
