@@ -47,6 +47,7 @@ func (r row) status(route string, role int) int {
 // except the ones listed here.
 func changes(route string) bool {
 	method, path, _ := strings.Cut(route, " ")
+	path, _, _ = strings.Cut(path, "?")
 	return method != "GET" && !slices.Contains([]string{"/core/search", "/core/ask", "/vault/documents/batch"}, path)
 }
 
@@ -70,8 +71,9 @@ var (
 	owners  = []int{200, 403, 403, 403, 404, 200, 401, 401}
 	// Imports name a folder by its path. Without write access the reply is 403, whether or not
 	// the folder exists.
-	importers = []int{200, 200, 403, 403, 403, 200, 401, 401}
-	uninvited = []int{404, 404, 404, 404, 404, 404, 401, 401}
+	importers      = []int{200, 200, 403, 403, 403, 200, 401, 401}
+	administrators = []int{403, 403, 403, 403, 403, 200, 401, 401}
+	uninvited      = []int{404, 404, 404, 404, 404, 404, 401, 401}
 	// A job is visible to the user who started it and to administrators.
 	own = []int{200, 404, 404, 404, 404, 200, 401, 401}
 )
@@ -101,6 +103,8 @@ var matrix = map[string]row{
 	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
+	"POST /core/search?generation":    {path: "/core/search", body: `{"query":"notice period","generation":1}`, want: administrators},
+	"POST /core/ask?generation":       {path: "/core/ask", body: `{"query":"notice period","generation":1}`, want: administrators},
 	"GET /core/folders/summary":       {path: "/core/folders/summary?folder_name=A", want: known, shows: `"ok"`},
 	"GET /core/formats":               {want: known, shows: ""},
 	"GET /vault/folders":              {want: known, shows: `"A"`},

@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"math"
 	"net/url"
 	"strings"
 
@@ -59,6 +60,8 @@ func (s *Server) search(c *call) (any, error) {
 		Limit:    o.OptionalInt("limit", 1, search.MaxLimit),
 		Document: o.OptionalID("document_id"),
 		Cursor:   o.OptionalText("cursor"),
+
+		Generation: o.OptionalInt("generation", 1, math.MaxInt32),
 	}
 	o.RefuseUnknown()
 	if err := found.Err(); err != nil {
@@ -115,6 +118,8 @@ func (s *Server) ask(c *call) (any, error) {
 		Folder:   o.OptionalText("folder_name"),
 		Tags:     each(o.Texts("tags", s.Limits.Tags, true), NormalizeTag),
 		Document: o.OptionalID("document_id"),
+
+		Generation: o.OptionalInt("generation", 1, math.MaxInt32),
 	}
 	o.RefuseUnknown()
 	if err := found.Err(); err != nil {

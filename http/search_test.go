@@ -22,15 +22,22 @@ func TestSearchPassesQuery(t *testing.T) {
 		{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "<b> & x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2", Confidence: 0.874},
 		{Document: id, DeepLink: "/documents/" + id.String() + ".md"},
 	}
-	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","limit":50,"document_id":"`+id.String()+`"}`)
+	resp, body := s.do("POST", "/core/search", `{"query":"who?","folder_name":"A/B","tags":["x"],"tag_mode":"any","limit":50,"document_id":"`+id.String()+`","generation":3}`)
 	s.want(resp, body, 200, `{"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"<b> & x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2","metadata":{"ocr":true,"confidence":0.874}},
 		{"doc_id":"`+id.String()+`","document_title":"","leaf_title":"","start_page":null,"end_page":null,"text":"","score":0,"deep_link":"/documents/`+id.String()+`.md","metadata":{"ocr":false,"confidence":null}}],"next_cursor":null}`)
-	if got := s.library.lastQuery; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id {
+	if got := s.library.lastQuery; got.Query != "who?" || got.Folder != "A/B" || len(got.Tags) != 1 || !got.AnyTag || got.Limit != 50 || got.Document != id || got.Generation != 3 {
 		t.Errorf("last query %+v", got)
 	}
 	resp, body = s.do("POST", "/core/search", `{"query":" \n"}`)
 	s.want(resp, body, 200, `{"sources":[],"next_cursor":null}`)
+	for _, route := range []string{"/core/search", "/core/ask"} {
+		for _, generation := range []string{"0", "-1", "1.5", `"x"`, "2147483648"} {
+			if resp, body := s.do("POST", route, `{"query":"who?","generation":`+generation+`}`); resp.StatusCode != 422 {
+				t.Errorf("%s with generation %s = %d %s, want 422", route, generation, resp.StatusCode, body)
+			}
+		}
+	}
 	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("é", 100_001)+`"}`)
 	s.want(resp, body, 422, `{"detail":[{"type":"string_too_long","loc":["body","query"],"msg":"String should have at most 100000 characters","input":null,"ctx":{"max_length":100000}}]}`)
 	resp, body = s.do("POST", "/core/search", `{"query":"`+strings.Repeat("a", 1<<20)+`"}`)
@@ -52,10 +59,10 @@ func TestAsk(t *testing.T) {
 	resp, body := s.do("POST", "/core/ask", `{"query":"who?","tags":null,"folder_name":null,"document_id":null}`)
 	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[]}`)
 	s.library.answer.Sources = []search.Source{{Document: id, Title: "T", LeafTitle: "L", StartPage: 2, EndPage: 3, Text: "x", Score: 1.5, DeepLink: "/documents/" + id.String() + ".pdf#page=2", Confidence: 0.5}}
-	resp, body = s.do("POST", "/core/ask", `{"query":"who?","document_id":"`+id.String()+`"}`)
+	resp, body = s.do("POST", "/core/ask", `{"query":"who?","document_id":"`+id.String()+`","generation":2}`)
 	s.want(resp, body, 200, `{"answer":"Yes.","reasoning":"From A.","confidence":0.75,"sources":[
 		{"doc_id":"`+id.String()+`","document_title":"T","leaf_title":"L","start_page":2,"end_page":3,"text":"x","score":1.5,"deep_link":"/documents/`+id.String()+`.pdf#page=2","metadata":{"ocr":true,"confidence":0.5}}]}`)
-	if s.library.lastQuery.Document != id {
+	if s.library.lastQuery.Document != id || s.library.lastQuery.Generation != 2 {
 		t.Errorf("last query %+v", s.library.lastQuery)
 	}
 }

@@ -39,7 +39,9 @@ func (s *Set) watch(ctx context.Context) {
 		for _, ready := range found {
 			for _, r := range s.All() {
 				if r.Name() == ready.Projection && r.Version() == ready.Version {
+					resume := s.suspendBeside(r.Name())
 					waits = activate(ctx, s.options, r, ready) || waits
+					resume()
 				}
 			}
 		}

@@ -110,17 +110,21 @@ func adopt(ctx context.Context, o generation.Options, r *Runner, p control.Activ
 }
 
 // rebuildAged rebuilds a read model whose active generation is of an older version,
-// unless another node has rebuilt it.
+// unless another node has rebuilt it. A generation that an operator holds stays held.
 func (s *Set) rebuildAged(ctx context.Context, p readmodel.Projection) {
-	control := s.options.ControlOf(p.Name())
-	if !control.Shared() {
+	store := s.options.ControlOf(p.Name())
+	if held, ok, err := store.Find(ctx, p.Name(), control.Held); err == nil && ok && held.Version == p.Version() {
+		s.options.Logger.Info("read model of an older version keeps serving, since the rebuilt generation is held", "projection", p.Name(), "generation", held.Number)
+		return
+	}
+	if !store.Shared() {
 		s.rebuild(ctx, p)
 		return
 	}
 	tick := time.NewTicker(rebuildAgedEvery)
 	defer tick.Stop()
 	for {
-		version, _, err := control.Active(ctx, p.Name())
+		version, _, err := store.Active(ctx, p.Name())
 		if err == nil && version < p.Version() {
 			_, err = s.options.Make(ctx, p, nil)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"annals/projections/cluster"
 	"annals/projections/generation"
+	"annals/projections/readmodel"
 	"annals/projections/tables"
 )
 
@@ -64,3 +65,24 @@ func RebuildOnce(ctx context.Context, o generation.Options, r *Runner) {
 
 // Node returns the name of this node.
 func (s *Set) Node() string { return s.options.Tables.(*tables.Database).Node }
+
+// AgeBeside makes the generation that is open beside the active one unused for longer. open
+// reports whether there is one.
+func (s *Set) AgeBeside(d time.Duration) (open bool) {
+	s.beside.mu.Lock()
+	defer s.beside.mu.Unlock()
+	if s.beside.open == nil {
+		return false
+	}
+	s.beside.open.used = s.beside.open.used.Add(-d)
+	return true
+}
+
+// Times after which an unused generation makes room for another one, and is closed.
+const (
+	BesidePause = besidePause
+	BesideIdle  = besideIdle
+)
+
+// RebuildAged rebuilds a read model of an older version, unless a generation is held.
+func (s *Set) RebuildAged(ctx context.Context, p readmodel.Projection) { s.rebuildAged(ctx, p) }

@@ -63,6 +63,9 @@ func (r *Runner) notice(number int, err error) {
 // Index is the search index of the active generation.
 type Index struct{ r *Runner }
 
+// Index returns the search index of a read model that has one.
+func (r *Runner) Index() *Index { return &Index{r} }
+
 // Search calls Search of the searchindex.Engine.
 func (i *Index) Search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
 	g := i.r.acquire()

@@ -23,6 +23,7 @@ type Set struct {
 	runners  []*Runner // in the order of the registry
 	options  generation.Options
 	outdated []readmodel.Projection // of an older version
+	beside   besides
 }
 
 // Open opens the active generation of each registered read model. If a generation is
@@ -61,7 +62,7 @@ func Open(ctx context.Context, o generation.Options) (*Set, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.Search = &Index{s.Runner(passages.Name)}
+	s.Search = s.Runner(passages.Name).Index()
 	return s, nil
 }
 
@@ -93,6 +94,7 @@ func (s *Set) Awaited() (awaited []*Runner) {
 // generations that become ready.
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	s.beside.begin(ctx)
 	for _, r := range s.All() {
 		g.Go(func() error { return r.run(ctx) })
 		g.Go(func() error { s.repair(ctx, r); return nil })
@@ -102,6 +104,7 @@ func (s *Set) Run(ctx context.Context) error {
 		g.Go(func() error { s.rebuildAged(ctx, p); return nil })
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
+	g.Go(func() error { s.closeUnused(ctx); return nil })
 	g.Go(func() error { s.confirm(ctx); return nil })
 	g.Go(func() error { s.notify(ctx); return nil })
 	g.Go(func() error { s.announce(ctx); return nil })

@@ -33,7 +33,7 @@ type State struct {
 // Inactive is a generation that is not active.
 type Inactive struct {
 	Generation, Version int
-	State               string // filling, ready or kept
+	State               string // filling, ready, held or kept
 	Position            events.Position
 }
 

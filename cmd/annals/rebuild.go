@@ -24,7 +24,9 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 			strings.Join(readmodel.Names(), ", ") + ".\n\n" +
 			"A running server activates each new generation when it is ready, without an interruption; if no server is running,\n" +
 			"this command does. The previous generation is kept until the next rebuild, and --back activates it again. An\n" +
-			"interrupted rebuild continues with the next call.",
+			"interrupted rebuild continues with the next call.\n\n" +
+			"With --hold the new generation does not become active: annals eval --generation can compare it with the active one.\n" +
+			"The next call without --hold activates it, and --drop deletes it.",
 		Args: func(_ *cobra.Command, names []string) error { return checkRebuild(&r, all, names) },
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all {
@@ -40,7 +42,9 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 	flags.BoolVar(&all, "all", false, "rebuild all read models")
 	flags.BoolVar(&r.Discard, "discard", false, "delete the active and the previous generation before rebuilding; only while no server is running")
 	flags.BoolVar(&r.Back, "back", false, "instead of rebuilding, activate the previous generation again")
-	settings.FlagOnly(flags, "all", "discard", "back")
+	flags.BoolVar(&r.Hold, "hold", false, "keep the new generation from becoming active, also when the server starts")
+	flags.BoolVar(&r.Drop, "drop", false, "instead of rebuilding, delete the generation that --hold has made")
+	settings.FlagOnly(flags, "all", "discard", "back", "hold", "drop")
 	bindModels(flags, at)
 	return command
 }
@@ -53,6 +57,8 @@ func checkRebuild(r *maintain.Rebuild, all bool, names []string) error {
 		return errors.New("pass the names of the read models to rebuild, or --all: there are " + strings.Join(readmodel.Names(), ", "))
 	case r.Back && r.Discard:
 		return errors.New("--back activates the previous generation, but --discard deletes it: pass only one of them")
+	case r.Hold && (r.Back || r.Discard || r.Drop), r.Drop && (r.Back || r.Discard):
+		return errors.New("--hold, --drop, --back and --discard exclude each other: pass only one of them")
 	}
 	return maintain.CheckNames(names)
 }

@@ -15,6 +15,7 @@ import (
 const (
 	Filling = "filling" // a rebuild fills it, or was interrupted
 	Ready   = "ready"   // it is filled, and is to become active
+	Held    = "held"    // it is filled, and becomes active only if an operator decides so
 	Kept    = "kept"    // it was active before
 	Gone    = "gone"    // its tables are to be deleted
 )
@@ -28,7 +29,8 @@ type Generation struct {
 
 func (s *Generation) fields() []any { return []any{&s.Projection, &s.Number, &s.Version, &s.State} }
 
-const selectInactive = `SELECT projection, generation, version, state FROM spares `
+const selectInactive = `SELECT projection, generation, version, CASE WHEN state = 'filling' AND EXISTS (SELECT 1 FROM holds h
+	WHERE h.projection = s.projection AND h.generation = s.generation) THEN 'held' ELSE state END FROM spares s `
 
 // Inactive returns the generations of a projection that are not active, the newest
 // first.
@@ -46,15 +48,20 @@ func (c *Store) AllReady(ctx context.Context) ([]Generation, error) {
 
 // Save adds a generation, or changes its state.
 func (c *Store) Save(ctx context.Context, s Generation) error {
-	_, err := c.db.Exec(ctx, `INSERT INTO spares (projection, generation, version, state) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (projection, generation) DO UPDATE SET state = excluded.state`, s.Projection, s.Number, s.Version, s.State)
-	return err
+	hold := `DELETE FROM holds WHERE projection = $1 AND generation = $2`
+	if s.State == Held {
+		s.State, hold = Filling, `INSERT INTO holds (projection, generation) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+	}
+	return c.transaction(ctx, 0, []string{hold, `INSERT INTO spares (projection, generation, version, state) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (projection, generation) DO UPDATE SET state = excluded.state`}, s.Projection, s.Number, s.Version, s.State)
 }
 
 // Drop removes a generation whose tables were deleted.
 func (c *Store) Drop(ctx context.Context, projection string, generation int) error {
-	_, err := c.db.Exec(ctx, `DELETE FROM spares WHERE projection = $1 AND generation = $2`, projection, generation)
-	return err
+	return c.transaction(ctx, 0, []string{
+		`DELETE FROM holds WHERE projection = $1 AND generation = $2`,
+		`DELETE FROM spares WHERE projection = $1 AND generation = $2`,
+	}, projection, generation)
 }
 
 // Activate makes a ready generation the active one, keeps the previously active one, and
@@ -76,6 +83,7 @@ func (c *Store) Activate(ctx context.Context, s Generation) error {
 // GiveUpAll gives up all generations of a projection, including the active one.
 func (c *Store) GiveUpAll(ctx context.Context, projection string) error {
 	return c.transaction(ctx, 0, []string{
+		`DELETE FROM holds WHERE projection = $1`,
 		`UPDATE spares SET state = 'gone' WHERE projection = $1`,
 		`INSERT INTO spares (projection, generation, version, state)
 			SELECT projection, generation, version, 'gone' FROM generations WHERE projection = $1`,

@@ -102,16 +102,22 @@ func Readable(p readmodel.Projection, version int) bool {
 }
 
 // toServe returns the version and number of the active generation. If this program cannot
-// read the active generation and a rebuilt one is ready, toServe first activates the
-// ready one.
+// read the active generation and a rebuilt one is ready or held, toServe first activates
+// that one: otherwise an empty one would have to serve.
 func (o Options) toServe(ctx context.Context, p readmodel.Projection) (version, number int, err error) {
 	version, number, err = o.ControlOf(p.Name()).Active(ctx, p.Name())
 	if err != nil || number == 0 || Readable(p, version) {
 		return version, number, err
 	}
-	s, ok, err := o.ControlOf(p.Name()).Find(ctx, p.Name(), control.Ready)
+	s, ok, err := o.ControlOf(p.Name()).Find(ctx, p.Name(), control.Ready, control.Held)
 	if err != nil || !ok || s.Version != p.Version() {
 		return version, number, err
+	}
+	if s.State == control.Held {
+		s.State = control.Ready
+		if err := o.ControlOf(p.Name()).Save(ctx, s); err != nil {
+			return version, number, err
+		}
 	}
 	return s.Version, s.Number, o.ControlOf(p.Name()).Activate(ctx, s)
 }

@@ -24,6 +24,36 @@ func (o Options) Rebuild(ctx context.Context, name string, progress func(done, h
 	return o.Make(ctx, p, progress)
 }
 
+// Hold is like Rebuild, but the generation does not become active: it is held until the next
+// call of Rebuild or Drop. Until then, administrators can search in it.
+func (o Options) Hold(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	return o.make(ctx, p, control.Held, progress)
+}
+
+// Drop deletes the generation that Hold has filled.
+func (o Options) Drop(ctx context.Context, name string) (generation int, err error) {
+	p, err := readmodel.Named(name)
+	if err != nil {
+		return 0, err
+	}
+	err = o.ControlOf(name).WhileRebuilding(ctx, name, func(ctx context.Context) error {
+		s, ok, err := o.ControlOf(name).Find(ctx, name, control.Held)
+		if err == nil && !ok {
+			err = fault.Errorf(fault.NotFound, "no generation of %s is held", name)
+		}
+		if err != nil {
+			return err
+		}
+		generation = s.Number
+		return o.GiveUp(ctx, p, s)
+	})
+	return generation, err
+}
+
 // RebuildFromStart is like Rebuild, but discards an interrupted rebuild. Use it to retry
 // parked events: an interrupted rebuild may have parked the same events.
 func (o Options) RebuildFromStart(ctx context.Context, name string, progress func(done, head events.Position)) (generation int, err error) {
@@ -32,10 +62,12 @@ func (o Options) RebuildFromStart(ctx context.Context, name string, progress fun
 		return 0, err
 	}
 	err = o.ControlOf(name).WhileRebuilding(ctx, name, func(ctx context.Context) error {
-		s, ok, err := o.ControlOf(name).Find(ctx, name, control.Filling, control.Ready)
+		s, ok, err := o.ControlOf(name).Find(ctx, name, control.Filling, control.Ready, control.Held)
 		switch {
 		case err != nil || !ok:
 			return err
+		case s.State == control.Held:
+			return fault.Errorf(fault.Conflict, "generation %d of %s is held: activate it with annals rebuild %[2]s, or delete it with annals rebuild --drop %[2]s", s.Number, name)
 		case s.State == control.Ready:
 			return fault.Errorf(fault.Conflict, "generation %d of %s is ready and not active yet: try again once a server has activated it", s.Number, name)
 		}
@@ -72,22 +104,31 @@ func (o Options) Here(ctx context.Context) error {
 }
 
 // Make fills the next generation of a projection and marks it as ready. It continues an
-// interrupted call.
+// interrupted call. If a generation is held, it marks that one as ready.
 func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func(done, head events.Position)) (generation int, err error) {
+	return o.make(ctx, p, control.Ready, progress)
+}
+
+// make fills the next generation of a projection, which is then in the state end.
+func (o Options) make(ctx context.Context, p readmodel.Projection, end string, progress func(done, head events.Position)) (generation int, err error) {
 	err = o.ControlOf(p.Name()).WhileRebuilding(ctx, p.Name(), func(ctx context.Context) error {
 		s, err := o.Begin(ctx, p)
 		if err != nil {
 			return err
 		}
 		generation = s.Number
-		if s.State == control.Ready {
-			return nil // a server will activate it
-		}
-		if err := o.Fill(ctx, p, s, progress); err != nil {
-			return fmt.Errorf("rebuild %s: %w", p.Name(), err)
+		switch s.State {
+		case end: // a server will activate it, or it is held already
+			return nil
+		case control.Ready:
+			return fault.Errorf(fault.Conflict, "generation %d of %s is ready and not active yet: try again once a server has activated it", s.Number, p.Name())
+		case control.Filling:
+			if err := o.Fill(ctx, p, s, progress); err != nil {
+				return fmt.Errorf("rebuild %s: %w", p.Name(), err)
+			}
 		}
 		failpoint.Here(failpoint.RebuildFilled)
-		s.State = control.Ready
+		s.State = end
 		err = o.ControlOf(p.Name()).Save(ctx, s)
 		failpoint.Here(failpoint.RebuildReady)
 		return err
@@ -97,7 +138,7 @@ func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func
 
 // Begin returns the generation that an earlier rebuild began, or a new one.
 func (o Options) Begin(ctx context.Context, p readmodel.Projection) (control.Generation, error) {
-	found, ok, err := o.ControlOf(p.Name()).Find(ctx, p.Name(), control.Filling, control.Ready)
+	found, ok, err := o.ControlOf(p.Name()).Find(ctx, p.Name(), control.Filling, control.Ready, control.Held)
 	if err != nil || ok && found.Version == p.Version() {
 		return found, err
 	}

@@ -18,6 +18,7 @@ import (
 type Models struct {
 	*projections.Set
 	Vault, Jobs, Work, Summaries, Audit, Usage, Passages *projections.Runner
+	Search                                               *projections.Index // of Passages
 	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
 	// 5 s.
 	MaxLag time.Duration
@@ -31,9 +32,23 @@ func New(s *projections.Set, maxLag time.Duration, start events.Position) *Model
 	return &Models{
 		Set:   s,
 		Vault: s.Runner("vault"), Jobs: s.Runner("jobs"), Work: s.Runner("work"), Summaries: s.Runner("summaries"),
-		Audit: s.Runner("audit"), Usage: s.Runner("usage"), Passages: s.Runner("passages"),
+		Audit: s.Runner("audit"), Usage: s.Runner("usage"), Passages: s.Runner("passages"), Search: s.Search,
 		MaxLag: maxLag, Start: start,
 	}
+}
+
+// Beside returns read models in which Passages is an inactive generation. Its readers wait
+// until that has the events that the active one has now. release must be called after the
+// last read. The errors are those of projections.Set.Beside.
+func (q *Models) Beside(ctx context.Context, generation int) (m *Models, release func(), err error) {
+	passages, release, err := q.Set.Beside(ctx, q.Passages.Name(), generation)
+	if err != nil {
+		return nil, nil, err
+	}
+	other := *q
+	other.Start = max(q.Start, q.Passages.Position())
+	other.Passages, other.Search = passages, passages.Index()
+	return &other, release, nil
 }
 
 // Trusted returns an error of kind fault.Unavailable if the vault, which holds all

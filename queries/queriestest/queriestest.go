@@ -41,7 +41,8 @@ type World struct {
 	Log    *events.Log
 	Driver events.Driver // of Log
 	Home   tables.Home
-	At     events.Position // of the last event
+	Stores generation.Options // of the read models
+	At     events.Position    // of the last event
 
 	t testing.TB
 }
@@ -68,13 +69,14 @@ func open(t testing.TB, wrap func(searchindex.Engine) searchindex.Engine) *World
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := projections.Open(t.Context(), generation.Options{
+	stores := generation.Options{
 		Log: log, Control: control, Tables: home, Logger: slog.New(slog.DiscardHandler),
 		Search: searchindextest.Store{Store: search, OnOpen: func(ctx context.Context, name string) (searchindex.Engine, error) {
 			e, err := search.Open(ctx, name)
 			return wrap(e), err
 		}},
-	})
+	}
+	models, err := projections.Open(t.Context(), stores)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func open(t testing.TB, wrap func(searchindex.Engine) searchindex.Engine) *World
 			t.Error(err)
 		}
 	})
-	return &World{Models: freshness.New(models, time.Hour, 0), Log: log, Driver: driver, Home: home, t: t}
+	return &World{Models: freshness.New(models, time.Hour, 0), Log: log, Driver: driver, Home: home, Stores: stores, t: t}
 }
 
 // Append appends events as user:alice.

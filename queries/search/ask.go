@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,7 +26,12 @@ const askPassages = 10
 
 // Ask answers a question from the passages that Search finds for the user. If they
 // contain no answer, Text says so and the confidence is below 0.3.
-func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (Answer, error) {
+func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (a Answer, err error) {
+	q, release, err := q.in(ctx, user, s.Generation)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { err = cmp.Or(err, release()) }()
 	s.Limit = askPassages
 	sources, err := q.Search(ctx, user, s)
 	if err != nil {
@@ -42,12 +48,12 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (Answer, 
 			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
 		}
 	}
-	a := answer.Find(s.Query, passages)
+	found := answer.Find(s.Query, passages)
 	var used []Source
-	for _, i := range a.Used {
+	for _, i := range found.Used {
 		used = append(used, sources[i])
 	}
-	return Answer{Text: a.Text, Reasoning: a.Reasoning, Confidence: a.Confidence, Documents: documents, Sources: used}, nil
+	return Answer{Text: found.Text, Reasoning: found.Reasoning, Confidence: found.Confidence, Documents: documents, Sources: used}, nil
 }
 
 // ownerNames formats principals for readers: "alice and the group staff".

@@ -1,8 +1,11 @@
 package search
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	"annals/events"
 )
 
 // SetLabelWait sets how long searches wait for moves and changes of tags, until the test
@@ -11,4 +14,9 @@ func SetLabelWait(t *testing.T, d time.Duration) {
 	before := labelWait
 	labelWait = d
 	t.Cleanup(func() { labelWait = before })
+}
+
+// In returns a searcher that reads only one generation of the passages.
+func (q *Searcher) In(ctx context.Context, user events.User, generation int) (bound *Searcher, release func() error, err error) {
+	return q.in(ctx, user, generation)
 }

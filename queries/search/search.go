@@ -25,6 +25,8 @@ import (
 type Searcher struct {
 	Models *freshness.Models
 	Limit  int // default number of passages in a result; 0 means 10
+
+	generation int // to which the searcher is bound; 0 means that it uses the active one
 }
 
 // Query is a search query and its filters.
@@ -36,6 +38,9 @@ type Query struct {
 	AnyTag   bool   // match documents with any of Tags, not only with all
 	Limit    int    // page size, up to MaxLimit; 0 means Searcher.Limit
 	Cursor   string // cursor returned with the previous page; "" for the first page
+	// Generation is the number of the generation of the passages to search in, so that
+	// administrators can compare two; 0 means the active one.
+	Generation int
 }
 
 // MaxLimit is the maximum number of passages on a page.
@@ -85,6 +90,11 @@ func (q *Searcher) Search(ctx context.Context, user events.User, s Query) ([]Sou
 // or at MaxDepth. Unless documents change in the meantime, each passage is on exactly one
 // page. The error wraps ErrCursor if the cursor belongs to another search or user.
 func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (sources []Source, next string, err error) {
+	q, release, err := q.in(ctx, user, s.Generation)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = cmp.Or(err, release()) }()
 	if s.Limit <= 0 {
 		s.Limit = q.Limit
 	}

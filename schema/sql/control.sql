@@ -23,6 +23,14 @@ CREATE TABLE IF NOT EXISTS spares (
 	PRIMARY KEY (projection, generation)
 ) WITHOUT ROWID;
 
+-- Filled generations that become active only if an operator decides so. In spares they are
+-- filling, so that an earlier version of the program continues with them.
+CREATE TABLE IF NOT EXISTS holds (
+	projection TEXT NOT NULL,
+	generation INT NOT NULL,
+	PRIMARY KEY (projection, generation)
+) WITHOUT ROWID;
+
 -- Settings that a server publishes for commands that use the same stores. A server
 -- replaces them when it starts.
 CREATE TABLE IF NOT EXISTS notes (

@@ -22,6 +22,8 @@ type Rebuild struct {
 	Names   []string
 	Discard bool // delete the active and the previous generation before the rebuild
 	Back    bool // roll back to the previous generation instead of rebuilding
+	Hold    bool // do not activate the new generation
+	Drop    bool // delete the held generation instead of rebuilding
 
 	restart bool // fill a new generation even if an interrupted rebuild could be continued
 
@@ -54,11 +56,24 @@ func (r *Rebuild) Run(ctx context.Context) (err error) {
 		return r.discardAndRebuild(ctx)
 	}
 	for _, name := range r.Names {
-		if err := r.one(ctx, name, r.activate); err != nil {
+		if r.Drop {
+			err = r.drop(ctx, name)
+		} else {
+			err = r.one(ctx, name, r.activate)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *Rebuild) drop(ctx context.Context, name string) error {
+	generation, err := r.Options.Drop(ctx, name)
+	if err == nil {
+		_, err = fmt.Fprintf(r.Out, "%s: generation %d is deleted\n", name, generation)
+	}
+	return err
 }
 
 // discardAndRebuild deletes all generations of each read model and rebuilds it. It
@@ -93,8 +108,11 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 		generation, err = r.Options.Back(ctx, name)
 	} else {
 		p, build := terminal.NewProgress(r.Messages, "events", terminal.Is(r.Messages)), r.Options.Rebuild
-		if r.restart {
+		switch {
+		case r.restart:
 			build = r.Options.RebuildFromStart
+		case r.Hold:
+			build = r.Options.Hold
 		}
 		begun := false
 		generation, err = build(ctx, name, func(done, head events.Position) {
@@ -106,6 +124,10 @@ func (r *Rebuild) one(ctx context.Context, name string, activate func(context.Co
 			p.Set(int64(done), int64(head))
 		})
 		p.End()
+	}
+	if err == nil && r.Hold {
+		_, err = fmt.Fprintf(r.Out, "%s: generation %d is held, after %s; annals rebuild %[1]s activates it\n", name, generation, time.Since(started).Round(time.Millisecond))
+		return err
 	}
 	if err == nil {
 		err = activate(ctx, name, generation)

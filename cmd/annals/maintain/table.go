@@ -39,7 +39,7 @@ type projectionLine struct {
 type otherLine struct {
 	Generation int             `json:"generation"`
 	Version    int             `json:"version"`
-	State      string          `json:"state"` // filling, ready or kept
+	State      string          `json:"state"` // filling, ready, held or kept
 	Position   events.Position `json:"position"`
 	Rate       float64         `json:"events_per_second"`
 }

@@ -1,0 +1,298 @@
+package projections_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/projections"
+	"annals/projections/control"
+	"annals/projections/generation"
+	"annals/projections/projectionstest"
+	"annals/projections/readmodel"
+	"annals/projections/searchindex"
+)
+
+// states returns the numbers of the inactive generations of the passages by state.
+func states(t *testing.T, o generation.Options, name string) map[string]int {
+	t.Helper()
+	all, err := o.ControlOf(name).Inactive(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := make(map[string]int)
+	for _, g := range all {
+		numbers[g.State] = g.Number
+	}
+	return numbers
+}
+
+// counts returns how many documents a generation has, and how many a search in its index finds.
+func counts(t *testing.T, r *projections.Runner) (documents, found int) {
+	t.Helper()
+	hits, err := r.Index().Search(t.Context(), searchindex.Query{Text: "lighthouse", All: true, Limit: searchindex.MaxLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return projectionstest.Number(t, r.DB(), `SELECT count(*) FROM documents`), len(hits)
+}
+
+func TestHeldGenerationIsReadBeside(t *testing.T) {
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	folder, last := projectionstest.ImportDocuments(t, log, 3)
+	o := projectionstest.Options(t, log, dir)
+	s, _ := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("passages"), last)
+	number, err := o.Hold(t.Context(), "passages", nil)
+	if err != nil || number != 2 {
+		t.Fatalf("Hold = %d, %v", number, err)
+	}
+	if again, err := o.Hold(t.Context(), "passages", nil); err != nil || again != 2 {
+		t.Errorf("the second Hold = %d, %v, want the same generation", again, err)
+	}
+
+	r, release, err := s.Beside(t.Context(), "passages", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Generation() != 2 || s.Runner("passages").Generation() != 1 {
+		t.Errorf("generation %d is read beside %d", r.Generation(), s.Runner("passages").Generation())
+	}
+	_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse") // it follows the log
+	projectionstest.Wait(t, r, last)
+	if documents, found := counts(t, r); documents != 4 || found != 4 {
+		t.Errorf("generation 2 has %d documents and finds %d, want 4", documents, found)
+	}
+	again, releaseAgain, err := s.Beside(t.Context(), "passages", 2)
+	if err != nil || again != r {
+		t.Errorf("the second reader gets another runner (%v)", err)
+	} else {
+		releaseAgain()
+	}
+	if _, err := o.Hold(t.Context(), "vault", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Beside(t.Context(), "vault", 2); !fault.Is(err, fault.Unavailable) { // and only one is open
+		t.Errorf("another generation beside: %v, want Unavailable", err)
+	}
+
+	// A cut-over waits for the reader. Meanwhile no other reader begins.
+	ready, err := o.Rebuild(t.Context(), "passages", nil)
+	if err != nil || ready != 2 {
+		t.Fatalf("Rebuild = %d, %v, want the held generation", ready, err)
+	}
+	refused := func() bool {
+		_, release, err := s.Beside(t.Context(), "passages", 2)
+		if err == nil {
+			release()
+		}
+		return fault.Is(err, fault.Unavailable)
+	}
+	for !refused() {
+		time.Sleep(poll / 10)
+	}
+	if documents, _ := counts(t, r); documents != 4 || s.Runner("passages").Generation() != 1 {
+		t.Errorf("a reader of generation 2 sees %d documents; generation %d is active before it ends", documents, s.Runner("passages").Generation())
+	}
+	release()
+	projectionstest.UntilServes(t, s.Runner("passages"), 2)
+	if documents, found := counts(t, s.Runner("passages")); documents != 4 || found != 4 {
+		t.Errorf("the active generation has %d documents and finds %d, want 4", documents, found)
+	}
+
+	// The generation that was active before can be read as well.
+	old, release, err := s.Beside(t.Context(), "passages", 1)
+	for fault.Is(err, fault.Unavailable) { // the cut-over has not ended yet
+		time.Sleep(poll / 10)
+		old, release, err = s.Beside(t.Context(), "passages", 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse")
+	projectionstest.Wait(t, old, last)
+	if documents, found := counts(t, old); documents != 5 || found != 5 {
+		t.Errorf("the kept generation has %d documents and finds %d, want 5", documents, found)
+	}
+	release()
+}
+
+func TestBesideRefuses(t *testing.T) {
+	log := projectionstest.NewLog(t)
+	_, last := projectionstest.ImportDocuments(t, log, 2)
+	o := projectionstest.Options(t, log, t.TempDir())
+	s, stop := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("passages"), last)
+	filling := control.Generation{Projection: "passages", Number: 7, Version: s.Runner("passages").Version(), State: control.Filling}
+	older := control.Generation{Projection: "passages", Number: 8, Version: s.Runner("passages").Oldest() - 1, State: control.Kept}
+	for _, g := range []control.Generation{filling, older} {
+		if err := o.Control.Save(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, number := range []int{1, 2, 7, 8} { // active, missing, filling, unreadable
+		if _, _, err := s.Beside(t.Context(), "passages", number); !fault.Is(err, fault.NotFound) {
+			t.Errorf("generation %d: %v, want NotFound", number, err)
+		}
+	}
+	stop()
+	if _, _, err := s.Beside(t.Context(), "passages", 8); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after the end: %v, want Unavailable", err)
+	}
+}
+
+func TestDroppedGenerationIsClosed(t *testing.T) {
+	log := projectionstest.NewLog(t)
+	_, last := projectionstest.ImportDocuments(t, log, 2)
+	o := projectionstest.Options(t, log, t.TempDir())
+	s, _ := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("vault"), last)
+	if _, err := o.Drop(t.Context(), "vault"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Drop without a held generation: %v, want NotFound", err)
+	}
+	if _, err := o.Hold(t.Context(), "vault", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, release, err := s.Beside(t.Context(), "vault", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if number, err := o.Drop(t.Context(), "vault"); err != nil || number != 2 {
+		t.Errorf("Drop = %d, %v", number, err)
+	}
+	for s.AgeBeside(0) {
+		time.Sleep(poll / 10)
+	}
+	if _, _, err := s.Beside(t.Context(), "vault", 2); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the dropped generation: %v, want NotFound", err)
+	}
+	if left := projectionstest.Generations(t, o.Tables, readmodel.Vault{}); len(left) != 1 || left[0] != 1 {
+		t.Errorf("the generations %v are left", left)
+	}
+}
+
+func TestUnusedGenerationMakesRoom(t *testing.T) {
+	log := projectionstest.NewLog(t)
+	_, last := projectionstest.ImportDocuments(t, log, 2)
+	o := projectionstest.Options(t, log, t.TempDir())
+	s, _ := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("vault"), last)
+	for _, name := range []string{"vault", "usage"} {
+		if _, err := o.Hold(t.Context(), name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside := func(name string) error {
+		_, release, err := s.Beside(t.Context(), name, 2)
+		if err == nil {
+			release()
+		}
+		return err
+	}
+	if err := beside("vault"); err != nil {
+		t.Fatal(err)
+	}
+	if err := beside("usage"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("soon after the first: %v, want Unavailable", err)
+	}
+	s.AgeBeside(projections.BesidePause)
+	if err := beside("usage"); err != nil {
+		t.Errorf("later: %v", err)
+	}
+	s.AgeBeside(projections.BesideIdle)
+	for s.AgeBeside(0) { // it is closed by itself
+		time.Sleep(poll / 10)
+	}
+}
+
+// An update with a held generation serves the old one until the operator decides.
+func TestHeldGenerationIsNotActivatedAtStart(t *testing.T) {
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	_, last := projectionstest.ImportDocuments(t, log, 2)
+	o := projectionstest.Options(t, log, dir)
+	s, stop := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("passages"), last)
+	stop()
+	if _, err := o.Hold(t.Context(), "passages", nil); err != nil {
+		t.Fatal(err)
+	}
+	s, stop = projectionstest.Serve(t, o)
+	time.Sleep(5 * poll) // a ready generation becomes active within 250 ms
+	if got := states(t, o, "passages"); s.Runner("passages").Generation() != 1 || got[control.Held] != 2 {
+		t.Errorf("generation %d is active, and the others are %v", s.Runner("passages").Generation(), got)
+	}
+	if _, err := o.RebuildFromStart(t.Context(), "passages", nil); !fault.Is(err, fault.Conflict) {
+		t.Errorf("RebuildFromStart = %v, want Conflict", err)
+	}
+	stop()
+
+	// Without a server the next rebuild activates it.
+	if _, err := o.Rebuild(t.Context(), "passages", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := states(t, o, "passages"); got[control.Ready] != 2 {
+		t.Errorf("the generations are %v, want 2 ready", got)
+	}
+	if _, err := o.Hold(t.Context(), "passages", nil); !fault.Is(err, fault.Conflict) {
+		t.Errorf("Hold beside a ready generation = %v, want Conflict", err)
+	}
+}
+
+func TestAgedModelStaysWhileOneIsHeld(t *testing.T) {
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	_, last := projectionstest.ImportDocuments(t, log, 2)
+	o := projectionstest.Options(t, log, dir)
+	s, stop := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("vault"), last)
+	stop()
+	// As if the active generation were of an older version that this program can read.
+	version := readmodel.Vault{}.Version()
+	if err := o.Control.Save(t.Context(), control.Generation{Projection: "vault", Number: 2, Version: version, State: control.Held}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	s, _ = projectionstest.Serve(t, o)
+	s.RebuildAged(ctx, readmodel.Vault{})
+	if got := states(t, o, "vault"); got[control.Held] != 2 || len(got) != 1 || ctx.Err() != nil {
+		t.Errorf("the generations are %v, want 2 held", got)
+	}
+}
+
+func TestNodesReadHeldGeneration(t *testing.T) {
+	t.Parallel()
+	log := projectionstest.NewLog(t)
+	nodes, _, url := twoNodes(t, log)
+	folder, last := projectionstest.ImportDocuments(t, log, 5)
+	for _, s := range nodes {
+		projectionstest.Wait(t, s.Runner("vault"), last)
+	}
+	o := projectionstest.NodeOptions(t, log, url)
+	held, err := o.Hold(t.Context(), "vault", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse")
+		for i, s := range nodes {
+			r, release, err := s.Beside(t.Context(), "vault", held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			projectionstest.Wait(t, r, last)
+			if got := projectionstest.Number(t, r.DB(), `SELECT count(*) FROM documents`); got != 6+round || r.Err() != nil {
+				t.Errorf("round %d: node %d has %d documents (%v), want %d", round, i, got, r.Err(), 6+round)
+			}
+			release()
+		}
+	}
+	if _, err := o.Rebuild(t.Context(), "vault", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range nodes {
+		projectionstest.UntilServes(t, s.Runner("vault"), held)
+		projectionstest.Wait(t, s.Runner("vault"), last)
+	}
+}
