@@ -20,7 +20,7 @@ func projectionsCommand(at *engine.URLs) *cobra.Command {
 		Short: "Show the checkpoints of the read models, and their parked events",
 		Long: "Show the checkpoint and the lag of each read model: " + strings.Join(readmodel.Names(), ", ") + ".\n" +
 			"BEHIND counts the positions of the log that it has yet to pass, LAG is the age of the oldest event among them, RATE\n" +
-			"how many positions it passes each second. OTHER GENERATIONS are not active: filling, ready, or kept for a rollback.\n\n" +
+			"how many positions it passes each second. OTHER GENERATIONS are not active: filling, ready, held, or kept for a rollback.\n\n" +
 			"Then list the parked events: those that could not be applied, and later events of the same streams. A server may be\n" +
 			"running.\n\n" +
 			"With --retry, rebuild each read model that has parked events, like annals rebuild, unless this version cannot read\n" +

@@ -309,6 +309,38 @@ func TestOpenActivatesRebuiltVersion(t *testing.T) {
 	}
 }
 
+// A held generation stays held at the start of a program that can read the active one.
+// Otherwise it becomes active, because an empty one would have to take its place.
+func TestOpenActivatesHeldVersionOnlyIfItMust(t *testing.T) {
+	log := projectionstest.NewLog(t)
+	_, last := projectionstest.ImportDocuments(t, log, 5)
+	o := projectionstest.Options(t, log, t.TempDir())
+	projectionstest.FoldAll(t, o, last)
+	p := projectionstest.NewerVault{OldestReadable: readmodel.Vault{}.Version()}
+	number, err := o.Make(t.Context(), p, nil)
+	if err == nil {
+		err = o.Control.Save(t.Context(), control.Generation{Projection: "vault", Number: number, Version: p.Version(), State: control.Held})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		oldest, want int
+	}{{readmodel.Vault{}.Version(), 1}, {p.Version(), number}} {
+		p.OldestReadable = c.oldest
+		g, aged, err := o.Open(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := projectionstest.Number(t, g.Store().Reads(), `SELECT count(*) FROM documents`); g.Number() != c.want || aged != (c.want == 1) || got != 5 {
+			t.Errorf("readable from version %d on: generation %d with %d documents, aged %t, want generation %d", c.oldest, g.Number(), got, aged, c.want)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A rebuild that finds its tables corrupt must give them up. Otherwise every later
 // rebuild would continue with them and fail.
 func TestRebuildGivesUpCorruptTables(t *testing.T) {
