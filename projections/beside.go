@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"annals/events/fault"
@@ -32,12 +33,21 @@ type besides struct {
 // beside is an inactive generation that applies events and can be read.
 type beside struct {
 	*Runner
-	number int
-	uses   sync.WaitGroup
-	users  int       // guarded by besides.mu, as is used
-	used   time.Time // when the last user ended
-	stop   context.CancelFunc
-	ended  chan struct{} // closed when the loop has ended
+	number  int
+	readers sync.RWMutex // read-locked by each reader; those begin under besides.mu
+	used    atomic.Int64 // when a reader last began or ended, in Unix nanoseconds
+	end     func()       // ends the loop
+}
+
+func (b *beside) touch() { b.used.Store(time.Now().UnixNano()) }
+
+// unused reports whether there is no reader, and has been none for a while.
+func (b *beside) unused(since time.Duration) bool {
+	if time.Since(time.Unix(0, b.used.Load())) < since || !b.readers.TryLock() {
+		return false
+	}
+	b.readers.Unlock()
+	return true
 }
 
 // Beside returns a runner for an inactive generation of a read model, so that it can be
@@ -61,10 +71,10 @@ func (s *Set) Beside(ctx context.Context, name string, number int) (r *Runner, r
 			return nil, nil, err
 		}
 		if b.open != nil {
-			if b.open.users > 0 || time.Since(b.open.used) < besidePause {
+			if !b.open.unused(besidePause) {
 				return nil, nil, fault.Errorf(fault.Unavailable, "generation %d of %s is in use, and only one can be beside the active one: try again later", b.open.number, b.open.Name())
 			}
-			s.closeBeside(b.open)
+			b.open.shut()
 			b.open = nil
 		}
 		if b.open, err = s.openBeside(ctx, p, number); err != nil {
@@ -72,14 +82,11 @@ func (s *Set) Beside(ctx context.Context, name string, number int) (r *Runner, r
 		}
 	}
 	open := b.open
-	open.users++
-	open.uses.Add(1)
+	open.readers.RLock()
+	open.touch()
 	return open.Runner, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		open.users--
-		open.used = time.Now()
-		open.uses.Done()
+		open.touch()
+		open.readers.RUnlock()
 	}, nil
 }
 
@@ -121,13 +128,10 @@ func (s *Set) openBeside(ctx context.Context, p readmodel.Projection, number int
 		r.member = cluster.NewNode(name, none, c, cluster.NotifierOf(s.options.HomeOf(p)), r.logger, confirmed)
 	}
 	running, stop := context.WithCancel(s.beside.ctx)
-	b := &beside{Runner: r, number: number, used: time.Now(), stop: stop, ended: make(chan struct{})}
-	go func() {
-		defer close(b.ended)
-		_ = r.run(running) // returns nil when running ends
-	}()
+	var loop sync.WaitGroup
+	loop.Go(func() { _ = r.run(running) }) // returns nil when running ends
 	r.logger.Info("generation opened beside the active one", "generation", number)
-	return b, nil
+	return &beside{Runner: r, number: number, end: func() { stop(); loop.Wait() }}, nil
 }
 
 // inactive returns an inactive generation. Its state is "" if there is none.
@@ -166,13 +170,13 @@ func (s *Set) suspendBeside(name string) (resume func()) {
 	}
 }
 
-// closeBeside waits for the users of a generation and closes it.
-func (s *Set) closeBeside(open *beside) {
-	open.uses.Wait()
-	open.stop()
-	<-open.ended
-	open.closeDrained(open.serving)
-	open.logger.Info("generation beside the active one closed", "generation", open.number)
+// shut waits for the readers of a generation and closes it. No reader may begin anymore.
+func (b *beside) shut() {
+	b.readers.Lock()
+	defer b.readers.Unlock()
+	b.end()
+	b.closeDrained(b.serving)
+	b.logger.Info("generation beside the active one closed", "generation", b.number)
 }
 
 // closeUnused closes the generation beside the active one when it is no longer used, or when
@@ -189,11 +193,11 @@ func (s *Set) closeUnused(ctx context.Context) {
 		}
 		b.mu.Lock()
 		open := b.open
-		unused := open != nil && (stopping || open.users == 0 && time.Since(open.used) > besideIdle)
 		b.mu.Unlock()
 		if open == nil {
 			continue
 		}
+		unused := stopping || open.unused(besideIdle)
 		if !unused {
 			begun := time.Now()
 			found, err := s.inactive(ctx, open.Name(), open.number)
@@ -217,6 +221,6 @@ func (s *Set) closeIf(open *beside) {
 	}
 	b.mu.Unlock()
 	if found {
-		s.closeBeside(open)
+		open.shut()
 	}
 }

@@ -2,6 +2,10 @@ package projections_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,6 +144,102 @@ func TestBesideRefuses(t *testing.T) {
 	if _, _, err := s.Beside(t.Context(), "passages", 8); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after the end: %v, want Unavailable", err)
 	}
+}
+
+// openFiles returns the files below dir that this process has open or mapped, and whose paths
+// contain a name.
+func openFiles(t *testing.T, dir, name string) (open []string) {
+	t.Helper()
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("this system does not list the open files of a process")
+	}
+	for _, d := range descriptors {
+		path, err := os.Readlink("/proc/self/fd/" + d.Name())
+		if err == nil && strings.HasPrefix(path, dir) && strings.Contains(path, name) {
+			open = append(open, path)
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, dir) && strings.Contains(line, name) {
+			open = append(open, strings.TrimSpace(line))
+		}
+	}
+	return open
+}
+
+// A generation that was searched and is then removed must not keep its files open, since
+// they would use disk space until the server ends.
+func TestRemovedGenerationIsClosed(t *testing.T) {
+	log, dir := projectionstest.NewLog(t), t.TempDir()
+	_, last := projectionstest.ImportDocuments(t, log, 20)
+	o := projectionstest.Options(t, log, dir)
+	s, _ := projectionstest.Serve(t, o)
+	projectionstest.Wait(t, s.Runner("passages"), last)
+	ask := func(number int) {
+		t.Helper()
+		r, release, err := s.Beside(t.Context(), "passages", number)
+		for fault.Is(err, fault.Unavailable) { // a cut-over has not ended yet
+			time.Sleep(poll / 10)
+			r, release, err = s.Beside(t.Context(), "passages", number)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		projectionstest.Wait(t, r, last)
+		if documents, found := counts(t, r); documents != 20 || found != 20 {
+			t.Errorf("generation %d has %d documents and finds %d, want 20", number, documents, found)
+		}
+		if len(openFiles(t, dir, fmt.Sprintf("passages-%d", number))) == 0 {
+			t.Errorf("no file of generation %d is open, so the test would find none that stays open", number)
+		}
+		release()
+	}
+	gone := func(number int) {
+		t.Helper()
+		name := fmt.Sprintf("passages-%d", number)
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(poll / 10) {
+			open := openFiles(t, dir, name)
+			left, err := filepath.Glob(filepath.Join(dir, name+"*"))
+			if len(open) == 0 && len(left) == 0 && err == nil {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("of the removed generation %d, %v is left and %v is open (%v)", number, left, open, err)
+			}
+		}
+	}
+	hold := func() {
+		t.Helper()
+		if _, err := o.Hold(t.Context(), "passages", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold() // 2, deleted by the operator
+	ask(2)
+	if _, err := o.Drop(t.Context(), "passages"); err != nil {
+		t.Fatal(err)
+	}
+	for s.AgeBeside(0) { // the server notices it
+		time.Sleep(poll / 10)
+	}
+	gone(2)
+	for want := range 2 { // 1 is kept, and removed by the second cut-over
+		hold()
+		number, err := o.Rebuild(t.Context(), "passages", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		projectionstest.UntilServes(t, s.Runner("passages"), number)
+		if want == 0 {
+			ask(1)
+		}
+	}
+	gone(1)
 }
 
 func TestDroppedGenerationIsClosed(t *testing.T) {

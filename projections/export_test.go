@@ -74,7 +74,7 @@ func (s *Set) AgeBeside(d time.Duration) (open bool) {
 	if s.beside.open == nil {
 		return false
 	}
-	s.beside.open.used = s.beside.open.used.Add(-d)
+	s.beside.open.used.Add(-int64(d))
 	return true
 }
 

@@ -1,6 +1,9 @@
 package search_test
 
 import (
+	"context"
+	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +63,30 @@ func TestAdministratorsChooseTheGeneration(t *testing.T) {
 	f.titles(walrus, 3, "first")
 	f.titles(first, 3, "first")
 	f.titles(second, 3, "second")
+	// All others still search in the active generation.
+	before, err := f.search.Search(t.Context(), alice, walrus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var askers sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	askers.Go(func() {
+		for ctx.Err() == nil {
+			if sources, err := f.search.Search(t.Context(), admin, second); err != nil || len(sources) != 3 || sources[0].LeafTitle != "second" {
+				t.Errorf("Search(admin, generation 2) = %+v, %v", sources, err)
+			}
+		}
+	})
+	for range 50 {
+		if sources, err := f.search.Search(t.Context(), alice, walrus); err != nil || !reflect.DeepEqual(sources, before) || sources[0].LeafTitle != "first" {
+			t.Errorf("Search(alice) = %+v, %v, want as before %+v", sources, err, before)
+		}
+		if sources, err := f.search.Search(t.Context(), eve, walrus); err != nil || len(sources) > 0 {
+			t.Errorf("Search(eve) = %+v, %v, want nothing", sources, err)
+		}
+	}
+	stop()
+	askers.Wait()
 
 	for _, user := range []events.User{alice, bob, eve} {
 		for _, s := range []search.Query{first, second, {Query: "walrus", Generation: 99}} {
