@@ -130,7 +130,7 @@ func TestImportAsksForFormats(t *testing.T) {
 	}
 }
 
-// Files that were not read completely are listed at the end, each warning once.
+// Files that were not read completely are listed at the end, with each warning.
 func TestImportPrintsWarnings(t *testing.T) {
 	dir := writeTree(t, 3)
 	core := newFakeCore(t)
@@ -144,7 +144,7 @@ func TestImportPrintsWarnings(t *testing.T) {
 	f = newImporter(t, core, dir)
 	var out bytes.Buffer
 	f.JSON, f.Out, f.Err = false, &out, &f.stderr
-	text := "\n2 files were imported with warnings:\n\nFILE             WARNING\nsub0/file000.md  Page 2 is not read.\nsub0/file000.md  Install it.\n"
+	text := "\n2 files were imported with warnings:\n\nFILE             WARNING\nsub0/file000.md  Page 2 is not read.\nsub0/file000.md  Install it.\nsub2/file002.md  (the same)\n"
 	if err := folderimport.Run(t.Context(), f.Options); err != nil || !strings.HasSuffix(out.String(), text) {
 		t.Errorf("import printed %q (%v), want it to end with %q", out.String(), err, text)
 	}
@@ -157,6 +157,27 @@ func TestImportPrintsWarnings(t *testing.T) {
 	f.JSON, f.Out, f.Err = false, &out, &f.stderr
 	if err := folderimport.Run(t.Context(), f.Options); err != nil || strings.Count(out.String(), "Sheet ") != 18 || !strings.Contains(out.String(), "only the first 20 different warnings are listed") {
 		t.Errorf("import printed %q (%v), want 20 warnings", out.String(), err)
+	}
+}
+
+// Many files with the same warning are counted. Those with another warning are named all the same.
+func TestImportNamesFilesWithTheSameWarning(t *testing.T) {
+	dir := writeTree(t, 12)
+	core := newFakeCore(t)
+	core.warnings = map[string][]string{"file011.md": {"Sheet 1 is hidden."}}
+	for n := range 11 {
+		core.warnings[fmt.Sprintf("file%03d.md", n)] = []string{"Install it."}
+	}
+	f := newImporter(t, core, dir)
+	var out bytes.Buffer
+	f.JSON, f.Out, f.Err = false, &out, &f.stderr
+	if err := folderimport.Run(t.Context(), f.Options); err != nil {
+		t.Fatal(err)
+	}
+	for want, n := range map[string]int{"Install it.\n": 1, "(the same)\n": 4, "6 more files     (the same; --json names all files)\n": 1, "file011.md  Sheet 1 is hidden.\n": 1} {
+		if strings.Count(out.String(), want) != n {
+			t.Errorf("import printed %q, want %q %d times", out.String(), want, n)
+		}
 	}
 }
 

@@ -146,10 +146,13 @@ func (s *Summary) print(out io.Writer, asJSON, quiet bool) error {
 	return table.Flush()
 }
 
-// maxShown is the number of different warnings that are printed. --json prints all.
-const maxShown = 20
+// Limits of the warnings that are printed. --json prints all.
+const (
+	maxShown = 20 // different warnings
+	maxNamed = 5  // files with the same warning
+)
 
-// printWarned prints each warning once, with the first file that has it.
+// printWarned prints each warning with the files that have it.
 func (s *Summary) printWarned(out io.Writer) error {
 	if len(s.Warned) == 0 {
 		return nil
@@ -157,19 +160,38 @@ func (s *Summary) printWarned(out io.Writer) error {
 	fmt.Fprintf(out, "\n%d files were imported with warnings:\n\n", len(s.Warned))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FILE\tWARNING")
-	shown := map[string]bool{}
-	for _, f := range s.Warned {
-		for _, w := range f.Warnings {
-			if shown[w] {
-				continue
+	warnings, files := s.filesByWarning()
+	for _, w := range warnings[:min(len(warnings), maxShown)] {
+		for i, file := range files[w] {
+			text := w
+			if i > 0 {
+				text = "(the same)"
 			}
-			if len(shown) == maxShown {
-				fmt.Fprintf(table, "...\tonly the first %d different warnings are listed; --json prints all\n", maxShown)
-				return table.Flush()
+			if i == maxNamed && len(files[w]) > maxNamed+1 {
+				fmt.Fprintf(table, "%d more files\t(the same; --json names all files)\n", len(files[w])-maxNamed)
+				break
 			}
-			shown[w] = true
-			fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(f.File), terminal.Printable(w))
+			fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(file), terminal.Printable(text))
 		}
 	}
+	if len(warnings) > maxShown {
+		fmt.Fprintf(table, "...\tonly the first %d different warnings are listed; --json prints all\n", maxShown)
+	}
 	return table.Flush()
+}
+
+// filesByWarning returns the different warnings in the order of the files, and the files that have each.
+func (s *Summary) filesByWarning() (warnings []string, files map[string][]string) {
+	files = map[string][]string{}
+	for _, f := range s.Warned {
+		for _, w := range f.Warnings {
+			if files[w] == nil {
+				warnings = append(warnings, w)
+			}
+			if n := len(files[w]); n == 0 || files[w][n-1] != f.File {
+				files[w] = append(files[w], f.File)
+			}
+		}
+	}
+	return warnings, files
 }

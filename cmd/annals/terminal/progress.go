@@ -139,17 +139,24 @@ func (p *Progress) draw(now time.Time) {
 }
 
 // line describes the progress, the rate, the remaining time at that rate, and what is
-// being done now.
+// being done now. If there is no room for all of it, it leaves out the rate, then the
+// time, and then the end of what is being done.
 func (p *Progress) line(now time.Time) string {
-	line := p.counts(now)
+	counts, rate, left := p.counts(now)
 	if p.doing == "" {
-		return line
+		return counts + rate + left
 	}
 	room := lineWidth
 	if p.bars {
 		room = Width(p.out) - barWidth
 	}
-	return line + shortened("; "+Printable(p.doing), room-utf8.RuneCountInString(line))
+	doing := "; " + Printable(p.doing)
+	for _, line := range []string{counts + rate + left, counts + left} {
+		if utf8.RuneCountInString(line+doing) <= room {
+			return line + doing
+		}
+	}
+	return counts + shortened(doing, room-utf8.RuneCountInString(counts))
 }
 
 // shortened returns as much of text as fits into width characters, or nothing if that
@@ -166,23 +173,25 @@ func shortened(text string, width int) string {
 	return string(chars[:width-1]) + "…"
 }
 
-func (p *Progress) counts(now time.Time) string {
-	text := strings.TrimSpace(fmt.Sprintf("%s: %d of %d %s", p.operation, p.done, p.total, p.unit))
-	rate := p.pace.rate(now)
-	switch perSecond := rate * float64(time.Second); {
+// counts returns the progress, the rate and the remaining time, which are empty if they
+// are not known.
+func (p *Progress) counts(now time.Time) (counts, rate, left string) {
+	counts = strings.TrimSpace(fmt.Sprintf("%s: %d of %d %s", p.operation, p.done, p.total, p.unit))
+	pace := p.pace.rate(now)
+	switch perSecond := pace * float64(time.Second); {
 	case perSecond <= 0:
-		return text
+		return counts, "", ""
 	case perSecond >= 10:
-		text += fmt.Sprintf(", %.0f/s", perSecond)
+		rate = fmt.Sprintf(", %.0f/s", perSecond)
 	case perSecond >= 1:
-		text += fmt.Sprintf(", %.1f/s", perSecond)
+		rate = fmt.Sprintf(", %.1f/s", perSecond)
 	default:
-		text += fmt.Sprintf(", %.1f/min", 60*perSecond)
+		rate = fmt.Sprintf(", %.1f/min", 60*perSecond)
 	}
-	if left := float64(p.total-p.done) / rate; left > 0 && left < float64(100*time.Hour) {
-		text += fmt.Sprintf(", %s left", time.Duration(left).Round(time.Second))
+	if rest := float64(p.total-p.done) / pace; rest > 0 && rest < float64(100*time.Hour) {
+		left = fmt.Sprintf(", %s left", time.Duration(rest).Round(time.Second))
 	}
-	return text
+	return counts, rate, left
 }
 
 // Print prints a line above the progress. The line may contain untrusted text.

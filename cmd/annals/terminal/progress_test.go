@@ -110,6 +110,30 @@ func TestProgressShowsWhatIsDone(t *testing.T) {
 	}
 }
 
+// On a narrow terminal, what is being done comes before the rate and the remaining time.
+func TestBarLeavesOutTheRateFirst(t *testing.T) {
+	for doing, want := range map[string]string{
+		"reading a.md":                                            "importing: 4 of 8 files, 2.5/s, 2s left; reading a.md ",
+		"reading page 3 of 9 of a.pdf":                            "importing: 4 of 8 files, 2s left; reading page 3 of 9 of a.pdf ", // 64 characters at most
+		"recognising page 3 of 12 of long.pdf":                    "importing: 4 of 8 files; recognising page 3 of 12 of long.pdf ",
+		"recognising page 3 of 12 of a name that is too long.pdf": "importing: 4 of 8 files; recognising page 3 of 12 of a name tha… ",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p := terminal.NewProgress(&out, "files", true)
+			defer p.End()
+			p.Begin("importing", 0, 8)
+			p.Doing(doing)
+			time.Sleep(1600 * time.Millisecond) // between two drawings
+			p.Set(4, 8)
+			synctest.Wait()
+			if got := out.String(); !strings.Contains(got, want) {
+				t.Errorf("doing %q: shows %q, want %q", doing, got, want)
+			}
+		})
+	}
+}
+
 func TestPrintableRemovesControlCharacters(t *testing.T) {
 	if got := terminal.Printable("a\x1b[2Jb\nc\u009bd\u00e9"); got != "a\uFFFD[2Jb\uFFFDc\uFFFDd\u00e9" {
 		t.Errorf("Printable = %q", got)

@@ -96,7 +96,7 @@ func (s *server) openFile(req pdfium.Request) error {
 		err := raster.Error(fmt.Sprintf("the image has %d pages, and the limit is %d (--max-pages): split it, and upload the parts", pages, req.MaxPages))
 		return errors.Join(err, s.close())
 	}
-	if _, _, err := s.open.Size(1); pages == 1 && err != nil {
+	if err := s.open.Check(); err != nil {
 		return errors.Join(err, s.close())
 	}
 	return s.conn.Send(pdfium.OpenedFrame, pdfium.Document{Pages: pages}.Encode(), nil)

@@ -37,12 +37,36 @@ type series struct {
 	categories, values []string
 }
 
-// Titles emits the titles of a chart.
+// Titles emits the titles of a chart, and the names of series that are in no cell of a sheet.
 func (d *Drawings) Titles(part string, out blocks.Sink) error {
 	if !d.first(part) {
 		return nil
 	}
-	return d.titles(part, out)
+	if err := d.titles(part, out); err != nil {
+		return err
+	}
+	var names []string
+	err := d.Package.Each(part, zipxml.SmallPart, "ser", func(x *zipxml.Part, _ *zipxml.Element) error {
+		return x.Children(func(e *zipxml.Element) error {
+			if e.Local != "tx" {
+				return x.Skip()
+			}
+			return x.Children(func(e *zipxml.Element) error {
+				if e.Local != "v" {
+					return x.Skip() // a reference to a cell
+				}
+				text, err := x.Text()
+				if text = strings.TrimSpace(text); text != "" && len(names) < maxSeries {
+					names = append(names, text)
+				}
+				return err
+			})
+		})
+	})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return out(blocks.Block{Text: blocks.Escape(strings.Join(names, ", "))})
 }
 
 func (d *Drawings) titles(part string, out blocks.Sink) error {

@@ -137,10 +137,35 @@ func (f *File) Size(page int) (width, height int, err error) {
 	return c.Width, c.Height, nil
 }
 
+// maxChecked limits the pages that Check looks at.
+const maxChecked = 100
+
+// Check returns an Error if no page can be decoded. A file with very many pages may have later ones
+// that can.
+func (f *File) Check() error {
+	if f.Pages() > maxChecked {
+		return nil
+	}
+	var first error
+	for page := range f.Pages() {
+		_, err := f.check(page + 1)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
 // config returns the properties of a page as the file states them.
 func (f *File) config(page int) (image.Config, error) {
 	if p, ok := f.jpegPage(page); ok {
 		return p.config(), nil
+	}
+	if err := f.checkCompression(page); err != nil {
+		return image.Config{}, err
 	}
 	return f.format.config(f.page(page))
 }
@@ -200,6 +225,9 @@ func (f *File) damaged(page int, err error) error {
 	text := fmt.Sprintf("page %d of the image cannot be decoded", page)
 	if f.Pages() == 1 {
 		text = "the image cannot be decoded"
+	}
+	if errors.As(err, new(tiff.UnsupportedError)) {
+		return Error(fmt.Sprintf("%s, because %s in TIFF files are not read: save it in RGB or grey with the compression LZW or Deflate, or as PNG, and upload the new file", text, f.unsupported(page)))
 	}
 	return Error(fmt.Sprintf("%s (%s: %.200v): save it again, or in another format, and upload the new file", text, f.format.name, err))
 }

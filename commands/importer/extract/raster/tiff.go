@@ -9,12 +9,16 @@ import (
 	"image/draw"
 	"image/jpeg"
 	"io"
+	"slices"
+
+	"golang.org/x/image/tiff"
 )
 
 // Tags and values of TIFF directories.
 const (
 	widthTag        = 256
 	heightTag       = 257
+	bitsTag         = 258
 	compressionTag  = 259
 	photometricTag  = 262
 	stripOffsetsTag = 273
@@ -25,20 +29,70 @@ const (
 	tileHeightTag   = 323
 	tileOffsetsTag  = 324
 	tileBytesTag    = 325
+	sampleFormatTag = 339
 	jpegTablesTag   = 347
 
-	group3Compression = 3
-	group4Compression = 4
-	jpegCompression   = 7
+	group3Compression     = 3
+	group4Compression     = 4
+	lzwCompression        = 5
+	jpegCompression       = 7
+	deflateCompression    = 8
+	packBitsCompression   = 32773
+	oldDeflateCompression = 32946
 
 	blackIsZero    = 1
 	rgbPhotometric = 2
 )
 
+// compressions are the compressions of TIFF pages that are read. Files without the tag have 0.
+var compressions = []uint32{0, 1, group3Compression, group4Compression, lzwCompression, jpegCompression, deflateCompression, packBitsCompression, oldDeflateCompression}
+
 const (
 	maxBlocks = 100_000  // strips or tiles of a page
 	maxTables = 64 << 10 // bytes of tables that JPEG blocks share
 )
+
+// tiffPage returns the directory of a page. It must be a page of a TIFF file.
+func (f *File) tiffPage(n int) directory { return directory{f.r, int64(f.starts[n-1]), f.order} }
+
+// checkCompression returns an error if a page has a compression that is not read. x/image/tiff would
+// notice that only when it decodes the page.
+func (f *File) checkCompression(page int) error {
+	if page < 1 || page > len(f.starts) || slices.Contains(compressions, f.tiffPage(page).value(compressionTag, 0)) {
+		return nil
+	}
+	return tiff.UnsupportedError("compression")
+}
+
+// unsupported returns what x/image/tiff cannot decode in a page.
+func (f *File) unsupported(page int) string {
+	if page < 1 || page > len(f.starts) {
+		return "some properties"
+	}
+	d := f.tiffPage(page)
+	if c := d.value(compressionTag, 0); !slices.Contains(compressions, c) {
+		names := map[uint32]string{2: "CCITT RLE", 6: "old JPEG", 34712: "JPEG 2000", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
+		if names[c] == "" {
+			return fmt.Sprintf("pages with the compression of number %d", c)
+		}
+		return "pages with the compression " + names[c]
+	}
+	switch photometric := d.value(photometricTag, 0); {
+	case photometric == 5:
+		return "CMYK colours"
+	case photometric == 6:
+		return "YCbCr colours without JPEG compression"
+	case photometric >= 8 && photometric <= 10:
+		return "Lab colours"
+	case photometric > 3:
+		return fmt.Sprintf("colours of the kind %d", photometric)
+	case d.value(sampleFormatTag, 1) != 1:
+		return "pixels with signs or fractions"
+	case photometric < rgbPhotometric && len(d.values(bitsTag, 2)) > 1:
+		return "grey pixels with transparency"
+	}
+	return fmt.Sprintf("pixels of %d bits for each colour", d.value(bitsTag, 1))
+}
 
 // jpegPage is a page of a TIFF file that consists of blocks (strips or tiles), each of which is a JPEG
 // image. x/image/tiff does not read them.
@@ -54,7 +108,7 @@ func (f *File) jpegPage(n int) (jpegPage, bool) {
 	if n < 1 || n > len(f.starts) {
 		return jpegPage{}, false
 	}
-	d := directory{f.r, int64(f.starts[n-1]), f.order}
+	d := f.tiffPage(n)
 	if d.value(compressionTag, 0) != jpegCompression {
 		return jpegPage{}, false
 	}
@@ -144,7 +198,7 @@ func (f *File) negative(page int) bool {
 	if page < 1 || page > len(f.starts) {
 		return false
 	}
-	d := directory{f.r, int64(f.starts[page-1]), f.order}
+	d := f.tiffPage(page)
 	compression := d.value(compressionTag, 0)
 	return (compression == group3Compression || compression == group4Compression) && d.value(photometricTag, 0) == blackIsZero
 }

@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -191,5 +192,56 @@ func TestFaxesAreNotNegatives(t *testing.T) {
 		if got, want := drawn.(*image.Gray).GrayAt(10, 10).Y == 0, photometric == blackIsZero; got != want {
 			t.Errorf("photometric %d: the top left is black: %t, want %t", photometric, got, want)
 		}
+	}
+}
+
+// What is not decoded is refused before, with a sentence that names it.
+func TestTIFFThatIsNotRead(t *testing.T) {
+	for want, tags := range map[string]map[uint16]uint32{
+		"pages with the compression CCITT RLE in TIFF":      {compressionTag: 2},
+		"pages with the compression LZMA in TIFF":           {compressionTag: 34925},
+		"pages with the compression Zstandard in TIFF":      {compressionTag: 50000},
+		"pages with the compression of number 9999 in TIFF": {compressionTag: 9999},
+		"CMYK colours in TIFF":                              {photometricTag: 5},
+		"Lab colours in TIFF":                               {photometricTag: 8},
+		"pixels with signs or fractions in TIFF":            {sampleFormatTag: 3},
+		"pixels of 4 bits for each colour in TIFF":          {bitsTag: 4},
+		"grey pixels with transparency in TIFF":             {bitsTag: 8<<16 | 8},
+	} {
+		all := map[uint16]uint32{widthTag: 8, heightTag: 2, bitsTag: 1, compressionTag: 1, photometricTag: 1, stripOffsetsTag: 0, rowsPerStripTag: 2, stripBytesTag: 2}
+		maps.Copy(all, tags)
+		file := []byte("II*\x00\x08\x00\x00\x00")
+		file = binary.LittleEndian.AppendUint16(file, uint16(len(all)))
+		for _, tag := range slices.Sorted(maps.Keys(all)) {
+			kind, count := uint16(4), uint32(1)
+			if tag == bitsTag && all[tag] > 1<<16 { // two numbers of 16 bits
+				kind, count = 3, 2
+			}
+			file = binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(file, tag), kind)
+			file = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(file, count), all[tag])
+		}
+		if err := open(t, append(file, 0, 0, 0, 0)).Check(); !errors.As(err, new(Error)) || !strings.Contains(err.Error(), "because "+want) || strings.Contains(err.Error(), "unsupported") {
+			t.Errorf("%v: %v, want that %s files are not read", tags, err, want)
+		}
+	}
+}
+
+func TestFileIsReadIfOnePageCanBe(t *testing.T) {
+	readable := tiffOf(t, marked(8, 8))
+	start := binary.LittleEndian.Uint32(readable[4:])
+	unread := bytes.Clone(readable)
+	for entry := unread[start+2:]; ; entry = entry[12:] {
+		if binary.LittleEndian.Uint16(entry) == photometricTag {
+			entry[8] = 5
+			break
+		}
+	}
+	for name, file := range map[string][]byte{"first": twoPages(readable, unread), "second": twoPages(unread, readable)} {
+		if err := open(t, file).Check(); err != nil {
+			t.Errorf("only the %s page can be read: %v", name, err)
+		}
+	}
+	if err := open(t, twoPages(unread, unread)).Check(); err == nil {
+		t.Error("no page can be read, but there is no error")
 	}
 }

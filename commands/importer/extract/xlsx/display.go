@@ -33,7 +33,7 @@ func (f numberFormat) number(v float64, since1904 bool) string {
 		v = -v
 	}
 	switch {
-	case len(s.tokens) == 0 && len(f) == 1, slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == '@' }):
+	case f.isGeneral(), slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == '@' }):
 		return general(v)
 	case s.date:
 		return s.dateTime(v, since1904)
@@ -53,6 +53,11 @@ func (f numberFormat) number(v float64, since1904 bool) string {
 		text = "-" + text
 	}
 	return strings.TrimSpace(text)
+}
+
+// isGeneral reports whether a cell has no format of its own.
+func (f numberFormat) isGeneral() bool {
+	return len(f) == 1 && (len(f[0].tokens) == 0 || f[0].general && len(f[0].tokens) == 1)
 }
 
 // section returns the section for a number. negative means that the section stands for negative numbers
@@ -97,7 +102,7 @@ func compare(v float64, operator string, with float64) bool {
 func general(v float64) string {
 	abs := math.Abs(v)
 	switch {
-	case abs == math.Trunc(abs) && abs < 1e15:
+	case abs == math.Trunc(abs) && abs < 1e20:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	case abs >= 1e11 || abs < 1e-9 && abs > 0:
 		return strings.Replace(strconv.FormatFloat(v, 'E', -1, 64), "E+0", "E+", 1)

@@ -194,7 +194,9 @@ func (b *workbook) cell(x *zipxml.Part, e *zipxml.Element) (string, error) {
 		}
 		return x.Skip()
 	})
-	if formula && !stored && err == nil {
+	// The result of a formula may be an empty text, but no empty number: some programs write that if
+	// they do not calculate.
+	if formula && (!stored || value == "" && kind != "str") && err == nil {
 		b.unknown++
 	}
 	if value == "" || err != nil {
@@ -220,7 +222,11 @@ func (b *workbook) cell(x *zipxml.Part, e *zipxml.Element) (string, error) {
 	if err != nil {
 		return value, nil
 	}
-	return b.format(style).number(n, b.since1904), nil
+	f := b.format(style)
+	if digits := strings.TrimSpace(value); f.isGeneral() && strings.Trim(digits, "0123456789") == "" {
+		return strings.TrimLeft(digits[:len(digits)-1], "0") + digits[len(digits)-1:], nil // a float64 may not hold all of them
+	}
+	return f.number(n, b.since1904), nil
 }
 
 // unescape replaces escapes of characters, such as _x000D_; control characters become spaces.

@@ -81,6 +81,21 @@ func TestSheetsAreSectionsAndPages(t *testing.T) {
 	}
 }
 
+func TestFormulasWithoutResultsAreCounted(t *testing.T) {
+	got, info := read(t, nil, `<row><c><f>1+1</f><v></v></c><c><f>1+2</f><v/></c><c><f>1+3</f></c><c t="str"><f>""</f><v></v></c><c><f>1+4</f><v>5</v></c></row>`)
+	if w := strings.Join(info.Warnings, "\n"); len(got) != 1 || got[0].Text != "5" || !strings.Contains(w, "The results of 3 formulas are missing") {
+		t.Errorf("got %+v, warnings %q; the results of three formulas are missing, one is an empty text", got, w)
+	}
+}
+
+// A number of 17 digits may be that of an account.
+func TestWholeNumbersHaveAllDigits(t *testing.T) {
+	got, _ := read(t, nil, `<row><c><v>12345678901234567</v></c></row><row><c><v>1.2345678901234568E16</v></c></row><row><c><v>007</v></c></row><row><c><v>6.02214076E23</v></c></row>`)
+	if want := "12345678901234567\n12345678901234568\n7\n6.02214076E+23"; len(got) != 1 || got[0].Text != want {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
 func TestHeaderIsRepeated(t *testing.T) {
 	rows := row(1, "Article", "Price")
 	for i := range 1000 {
@@ -116,7 +131,7 @@ func TestDrawingsOfSheets(t *testing.T) {
 		"xl/charts/2.xml":                chart,
 	}
 	got, _ := read(t, parts, row(1, "cell"), "")
-	if len(got) != 2 || got[0].Text != "cell\n\nboxed\n\nSales" || got[1].Text != "Sales\n\n|  | East |\n| --- | --- |\n| Q1 | 4 |" {
+	if len(got) != 2 || got[0].Text != "cell\n\nboxed\n\nSales\n\nQ1" || got[1].Text != "Sales\n\n|  | East |\n| --- | --- |\n| Q1 | 4 |" {
 		t.Errorf("got %+v", got)
 	}
 }
