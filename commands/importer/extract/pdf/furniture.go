@@ -3,9 +3,9 @@ package pdf
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 const (
@@ -14,23 +14,27 @@ const (
 )
 
 // furniture finds running heads and feet: lines near the top or bottom of many pages that are at
-// the same position and differ only in their numbers, or that are beside the page number. The
-// first occurrence of each stays in the text, because it may be the only title of a chapter: not
-// if it is beside a page number and its words are in the text. Page numbers are always dropped.
+// the same position and have the same text, apart from the number of the page, or that are beside
+// that number. Lines with other different numbers are content, such as totals. The first occurrence
+// of each stays in the text, because it may be the only title of a chapter: not if it is beside a
+// page number and its words are in the text. Page numbers are always dropped.
 type furniture struct {
 	count   map[position]int
-	shown   map[string]bool // text of positions of which one line stays in the text
+	shown   map[string]bool // texts of which one line stays in the text
 	numbers map[slot]int    // number of pages with this slot
+	most    map[int]int     // by height, the largest of the numbers of pages of its slots
 	body    map[string]bool // keys of short lines between the margins, and of bookmarks
+	size    float64         // font size of most letters
 	pages   int             // number of buffered pages that were counted; 0 if each page is counted when it is marked
 	total   int             // number of pages counted so far
 }
 
-// position identifies a line near the top or bottom of a page: its text, with # for each
-// number, and its rounded height.
+// position identifies a line near the top or bottom of a page: its text in lower case and its
+// rounded height. In the text of a line with a number that may be that of the page, this number is
+// #, and offset is the difference between it and the number of the page in the file.
 type position struct {
-	text string
-	y    int
+	text      string
+	y, offset int
 }
 
 // slot is a height where page numbers are, and the difference between these and the numbers of
@@ -38,7 +42,7 @@ type position struct {
 type slot struct{ y, offset int }
 
 func (f *furniture) init() {
-	f.count, f.shown, f.numbers, f.body = map[position]int{}, map[string]bool{}, map[slot]int{}, map[string]bool{}
+	f.count, f.shown, f.numbers, f.most, f.body = map[position]int{}, map[string]bool{}, map[slot]int{}, map[int]int{}, map[string]bool{}
 }
 
 // positionOf returns the position of a line. ok is false if the line is not near the top or
@@ -47,20 +51,7 @@ func positionOf(l *layoutLine, height float32) (position, bool) {
 	if height <= 0 || l.Turned || l.Y > height*margin && l.Y < height*(1-margin) {
 		return position{}, false
 	}
-	var b strings.Builder
-	digits := false
-	for _, r := range l.Text {
-		if unicode.IsDigit(r) {
-			if !digits {
-				b.WriteByte('#')
-			}
-			digits = true
-			continue
-		}
-		digits = false
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return position{b.String(), int(math.Round(float64(l.Y) / 4))}, true
+	return position{text: strings.ToLower(l.Text), y: int(math.Round(float64(l.Y) / 4))}, true
 }
 
 // add counts the lines of a page that may be running heads or feet.
@@ -79,35 +70,104 @@ func (f *furniture) add(lines []layoutLine, page int, height float32) {
 		if len(f.count) < maxCounted {
 			f.count[p]++
 		}
-		for _, n := range pageNumbers(l.Text) {
-			if s := (slot{p.y, n - page}); len(f.numbers) < maxCounted {
+		for _, c := range f.counters(l) {
+			if len(f.count) < maxCounted {
+				f.count[position{c.text, p.y, c.number - page}]++
+			}
+			if s := (slot{p.y, c.number - page}); c.outer && len(f.numbers) < maxCounted {
 				f.numbers[s]++
+				f.most[p.y] = max(f.most[p.y], f.numbers[s])
 			}
 		}
 	}
 }
 
-// pageNumbers returns the numbers with which a line begins or ends.
-func pageNumbers(text string) []int {
-	words := strings.Fields(text)
-	if len(words) == 0 || len(text) > 150 {
+// counter is a number of a line that may be the number of its page.
+type counter struct {
+	number int
+	text   string // the line in lower case, with # for the number
+	words  string // key of the other words
+	outer  bool   // the number is the beginning or the end of the line
+	alone  bool   // the line has no other words
+}
+
+// pageWord matches words before the number of a page.
+var pageWord = regexp.MustCompile(`^\P{L}*(?:page|pg|pp?|seite|s|p[aá]g|p[aá]gina|side|sida|strana|str|стр|страница|sheet|blatt|slide|folie)[.:]?$`)
+
+// separator matches signs that stand between the number of a page and other words.
+var separator = regexp.MustCompile(`^[-–—|•·/()\[\]~]+$`)
+
+const (
+	maxCounterWords = 40 // words of the longest line that may have the number of its page
+	longPrint       = 8  // words of a line of small print that may have the number of its page in the middle
+)
+
+// counters returns the numbers of a line that may be the number of its page: they are alone, after
+// a word such as "page", or apart from the other words at the beginning or end. Elsewhere, as in
+// "Exhibit 3", they belong to the text; only the small print of printers has a page number in the middle.
+func (f *furniture) counters(l *layoutLine) (out []counter) {
+	words := strings.Fields(strings.ToLower(l.Text))
+	if len(words) > maxCounterWords {
 		return nil
 	}
-	var out []int
-	for i, word := range []string{words[0], words[len(words)-1]} {
-		if i == 0 && len(words) > 1 && strings.HasSuffix(word, ".") {
-			continue // the number of a section
+	for i, word := range words {
+		n := pageNumber(word)
+		if n == 0 {
+			continue
 		}
-		word = strings.Trim(word, "-–—|[]().,·")
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			n = roman(strings.ToLower(word))
+		from, to := i, i+1
+		named := i > 0 && pageWord.MatchString(words[i-1])
+		if named {
+			from--
 		}
-		if n > 0 && n < 10_000 && (i == 0 || len(out) == 0 || out[0] != n) {
-			out = append(out, n)
+		if to+1 < len(words) && strings.Contains(" / of von de sur av ", " "+words[to]+" ") && pageNumber(words[to+1]) >= n {
+			named, to = true, to+2
+		}
+		c := counter{number: n, text: strings.Join(words[:i], " ") + " # " + strings.Join(words[i+1:], " ")}
+		if _, of, ok := strings.Cut(word, "/"); ok {
+			c.text += " / " + of
+		}
+		separated := false
+		for ; from > 0 && separator.MatchString(words[from-1]); from-- {
+			separated = true
+		}
+		for ; to < len(words) && separator.MatchString(words[to]); to++ {
+			separated = true
+		}
+		c.alone = from == 0 && to == len(words)
+		c.words = key(strings.Join(words[:from], "") + strings.Join(words[to:], ""))
+		switch {
+		case c.alone:
+			c.outer = true
+		case from == 0: // not the number of a section or of a footnote
+			c.outer = (named || separated || isApart(l, len(words), to)) && !strings.HasSuffix(word, ".") && !mayEndParagraph(l.Text)
+		case to == len(words):
+			c.outer = named || separated || isApart(l, len(words), from)
+		}
+		if c.outer || len(words) >= longPrint && float64(l.Size) < f.size*0.8 && from > 0 && to < len(words) {
+			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// isApart reports whether word i of the n words of a line is farther from the word before it than words of a text are.
+func isApart(l *layoutLine, n, i int) bool {
+	return len(l.Words) == n && l.Words[i].X-l.Words[i-1].Right > l.Size
+}
+
+// pageNumber returns the number in a word such as "12", "-12-", "xii" or "12/30", or 0.
+func pageNumber(word string) int {
+	word, _, _ = strings.Cut(word, "/")
+	word = strings.Trim(word, "-–—|[]().,·第页頁")
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		n = roman(word)
+	}
+	if n < 0 || n >= 100_000 {
+		return 0
+	}
+	return n
 }
 
 // roman returns the value of a Roman number below 400, or 0.
@@ -129,32 +189,27 @@ func roman(s string) int {
 
 // seen returns the number of pages with a line at a position or at a neighbouring one.
 // Neighbours count because heights are rounded.
-func (f *furniture) seen(p position) int {
-	return f.count[p] + f.count[position{p.text, p.y - 1}] + f.count[position{p.text, p.y + 1}]
+func (f *furniture) seen(p position) (n int) {
+	for d := -1; d <= 1; d++ {
+		n += f.count[position{p.text, p.y + d, p.offset}]
+	}
+	return n
 }
 
 // often reports whether what is on n pages repeats.
 func (f *furniture) often(n int) bool { return n >= 3 && (n >= 5 || n*10 >= f.total*3) }
 
-// numbered reports whether a line has the number of its page where other pages have theirs.
-func (f *furniture) numbered(text string, y, page int) bool {
-	for _, n := range pageNumbers(text) {
-		seen := 0
-		for d := -1; d <= 1; d++ {
-			seen += f.numbers[slot{y + d, n - page}]
-		}
-		if f.often(seen) {
-			return true
-		}
+// isNumber reports whether c is the number of its page: it is where other pages have theirs.
+func (f *furniture) isNumber(c counter, y, page int) bool {
+	same, most := 0, 0
+	for d := -1; d <= 1; d++ {
+		same += f.numbers[slot{y + d, c.number - page}]
+		most = max(most, f.most[y+d])
 	}
-	return false
+	return c.outer && f.often(same) || c.alone && f.often(most) // numbers may begin anew
 }
 
-var (
-	pageNumber = regexp.MustCompile(`^(?:(?:page|seite|p\.) ?)?[-–—|\[( ]*(?:#|[ivxlc]{1,9})(?: ?(?:/|of|von|de|sur) ?#)?[-–—|\]) ]*$`)
-	numberOf   = regexp.MustCompile(`^(?:page|seite) ([0-9]+) (?:/|of|von|de|sur) ([0-9]+)$`)
-	outerCount = regexp.MustCompile(`^(?:[0-9]+|[ivxlcIVXLC]+)\b|\b(?:[0-9]+|[ivxlcIVXLC]+)$`)
-)
+var numberOf = regexp.MustCompile(`^(?:page|seite) ([0-9]+) (?:/|of|von|de|sur) ([0-9]+)$`)
 
 // mark sets the fields running and furniture of the lines of a page. pages is the number of
 // pages of the document. If the page was not counted with the buffered ones, mark counts it first.
@@ -165,8 +220,14 @@ func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
 	}
 	var numbered []float32 // baselines of lines with the page's number
 	for i := range lines {
-		if p, ok := positionOf(&lines[i], height); ok && f.numbered(lines[i].Text, p.y, page) {
-			numbered = append(numbered, lines[i].Y)
+		p, ok := positionOf(&lines[i], height)
+		if !ok {
+			continue
+		}
+		for _, c := range f.counters(&lines[i]) {
+			if f.isNumber(c, p.y, page) {
+				numbered = append(numbered, lines[i].Y)
+			}
 		}
 	}
 	for i := range lines {
@@ -175,22 +236,26 @@ func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
 		if !ok {
 			continue
 		}
-		if m := numberOf.FindStringSubmatch(strings.ToLower(l.Text)); m != nil && m[1] == strconv.Itoa(page) && m[2] == strconv.Itoa(pages) {
+		if m := numberOf.FindStringSubmatch(p.text); m != nil && m[1] == strconv.Itoa(page) && m[2] == strconv.Itoa(pages) {
 			l.running, l.furniture = true, true
 			continue
 		}
-		beside := false // the line is beside the number of the page
-		for _, y := range numbered {
-			beside = beside || absf(y-l.Y) < 2
+		text, words, alone := p.text, key(p.text), false
+		often := f.often(f.seen(p))
+		for _, c := range f.counters(l) {
+			repeats := f.often(f.seen(position{c.text, p.y, c.number - page}))
+			if !often && repeats || f.isNumber(c, p.y, page) {
+				text, words, alone, often = c.text, c.words, c.alone, often || repeats
+			}
 		}
-		if !beside && !f.often(f.seen(p)) {
+		beside := slices.ContainsFunc(numbered, func(y float32) bool { return absf(y-l.Y) < 2 })
+		if !beside && !often {
 			continue
 		}
 		l.running = true
-		words := key(outerCount.ReplaceAllString(l.Text, ""))
-		l.furniture = pageNumber.MatchString(p.text) || f.shown[p.text] || !f.often(f.seen(p)) && words != "" && (f.shown[words] || f.body[words])
+		l.furniture = alone || f.shown[text] || !often && words != "" && (f.shown[words] || f.body[words])
 		if len(f.shown) < maxCounted {
-			f.shown[p.text] = true
+			f.shown[text] = true
 			if beside && words != "" {
 				f.shown[words] = true
 			}

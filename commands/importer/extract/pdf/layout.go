@@ -128,7 +128,7 @@ func (l *Layout) flushBuffered() error {
 		l.fonts.settle(p.lines)
 	}
 	l.style.study(l.buffered, l.doc)
-	l.flow.body = l.style.body
+	l.flow.body, l.furniture.size = l.style.body, l.style.body
 	for i := range l.buffered {
 		l.furniture.add(l.buffered[i].lines, l.buffered[i].Number, l.buffered[i].Height)
 	}

@@ -136,7 +136,7 @@ func TestParagraphsBelowRunningHeadsAndMarks(t *testing.T) {
 	}
 	var pages [][]pdfium.Line
 	for n := range 6 {
-		page := []pdfium.Line{inFont(typeset(50, 40, fmt.Sprintf("PROCEEDINGS OF A LARGE SOCIETY OF MANY PEOPLE, VOLUME %d, PAGES 1 TO 17, NUMBER 3", n)), 8, 400)}
+		page := []pdfium.Line{inFont(typeset(50, 40, "PROCEEDINGS OF A LARGE SOCIETY OF MANY PEOPLE, VOLUME 7, PAGES 1 TO 17, NUMBER 3"), 8, 400)}
 		page = append(page, lines(50, 110, 10, fmt.Sprintf("Page %d begins with a paragraph that", n), "has narrow lines, which are all of", "the same width as their column, and", "nothing but the head above it is as", "wide as the page.")...)
 		note := lines(50, 400, 8, "7A note begins with a raised mark.1", "It has a second line of the same it", "and a third.")
 		note[0].Size, note[0].Words[0].Top = 5, 390
