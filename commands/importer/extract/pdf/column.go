@@ -34,7 +34,7 @@ func arrange(lines []layoutLine) []layoutLine {
 	c.divide(placed, 0)
 	tables := 0
 	for _, a := range c.areas {
-		tables += findTables(a)
+		tables += findTables(a, c.rightToLeft)
 	}
 	if len(pieces) == len(lines) && tables == 0 { // nothing was divided
 		return lines
@@ -42,13 +42,13 @@ func arrange(lines []layoutLine) []layoutLine {
 	if c.mixed { // lines of several columns follow each other
 		pieces = c.inOrder(pieces)
 	}
-	return joined(lines, pieces, c.mixed)
+	return joined(lines, pieces, c.mixed, c.rightToLeft)
 }
 
 // joined returns the lines that the pieces make. Pieces of a line that still follow each other
 // become this line again. moved means that pieces were reordered: then they only become a line
-// again if they are in one area and in one line of print.
-func joined(lines []layoutLine, pieces []*piece, moved bool) []layoutLine {
+// again if they are in one area and in one line of print. rightToLeft means that tables have their first column on the right.
+func joined(lines []layoutLine, pieces []*piece, moved, rightToLeft bool) []layoutLine {
 	out := make([]layoutLine, 0, len(lines))
 	var written []*table
 	for i := 0; i < len(pieces); {
@@ -56,6 +56,7 @@ func joined(lines []layoutLine, pieces []*piece, moved bool) []layoutLine {
 		if p.table != nil {
 			if !slices.Contains(written, p.table) {
 				written = append(written, p.table)
+				p.table.rightToLeft = rightToLeft
 				out = append(out, p.table.line())
 			}
 			i++

@@ -1,6 +1,6 @@
 // Package pdf turns the pages of a PDF into sections. From the lines that package pdfium
 // reads, with positions and fonts, it recognises headings, paragraphs, running heads and the
-// title. It imports extract and extract/pdf/pdfium.
+// title. It imports extract, extract/pdf/bidi and extract/pdf/pdfium.
 package pdf
 
 import (

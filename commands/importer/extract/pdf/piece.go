@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"annals/commands/importer/extract/pdf/bidi"
 	"annals/commands/importer/extract/pdf/pdfium"
 )
 
@@ -56,6 +57,9 @@ func cutLine(l *layoutLine, index int) []*piece {
 			starts = append(starts, i)
 		}
 	}
+	if strings.ContainsFunc(l.Text, bidi.IsRightToLeft) {
+		starts = startsInSpaces(l.Words, l.Size)
+	}
 	if len(starts) == 1 {
 		whole.X, whole.Right = extent(l.Words)
 	}
@@ -74,6 +78,33 @@ func cutLine(l *layoutLine, index int) []*piece {
 func apart(a, b pdfium.Word, size float32) bool {
 	gap := b.X - a.Right
 	return gap > size*wideGap || gap < -size*wideGap || b.Top > a.Bottom+size*0.3 || b.Bottom < a.Top-size*0.3
+}
+
+// startsInSpaces returns the indexes of the words that begin a piece of a line with words of both directions: those on the other side
+// of a wide gap than the word before, wherever they are in the line.
+func startsInSpaces(words []pdfium.Word, size float32) []int {
+	sorted := slices.Clone(words)
+	slices.SortFunc(sorted, func(a, b pdfium.Word) int { return cmp.Compare(a.X, b.X) })
+	var gaps []float32 // left edges of the pieces
+	right := sorted[0].Right
+	for _, w := range sorted[1:] {
+		if w.X-right > size*wideGap {
+			gaps = append(gaps, w.X)
+		}
+		right = max(right, w.Right)
+	}
+	starts, last := []int{0}, -1
+	for i, w := range words {
+		at, found := slices.BinarySearch(gaps, w.X)
+		if found {
+			at++
+		}
+		if i > 0 && (at != last || w.Top > words[i-1].Bottom+size*0.3 || w.Bottom < words[i-1].Top-size*0.3) {
+			starts = append(starts, i)
+		}
+		last = at
+	}
+	return starts
 }
 
 func extent(words []pdfium.Word) (x, right float32) {

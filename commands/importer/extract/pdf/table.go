@@ -15,6 +15,8 @@ type table struct {
 	spans   int         // number of pieces that span several columns
 	lines   []tableLine // lines of print, from the top
 	first   layoutLine  // the first line, for its position
+
+	rightToLeft bool // the first column is on the right
 }
 
 // column is the horizontal extent of a column.
@@ -28,11 +30,14 @@ type tableLine struct {
 }
 
 // findTables finds the tables of an area, sets the field table of their pieces, and returns the
-// number of tables. It first looks for tables that have something else beside them.
-func findTables(a area) int {
+// number of tables. It first looks for tables that have something else beside them. rightToLeft means that their
+// first column is on the right.
+func findTables(a area, rightToLeft bool) int {
 	order := make(map[*piece]int, len(a))
 	for i, p := range a {
-		order[p] = i
+		if order[p] = i; rightToLeft {
+			order[p] = -i
+		}
 	}
 	found := 0
 	for _, part := range a.narrow() {
@@ -444,5 +449,10 @@ func (t *table) fits(r row) bool {
 func (t *table) line() layoutLine {
 	l := t.first
 	l.Text, l.Words, l.level, l.rows = "", nil, 0, t.rows()
+	if t.rightToLeft {
+		for _, cells := range l.rows {
+			slices.Reverse(cells)
+		}
+	}
 	return l
 }

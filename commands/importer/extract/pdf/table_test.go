@@ -132,6 +132,26 @@ Year        Home    Abroad    Home    Abroad
 	}
 }
 
+// The first column of a page in Hebrew is on the right, and the words of a line go to the left.
+func TestTableFromTheRight(t *testing.T) {
+	var lines []pdfium.Line
+	for i, cells := range [][]string{{"שם", "מחיר", "שנה"}, {"גלגל עץ", "100", "2024"}, {"דלת", "200", "2025"}, {"חלון", "300", "2026"}} {
+		l := pdfium.Line{Text: strings.Join(cells, " "), X: 100, Right: 400, Y: 200 + 14*float32(i), Size: 10, Weight: 400}
+		for at, cell := range cells {
+			right := 400 - 100*float32(at)
+			for word := range strings.FieldsSeq(cell) {
+				left := right - 5*float32(len([]rune(word)))
+				l.Words = append(l.Words, pdfium.Word{Text: word, X: left, Right: right, Top: l.Y - 8, Bottom: l.Y + 2})
+				right = left - 3
+			}
+		}
+		lines = append(lines, l)
+	}
+	if got, want := textOf(t, lines), "| שם | מחיר | שנה |\n| --- | --- | --- |\n| גלגל עץ | 100 | 2024 |\n| דלת | 200 | 2025 |\n| חלון | 300 | 2026 |"; got != want {
+		t.Errorf("text:\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestLinesThatAreNoTable(t *testing.T) {
 	for name, page := range map[string]string{
 		"list": `

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"annals/commands/importer/extract/pdf/bidi"
 )
 
 // glyph is a character of a line.
@@ -30,11 +32,6 @@ var accents = map[rune]rune{
 // slash is drawn through the sign after it, and takes no space of its own.
 const slash = '\u0338'
 
-// isRightToLeft reports whether r is a letter of a script that is written from right to left.
-func isRightToLeft(r rune) bool {
-	return r >= 0x590 && r <= 0x8ff && unicode.In(r, unicode.L, unicode.Mn) || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc
-}
-
 // glyphs appends the characters between two indexes of the text to out, with a single space
 // between words.
 func (t *textPage) glyphs(out []glyph, start, end int) ([]glyph, traits) {
@@ -57,7 +54,7 @@ func (t *textPage) glyphs(out []glyph, start, end int) ([]glyph, traits) {
 		case r < 0x80 && r != '`' && r != '^' && r != '~':
 		case accents[r] != 0:
 			has.accents = true
-		case isRightToLeft(r):
+		case bidi.IsRightToLeft(r):
 			has.rightToLeft = true
 		}
 		if length++; length == 1 {
@@ -286,124 +283,45 @@ func (t *textPage) spaced(letters []glyph) []glyph {
 	return out
 }
 
-// arabic repairs the order of characters in a line that is written from right to left. PDFium
-// returns such a line in logical order but for the letters of a ligature, vowel marks, and the
-// spaces beside words that are written from left to right.
-func (t *textPage) arabic(line []glyph) []glyph {
-	boxes := make([]Word, len(line))
-	for i := range line {
-		if line[i].r != ' ' {
-			boxes[i] = t.boxOf(line[i].at)
+// order puts a line with letters that are written from right to left into reading order.
+func (t *textPage) order(line []glyph) []glyph {
+	boxed := make([]bidi.Glyph, len(line))
+	for i, g := range line {
+		boxed[i] = bidi.Glyph{Rune: g.r, At: g.at}
+		if g.r != ' ' {
+			b := t.boxOf(g.at)
+			boxed[i].X, boxed[i].Right, boxed[i].Top, boxed[i].Bottom = b.X, b.Right, b.Top, b.Bottom
 		}
 	}
-	t.ligatures(line, boxes)
-	swapMarks(line, boxes)
-	out := respace(line, boxes)
-	mirrorBrackets(out)
-	return out
+	line = line[:0]
+	for _, g := range bidi.Order(boxed, t.isRightToLeft(boxed)) {
+		line = append(line, glyph{g.Rune, g.At})
+	}
+	return line
 }
 
-// ligatures reverses the letters of each ligature: they have the same box.
-func (t *textPage) ligatures(line []glyph, boxes []Word) {
-	for i := 0; i < len(line); {
-		end := i + 1
-		for end < len(line) && isRightToLeft(line[i].r) && isRightToLeft(line[end].r) && boxes[end] == boxes[i] {
-			end++
-		}
-		// PDFium decomposes the characters for ligatures of lam and alef in the right order.
-		if n := end - i; n > 2 || n == 2 && !(line[i].r == 'ل' && isAlef(line[i+1].r)) {
-			slices.Reverse(line[i:end])
-		}
-		i = end
+// isRightToLeft reports whether most letters of a line, or of its page, are of a script that is written
+// from right to left.
+func (t *textPage) isRightToLeft(line []bidi.Glyph) bool {
+	n := 0
+	for _, g := range line {
+		n += leftwards(g.Rune)
 	}
+	if t.leftwards == 0 {
+		for _, r := range t.text {
+			t.leftwards += leftwards(r)
+		}
+	}
+	return n > 0 || t.leftwards > 0
 }
 
-func isAlef(r rune) bool { return r == 'ا' || r == 'أ' || r == 'إ' || r == 'آ' || r == 'ٱ' }
-
-// swapMarks moves a vowel mark behind the letter that it is drawn at.
-func swapMarks(line []glyph, boxes []Word) {
-	for i := 0; i+1 < len(line); i++ {
-		next := line[i+1].r
-		if !unicode.Is(unicode.Mn, line[i].r) || !unicode.IsLetter(next) {
-			continue
-		}
-		middle := (boxes[i].X + boxes[i].Right) / 2
-		if middle > boxes[i+1].X && middle < boxes[i+1].Right {
-			line[i], line[i+1] = line[i+1], line[i]
-			boxes[i], boxes[i+1] = boxes[i+1], boxes[i]
-			i++
-		}
+// leftwards returns 1 for a letter that is written from right to left, -1 for any other letter, and else 0.
+func leftwards(r rune) int {
+	switch {
+	case bidi.IsRightToLeft(r):
+		return 1
+	case unicode.IsLetter(r):
+		return -1
 	}
-}
-
-// respace decides about spaces at the ends of words that are written from left to right, and at
-// vowel marks, by the gaps between the boxes. Letters of both directions that touch get a space,
-// so that both words can be found.
-func respace(line []glyph, boxes []Word) []glyph {
-	out := make([]glyph, 0, len(line)+8)
-	space := glyph{' ', -1}
-	for i := 0; i < len(line); {
-		if line[i].r == ' ' {
-			out = append(out, line[i])
-			i++
-			continue
-		}
-		if isRightToLeft(line[i].r) {
-			marked := i > 1 && line[i-1].r == ' ' && i+1 < len(line) && unicode.Is(unicode.Mn, line[i+1].r)
-			if marked && boxes[i-2].X-boxes[i].Right < 0.1*(boxes[i].Bottom-boxes[i].Top) {
-				out = out[:len(out)-1] // PDFium saw the mark as a word
-			}
-			out = append(out, line[i])
-			i++
-			continue
-		}
-		end, last := i, i // of the words that are written from left to right
-		var run Word
-		for ; end < len(line) && !isRightToLeft(line[end].r); end++ {
-			if line[end].r == ' ' {
-				continue
-			}
-			if b := boxes[end]; end == i {
-				run = b
-			} else {
-				run.X, run.Right = min(run.X, b.X), max(run.Right, b.Right)
-			}
-			last = end
-		}
-		height := run.Bottom - run.Top
-		for len(out) > 0 && out[len(out)-1].r == ' ' {
-			out = out[:len(out)-1]
-		}
-		if before := i - 1; before >= 0 {
-			if line[before].r == ' ' && before > 0 {
-				before--
-			}
-			if boxes[before].X-run.Right > 0.12*height || unicode.IsLetter(line[i].r) {
-				out = append(out, space)
-			}
-		}
-		out = append(out, line[i:last+1]...)
-		if end < len(line) && (run.X-boxes[end].Right > 0.12*height || unicode.IsLetter(line[last].r)) {
-			out = append(out, space)
-		}
-		i = end
-	}
-	return out
-}
-
-// mirrorBrackets replaces a closing bracket that begins a word by an opening one, and the other
-// way round, if both stand beside numbers: PDFium returns the brackets as they look.
-func mirrorBrackets(line []glyph) {
-	at := func(i int) rune {
-		if i < 0 || i >= len(line) {
-			return ' '
-		}
-		return line[i].r
-	}
-	for i := range line {
-		switch r := line[i].r; {
-		case (r == ')' || r == ']') && at(i-1) == ' ' && at(i+1) != ' ', (r == '(' || r == '[') && at(i-1) != ' ' && at(i+1) == ' ':
-			line[i].r = map[rune]rune{')': '(', '(': ')', ']': '[', '[': ']'}[r]
-		}
-	}
+	return 0
 }

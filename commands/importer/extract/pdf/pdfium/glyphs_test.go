@@ -194,3 +194,20 @@ func TestVerticalWriting(t *testing.T) {
 		t.Errorf("direction = %v", d)
 	}
 }
+
+// Each line is read by the direction of its paragraph, also one with more words in the other direction.
+func TestBothDirections(t *testing.T) {
+	font := map[byte]string{}
+	for code := byte(' '); code < 0x7f; code++ {
+		font[code] = string(rune(code))
+	}
+	for i, r := range "אבגד" {
+		font["wxyz"[i/2]] = string(r)
+	}
+	p := onlyPage(t, textPDF(t, "BT /F2 10 Tf 100 700 Td (.zyx .Acme Ltd zyx) Tj 0 -14 Td (Acme Trading No. 15/B zyx) Tj 0 -14 Td (zyxw xwz yzwx wxyz xxyz zywx yyzx) Tj ET", "/F2 6 0 R", "", "", mappedFont(font)...))
+	reversed := strings.NewReplacer("w", "א", "x", "ב", "y", "ג", "z", "ד")
+	want := []string{reversed.Replace("xyz") + " Acme Ltd. " + reversed.Replace("xyz."), reversed.Replace("xyz") + " Acme Trading No. 15/B"}
+	if got := textsOf(p); !slices.Equal(got[:2], want) {
+		t.Errorf("lines = %q, want %q", got, want)
+	}
+}

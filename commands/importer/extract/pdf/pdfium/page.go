@@ -58,10 +58,12 @@ type textPage struct {
 	*document
 	handle uint64
 	text   []rune
-	chars  []int            // by rune of the text, the characters of the page; nil if PDFium knows them
-	pairs  []int            // indexes of the runes that are two characters of the page
-	mapped bool             // PDFium left no character out of the text
-	fonts  map[uint64]*font // by handle; of characters without a map to Unicode
+	chars  []int // by rune of the text, the characters of the page; nil if PDFium knows them
+	pairs  []int // indexes of the runes that are two characters of the page
+	mapped bool  // PDFium left no character out of the text
+	// leftwards is how many letters of the page are written from right to left, less the others.
+	leftwards int
+	fonts     map[uint64]*font // by handle; of characters without a map to Unicode
 }
 
 // frame converts positions on a page to those of the page as displayed.
@@ -163,7 +165,7 @@ func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Wo
 		glyphs = t.compose(glyphs)
 	}
 	if has.rightToLeft {
-		glyphs = t.arabic(glyphs)
+		glyphs = t.order(glyphs)
 	}
 	if has.singles >= minSpaced {
 		glyphs = t.joinSpaced(glyphs)
