@@ -3,14 +3,15 @@
 // no statistics of other documents, so an answer reveals only passages that the caller
 // may read.
 //
-// A question is parsed into terms (question.go), and each passage is cut into units:
-// sentences, table rows, list items and code blocks (units.go). A conditional logit model
-// ranks the units by what they share with the question (rank.go, measure.go). A second
-// one ranks the spans of words in the best units (span.go). The answer is the shortest
-// span that probably contains the right words (window.go). A logistic regression
-// estimates the probability that the answer is right (confidence.go). All weights
-// (weights.go) are fitted by `go test ./queries/answer -run TestFit -fit`, which also
-// evaluates them on articles that the fit has not seen.
+// A question is parsed into terms (question.go), and classified by the kind of answer that
+// it asks for (kind.go). Each passage is cut into units: sentences, table rows, list items
+// and code blocks (units.go). A network (network.go) ranks the units by what they share with
+// the question (rank.go, measure.go, define.go). A second one ranks the spans of words in
+// the best units (span.go). The answer is the span with the best ratio of probability and
+// length (window.go), without markup (markup.go); or the whole unit, if the kind of answer
+// demands it. A third network estimates the probability that the answer is right
+// (confidence.go). All weights (weights.go) are fitted by `go test ./queries/answer -run
+// TestFit -fit`, which also evaluates them on articles that the fit has not seen.
 //
 // It imports events/prose and libraries.
 package answer
@@ -29,11 +30,13 @@ type Passage struct {
 	Owner    string   // name of the folder's owner, or ""
 	Pages    [2]int   // first and last; 0 if none
 	Text     string   // Markdown, about 100-250 words
+	Opens    bool     // its section begins with it
 	Score    float64  // search score, similar to BM25; comparable only within one query
 }
 
-// Answer is the result of Find. Text quotes the passages word for word, with white space
-// collapsed. A table row is written as "Header: value; …".
+// Answer is the result of Find. Text quotes the passages word for word, without markup and
+// with white space collapsed. A table row is written as "Header: value; …", and items of a
+// list are lines of their own.
 type Answer struct {
 	Text       string  // the answer, or a sentence that says that there is none
 	Reasoning  string  // in plain words: where the answer was found, and which words of the question are there
@@ -93,7 +96,9 @@ type finding struct {
 // newFinding parses a question and passages.
 func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: parseQuestion(cut(text, maxQuestion))}
-	for i, p := range passages[:min(len(passages), maxPassages)] {
+	passages = passages[:min(len(passages), maxPassages)]
+	for i, p := range passages {
+		p.Text = tableHead(passages, i) + p.Text
 		read := newPassage(&f.question, p)
 		f.passages = append(f.passages, read)
 		f.units = appendUnits(f.units, i, &read)
@@ -105,10 +110,14 @@ func newFinding(text string, passages []Passage) *finding {
 // text returns the answer: words of the best unit, followed by the list, table or code
 // that it introduces, or by a second unit.
 func (f *finding) text() string {
-	best := f.wording(f.best, f.window)
-	if strings.HasSuffix(best, ":") {
-		return best + f.introduced()
+	if from, to := f.list(); to > from {
+		parts := make([]string, 0, to-from)
+		for i := from; i < to; i++ {
+			parts = append(parts, f.wording(i, span{f.units[i].from, f.units[i].to}))
+		}
+		return strings.Join(parts, "\n")
 	}
+	best := f.wording(f.best, f.window)
 	if f.also < 0 {
 		return best
 	}
@@ -120,20 +129,59 @@ func (f *finding) text() string {
 	return best + " " + other
 }
 
-// introduced returns the code blocks, list items or table rows after the best unit.
-func (f *finding) introduced() string {
-	const limit = 12
-	var b strings.Builder
-	kind := sentence
-	for i := f.best + 1; i < min(f.best+1+limit, len(f.units)); i++ {
-		u := &f.units[i]
-		if u.passage != f.units[f.best].passage || u.kind == sentence || kind != sentence && u.kind != kind {
-			break
-		}
-		kind = u.kind
-		b.WriteString("\n" + f.wording(i, span{u.from, u.to}))
+// maxList is the maximum number of items, rows or code blocks in an answer.
+const maxList = 12
+
+// list returns the range of units of the list, table or code blocks around or after the
+// best unit, with the sentence that introduces them, if they are a part of the answer. The
+// range is empty otherwise.
+func (f *finding) list() (from, to int) {
+	u := &f.units[f.best]
+	wanted := kinds[f.question.expected].lists
+	from, to = f.best, f.best+1
+	after := func(i int) bool {
+		return i < len(f.units) && f.units[i].passage == u.passage && f.units[i].kind != sentence
 	}
-	return b.String()
+	switch {
+	case u.kind == item && wanted:
+		for from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind == item && to-from < maxList {
+			from--
+		}
+		for after(to) && f.units[to].kind == item && to-from < maxList {
+			to++
+		}
+		if from > 0 && f.units[from-1].passage == u.passage && f.leadsIn(from-1) {
+			from--
+		}
+	case u.kind == code && wanted:
+		if from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind != code {
+			from--
+		}
+	case u.kind == sentence && (f.leadsIn(f.best) || wanted && (after(to) && f.units[to].kind == code || f.same(to) && f.leadsIn(to))):
+		if f.same(to) && f.leadsIn(to) { // "You can do five things. They are:"
+			to++
+		}
+		for first := to; after(to) && f.units[to].kind == f.units[first].kind && to-from <= maxList; {
+			to++
+		}
+	default:
+		return 0, 0
+	}
+	if to-from < 2 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// same reports whether unit i exists and is in the passage of the best unit.
+func (f *finding) same(i int) bool {
+	return i < len(f.units) && f.units[i].passage == f.units[f.best].passage
+}
+
+// leadsIn reports whether unit i is a sentence that introduces what follows.
+func (f *finding) leadsIn(i int) bool {
+	u := &f.units[i]
+	return u.kind == sentence && f.passages[u.passage].text[u.end-1] == ':'
 }
 
 // wording returns the text of a span of a unit. Rows and code are always whole.
@@ -142,12 +190,12 @@ func (f *finding) wording(i int, w span) string {
 	p := &f.passages[u.passage]
 	switch u.kind {
 	case row:
-		return p.rowText(u)
+		return p.rowText(&f.question, u)
 	case code:
 		return strings.TrimSpace(p.text[u.start:u.end])
 	}
 	start, end := p.bounds(u, w)
-	return strings.Join(strings.Fields(p.text[start:end]), " ")
+	return unmarked(p.text[start:end])
 }
 
 func (f *finding) used() []int {

@@ -33,7 +33,18 @@ const (
 	confMatched  // logarithm of the number of terms that the passage has
 	confWhole    // square of confPassage
 	confAlso     // the answer has a second unit
-	confFeatures
+	confAbsent   // weight of the heaviest term that no passage has
+	confModifier // weight of the heaviest term that the unit and its titles lack, next to a term that the unit has
+	confDefines  // how likely the unit is the definition that is asked for
+	confHeading  // likeness of the section's title to the question
+	confDocument // likeness of the document's title to the question
+	confOpens    // the unit is the first of its section
+	confStem     // share of the question's weight matched by the terms' own stems
+	confNegated  // the question is negated
+	confRow      // the unit is a row
+	confItem     // the unit is a list item or code
+	confKinds    // one feature for each kind of answer but the first
+	confFeatures = confKinds + int(answerKinds) - 1
 )
 
 type confVector [confFeatures]float64
@@ -41,7 +52,7 @@ type confVector [confFeatures]float64
 // confidence returns the probability that the answer is right.
 func (f *finding) confidence() float64 {
 	v := f.confVector()
-	return 1 / (1 + math.Exp(-dot(confWeights[:], v[:])))
+	return 1 / (1 + math.Exp(-confNetwork.score(v[:])))
 }
 
 // confVector computes the features of the answer. Call rank first.
@@ -66,6 +77,7 @@ func (f *finding) confVector() confVector {
 		v[confPassage] += w * p.credits[t]
 		v[confAnywhere] += w * anywhere
 		v[confMissing] = max(v[confMissing], w*(1-p.credits[t]))
+		v[confAbsent] = max(v[confAbsent], w*(1-anywhere))
 		if term.name {
 			v[confNoName] = max(v[confNoName], 1-p.credits[t])
 			v[confNoNameAt] = max(v[confNoNameAt], 1-anywhere)
@@ -74,8 +86,36 @@ func (f *finding) confVector() confVector {
 			v[confNoNumber] = max(v[confNoNumber], 1-p.credits[t])
 		}
 	}
+	last := -1
+	for i := range q.tokens {
+		t := q.tokens[i].term
+		if t >= 0 && last >= 0 && t != last && i > 0 && q.tokens[i-1].term == last {
+			for _, pair := range [2][2]int{{last, t}, {t, last}} {
+				if missing, other := pair[0], pair[1]; u.credits[other] > 0 {
+					v[confModifier] = max(v[confModifier], q.terms[missing].weight/q.total*(1-max(u.credits[missing], u.context[missing])))
+				}
+			}
+		}
+		last = t
+	}
+	if q.denied {
+		v[confNegated] = 1
+	}
+	switch u.kind {
+	case row:
+		v[confRow] = 1
+	case item, code:
+		v[confItem] = 1
+	}
+	if q.expected != anything {
+		v[confKinds+int(q.expected)-1] = 1
+	}
 	tokens := p.tokens[u.from:u.to]
 	r := f.rankVector(f.best)
+	v[confDefines], v[confHeading], v[confDocument], v[confStem] = r[rankDefines], r[rankHeading], r[rankDocument], r[rankStem]
+	if u.opens {
+		v[confOpens] = 1
+	}
 	v[confPairs], v[confFits], v[confMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
 	chance := f.chances[f.best]
 	if f.also >= 0 {
@@ -84,7 +124,7 @@ func (f *finding) confVector() confVector {
 	}
 	v[confChance] = math.Log(max(chance, 1e-4))
 	v[confSpan] = math.Log(max(f.spanChance, 1e-3))
-	v[confLogit] = dot(rankWeights[:], r[:]) / 10
+	v[confLogit] = rankNetwork.score(r[:]) / 10
 	v[confMass] = f.mass / 10
 	v[confPhrases], v[confDense], v[confWhole] = r[rankPhrases], r[rankDense], v[confPassage]*v[confPassage]
 	matched := 1.0

@@ -4,7 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,52 +21,41 @@ type choice struct {
 	fold    int
 }
 
-// fitChoice returns the n weights that maximise the likelihood of the right candidates,
-// with an L2 penalty. It runs the Adam optimizer over all choices except those in the
-// fold skip.
-func fitChoice(choices []choice, n int, skip int, l2 float64, steps int) []float64 {
-	w := make([]float64, n)
-	a := newAdam(n)
-	p := make([]float64, 0, 1024)
-	for range steps {
-		g := make([]float64, n)
-		count := 0.0
-		for _, c := range choices {
-			if c.fold == skip {
-				continue
-			}
-			count++
-			p = p[:0]
-			for _, v := range c.vectors {
-				p = append(p, dot(w, v))
-			}
-			softmax(p)
-			right := 0.0
-			for i, ok := range c.right {
-				if ok {
-					right += p[i]
-				}
-			}
-			right = max(right, 1e-12)
-			for i, v := range c.vectors {
-				d := -p[i]
-				if c.right[i] {
-					d += p[i] / right
-				}
-				if math.Abs(d) < 1e-6 {
-					continue
-				}
-				for k, x := range v {
-					g[k] += d * x
-				}
-			}
-		}
-		for k := range g {
-			g[k] = g[k]/count - l2*w[k]
-		}
-		a.step(w, g)
+// observations are what a network is fitted to. gradient calls add with each vector of
+// observation i and the derivative of the likelihood by the vector's score.
+type observations interface {
+	len() int
+	fold(i int) int
+	gradient(i int, n *network, add func(x []float64, d float64))
+}
+
+type choices []choice
+
+func (c choices) len() int       { return len(c) }
+func (c choices) fold(i int) int { return c[i].fold }
+
+// gradient is that of the logarithm of the sum of the chances of the right candidates.
+func (c choices) gradient(i int, n *network, add func([]float64, float64)) {
+	p := make([]float64, len(c[i].vectors))
+	for k, v := range c[i].vectors {
+		p[k] = n.score(v)
 	}
-	return w
+	softmax(p)
+	right := 1e-12
+	for k, ok := range c[i].right {
+		if ok {
+			right += p[k]
+		}
+	}
+	for k, v := range c[i].vectors {
+		d := -p[k]
+		if c[i].right[k] {
+			d += p[k] / right
+		}
+		if math.Abs(d) > 1e-4 {
+			add(v, d)
+		}
+	}
 }
 
 // example is an observation for a logistic regression.
@@ -74,53 +66,79 @@ type example struct {
 	fold   int
 }
 
-// fitLogistic is like fitChoice, for a logistic regression. It does not penalize the
-// bias.
-func fitLogistic(examples []example, n, skip int, l2 float64, steps int) []float64 {
-	w := make([]float64, n)
-	a := newAdam(n)
-	for range steps {
-		g := make([]float64, n)
-		total := 0.0
-		for _, e := range examples {
-			if e.fold == skip {
-				continue
-			}
-			d := -1 / (1 + math.Exp(-dot(w, e.vector)))
-			if e.right {
-				d++
-			}
-			for k, x := range e.vector {
-				g[k] += e.weight * d * x
-			}
-			total += e.weight
-		}
-		for k := range g {
-			g[k] /= total
-			if k > 0 {
-				g[k] -= l2 * w[k]
-			}
-		}
-		a.step(w, g)
+type examples []example
+
+func (e examples) len() int       { return len(e) }
+func (e examples) fold(i int) int { return e[i].fold }
+
+func (e examples) gradient(i int, n *network, add func([]float64, float64)) {
+	d := -1 / (1 + math.Exp(-n.score(e[i].vector)))
+	if e[i].right {
+		d++
 	}
-	return w
+	add(e[i].vector, e[i].weight*d)
 }
 
-// adam is the state of the Adam optimizer.
-type adam struct {
-	m, v []float64
-	t    float64
+// fitting has the size of a network and how it is fitted.
+type fitting struct {
+	inputs, hidden int
+	l2             float64 // penalty
+	epochs         int
 }
 
-func newAdam(n int) *adam { return &adam{m: make([]float64, n), v: make([]float64, n)} }
+// fit returns a network that maximises the likelihood of the observations except those
+// in the fold skip, with an L2 penalty. It runs the Adam optimizer on small batches.
+func fit(o observations, f fitting, skip int) network {
+	rng := rand.New(rand.NewPCG(1, 2))
+	n := network{inputs: f.inputs, weights: make([]float64, f.inputs+f.hidden*(f.inputs+2))}
+	for i := f.inputs; i < len(n.weights); i++ {
+		n.weights[i] = rng.NormFloat64() * 0.3 / math.Sqrt(float64(f.inputs)/8)
+	}
+	var order []int
+	for i := range o.len() {
+		if o.fold(i) != skip {
+			order = append(order, i)
+		}
+	}
+	const batch = 32
+	g := make([]float64, len(n.weights))
+	m, v := make([]float64, len(g)), make([]float64, len(g))
+	steps := f.epochs * (len(order) + batch - 1) / batch
+	step := 0
+	for range f.epochs {
+		rng.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+		for at := 0; at < len(order); at += batch {
+			clear(g)
+			some := order[at:min(at+batch, len(order))]
+			for _, i := range some {
+				o.gradient(i, &n, func(x []float64, d float64) { n.backward(g, x, d) })
+			}
+			step++
+			rate := 0.02 * (1 - float64(step)/float64(steps+1))
+			for k := range g {
+				d := g[k]/float64(len(some)) - f.l2*n.weights[k]
+				m[k] = 0.9*m[k] + 0.1*d
+				v[k] = 0.99*v[k] + 0.01*d*d
+				n.weights[k] += rate * (m[k] / (1 - math.Pow(0.9, float64(step)))) / (math.Sqrt(v[k]/(1-math.Pow(0.99, float64(step)))) + 1e-8)
+			}
+		}
+	}
+	return n
+}
 
-// step moves w up the gradient g.
-func (a *adam) step(w, g []float64) {
-	a.t++
-	for k := range w {
-		a.m[k] = 0.9*a.m[k] + 0.1*g[k]
-		a.v[k] = 0.999*a.v[k] + 0.001*g[k]*g[k]
-		w[k] += 0.1 / (1 + a.t/100) * (a.m[k] / (1 - math.Pow(0.9, a.t))) / (math.Sqrt(a.v[k]/(1-math.Pow(0.999, a.t))) + 1e-9)
+// backward adds d times the gradient of the score of x to g.
+func (n *network) backward(g, x []float64, d float64) {
+	for i, f := range x {
+		g[i] += d * f
+	}
+	for at := n.inputs; at < len(n.weights); at += n.inputs + 2 {
+		h := math.Tanh(n.weights[at+1] + dot(n.weights[at+2:at+2+n.inputs], x))
+		g[at] += d * h
+		e := d * n.weights[at] * (1 - h*h)
+		g[at+1] += e
+		for i, f := range x {
+			g[at+2+i] += e * f
+		}
 	}
 }
 
@@ -137,9 +155,9 @@ func rankChoices(qs []sample) []choice {
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
-		f.rank()
 		c := choice{fold: q.fold()}
 		found := false
+		f.relate()
 		for k := range f.units {
 			u := &f.units[k]
 			v := f.rankVector(k)
@@ -168,10 +186,20 @@ func spanChoices(qs []sample) []choice {
 		if f.question.empty() || len(f.units) == 0 {
 			continue
 		}
-		f.rank()
-		u := &f.units[f.best]
+		f.rankUnits()
+		at := -1
+		for _, i := range f.likeliest(10) {
+			if u := &f.units[i]; q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		u := &f.units[at]
 		p := &f.passages[u.passage]
-		if !contains(p.text[u.start:u.end], q.Answers) || u.to-u.from > maxUnit {
+		if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
 			continue
 		}
 		c := choice{fold: q.fold()}
@@ -245,79 +273,98 @@ func confExamples(qs []sample, fold int) []example {
 		e := example{vector: append([]float64(nil), v[:]...), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.fold()}
 		if !q.Answerable && !q.foreign {
 			e.weight = adversarialWeight
+			if !strings.HasPrefix(q.Set, "squad") {
+				e.weight = swappedWeight
+			}
 		}
 		out = append(out, e)
 	}
 	return out
 }
 
-// adversarialWeight is the weight of a question that was written to mislead. Such
-// questions are rare in use.
-const adversarialWeight = 0.15
+// The weights of questions without an answer that were written to mislead: those of SQuAD,
+// which are rare in use, and those that people might ask.
+const adversarialWeight, swappedWeight = 0.2, 0.5
 
 const folds = 5
 
+// How the networks are fitted. The numbers of hidden units, the penalties and the epochs
+// were chosen by cross-validation.
+var (
+	rankFit = fitting{inputs: rankFeatures, hidden: 10, l2: 0.003, epochs: 12}
+	spanFit = fitting{inputs: spanFeatures, hidden: 8, l2: 0.001, epochs: 10}
+	lastFit = fitting{inputs: rerankFeatures, l2: 0.001, epochs: 10}
+	confFit = fitting{inputs: confFeatures, hidden: 4, l2: 0.003, epochs: 12}
+)
+
 // TestFit cross-validates the weights by article, and prints weights fitted to all
-// articles.
+// articles. With -samples it uses the questions and passages of that file instead of those
+// of the development corpora.
 func TestFit(t *testing.T) {
 	if !*fitWeights {
 		t.Skip("-fit is not given")
 	}
 	qs := corpus(t)
-	before := struct {
-		rank   rankVector
-		span   spanVector
-		rerank rerankVector
-		conf   confVector
-	}{rankWeights, spanWeights, rerankWeights, confWeights}
-	defer func() {
-		rankWeights, spanWeights, rerankWeights, confWeights = before.rank, before.span, before.rerank, before.conf
-	}()
-	ranks := rankChoices(qs)
-	var rankBy, spanBy, rerankBy [folds + 1][]float64
-	for k := range folds + 1 {
-		rankBy[k] = fitChoice(ranks, rankFeatures, foldOf(k), 0.002, 150)
-	}
-	copy(rankWeights[:], rankBy[folds])
-	spans := spanChoices(qs)
-	for k := range folds + 1 {
-		spanBy[k] = fitChoice(spans, spanFeatures, foldOf(k), 0.002, 120)
+	var rankBy, spanBy, rerankBy [folds + 1]network
+	ranks := choices(rankChoices(qs))
+	parallel(func(k int) { rankBy[k] = fit(ranks, rankFit, foldOf(k)) })
+	rankNetwork = rankBy[folds]
+	spans := choices(spanChoices(qs))
+	parallel(func(k int) { spanBy[k] = fit(spans, spanFit, foldOf(k)) })
+	use := func(k int) {
+		rankNetwork, spanNetwork, rerankNetwork = rankBy[k], spanBy[k], rerankBy[k]
 	}
 	for k := range folds + 1 {
-		copy(rankWeights[:], rankBy[k])
-		copy(spanWeights[:], spanBy[k])
-		rerankBy[k] = fitChoice(rerankChoices(qs), rerankFeatures, foldOf(k), 0.002, 150)
+		use(k)
+		rerankBy[k] = fit(choices(rerankChoices(qs)), lastFit, foldOf(k))
 	}
 	// Compute the features of each question with weights that were fitted without that
 	// question, because the questions of users are new to the models, too.
-	var examples []example
+	var all examples
 	for k := range folds {
-		copy(rankWeights[:], rankBy[k])
-		copy(spanWeights[:], spanBy[k])
-		copy(rerankWeights[:], rerankBy[k])
-		examples = append(examples, confExamples(qs, k)...)
+		use(k)
+		all = append(all, confExamples(qs, k)...)
 	}
 	answers := make([]Answer, len(qs))
 	for k := range folds {
-		copy(rankWeights[:], rankBy[k])
-		copy(spanWeights[:], spanBy[k])
-		copy(rerankWeights[:], rerankBy[k])
-		copy(confWeights[:], fitLogistic(examples, confFeatures, k, 0.001, 400))
+		use(k)
+		confNetwork = fit(all, confFit, k)
 		for i := range qs {
 			if qs[i].fold() == k {
 				answers[i] = Find(qs[i].Question, qs[i].passages)
 			}
 		}
 	}
-	t.Logf("cross-validated: %v", tally(qs, answers))
-	copy(rankWeights[:], rankBy[folds])
-	copy(spanWeights[:], spanBy[folds])
-	copy(rerankWeights[:], rerankBy[folds])
-	copy(confWeights[:], fitLogistic(examples, confFeatures, -1, 0.001, 400))
-	fmt.Println(source("rankWeights", "rankFeatures", rankWeights[:]))
-	fmt.Println(source("spanWeights", "spanFeatures", spanWeights[:]))
-	fmt.Println(source("rerankWeights", "rerankFeatures", rerankWeights[:]))
-	fmt.Println(source("confWeights", "confFeatures", confWeights[:]))
+	logBySet(t, qs, answers)
+	use(folds)
+	confNetwork = fit(all, confFit, -1)
+	fmt.Println(source("rank", rankNetwork) + source("span", spanNetwork) + source("rerank", rerankNetwork) + source("conf", confNetwork))
+}
+
+// logBySet logs the evaluation of the answers to each set of questions.
+func logBySet(t *testing.T, qs []sample, answers []Answer) {
+	sets := map[string][]int{}
+	for i := range qs {
+		sets[qs[i].Set] = append(sets[qs[i].Set], i)
+	}
+	for set, of := range sets {
+		some, got := make([]sample, len(of)), make([]Answer, len(of))
+		for k, i := range of {
+			some[k], got[k] = qs[i], answers[i]
+		}
+		t.Logf("cross-validated, %s: %v", set, tally(some, got))
+	}
+}
+
+// parallel calls do with each fold, and with folds for all of them, several at a time.
+func parallel(do func(k int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for k := range folds + 1 {
+		slots <- struct{}{}
+		wg.Go(func() { do(k); <-slots })
+	}
+	wg.Wait()
 }
 
 // foldOf returns the fold to leave out in run k, -1 for none.
@@ -328,18 +375,18 @@ func foldOf(k int) int {
 	return k
 }
 
-// source returns weights as Go source code.
-func source(name, size string, w []float64) string {
+// source returns a network as Go source code.
+func source(name string, n network) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "var %s = [%s]float64{", name, size)
-	for i, x := range w {
-		if i%8 == 0 {
+	fmt.Fprintf(&b, "var %sNetwork = network{inputs: %sFeatures, weights: []float64{", name, name)
+	for i, x := range n.weights {
+		if i%10 == 0 {
 			b.WriteString("\n\t")
 		} else {
 			b.WriteString(" ")
 		}
 		fmt.Fprintf(&b, "%.3f,", x)
 	}
-	b.WriteString("\n}\n")
+	b.WriteString("\n}}\n\n")
 	return b.String()
 }

@@ -72,16 +72,7 @@ func hasAnswer(tokens []token, k answerKind) bool {
 
 // fits reports whether tokens[i] may be part of an answer of the expected kind.
 func fits(tokens []token, i int, k answerKind) bool {
-	t := &tokens[i]
-	switch k {
-	case aTime:
-		return t.digit && len(t.lower) >= 2 || calendar[t.lower]
-	case aNumber:
-		return t.digit || numerals[t.lower]
-	case aPerson, aPlace:
-		return t.capital && t.class == prose.Content && (i > 0 || !common[t.lower])
-	}
-	return false
+	return kinds[k].fits != nil && kinds[k].fits(tokens, i)
 }
 
 // Words that often introduce an answer.
@@ -94,7 +85,7 @@ var (
 func (q *question) cued(tokens []token) bool {
 	var cues map[string]bool
 	switch {
-	case q.expected == aReason:
+	case q.expected == aReason || q.expected == aManner:
 		cues = reasonCues
 	case q.naming:
 		cues = namingCues

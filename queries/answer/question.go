@@ -8,21 +8,6 @@ import (
 	"annals/events/prose"
 )
 
-// answerKind is the kind of answer that a question asks for.
-type answerKind uint8
-
-const (
-	anything answerKind = iota
-	aPerson
-	aTime
-	aPlace
-	aNumber
-	aReason
-	answerKinds = 6
-)
-
-var kindNames = [answerKinds]string{"", "a person or a group", "a time", "a place", "a number or an amount", "a reason or a manner"}
-
 // term is a word of the question to search for.
 type term struct {
 	word   string // in lower case
@@ -49,6 +34,8 @@ type question struct {
 	variants    [256][]variant     // by first byte of the stem
 	expected    answerKind
 	focus       int     // index of the noun after the question word ("which river"), or -1
+	subjectOf   [2]int  // range of tokens of what a definition is asked of; empty if none is asked
+	follows     int     // index of the first term after the question word and its noun, or -1
 	denied      bool    // it is negated, by "not", "never" and the like
 	naming      bool    // it asks what something is called
 	subject     bool    // the question word is the subject: "who built", "which river flows"
@@ -61,7 +48,7 @@ func (q *question) empty() bool { return len(q.terms) == 0 }
 
 // parseQuestion parses a question.
 func parseQuestion(text string) question {
-	q := question{focus: -1, known: map[string]variant{}}
+	q := question{focus: -1, follows: -1, known: map[string]variant{}}
 	q.tokens = tokenize(text, 0, len(text), nil)
 	seen := map[string]int{}
 	for i := range q.tokens {
@@ -92,10 +79,10 @@ func parseQuestion(text string) question {
 		}
 	}
 	if at := q.questionWord(); at >= 0 {
-		q.expected = q.classify(at)
 		q.findFocus(at)
 		q.parse(at)
 	}
+	q.expected = q.kind()
 	for i := range q.terms {
 		q.addVariants(i)
 	}
@@ -171,16 +158,6 @@ func nearest(vs []variant, stem string) variant {
 	return best
 }
 
-// Words by which the expected kind of answer is recognized.
-var (
-	timeNouns   = set("year years date day month decade century time period era age season")
-	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
-	numberNouns = set("percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
-	personNouns = set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
-	vague       = set("type types kind kinds sort sorts name names form forms term example examples")
-	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late")
-)
-
 // questionWord returns the index of the question word, or -1. A "when" or "where"
 // without an auxiliary after it may begin a subordinate clause, so it is chosen only if
 // there is no other question word.
@@ -199,50 +176,6 @@ func (q *question) questionWord() int {
 		}
 	}
 	return first
-}
-
-// classify returns the kind of answer to the question word at index i.
-func (q *question) classify(i int) answerKind {
-	switch q.tokens[i].lower {
-	case "who", "whom", "whose":
-		return aPerson
-	case "when":
-		return aTime
-	case "where":
-		return aPlace
-	case "how":
-		if i+1 < len(q.tokens) && measured[q.tokens[i+1].lower] {
-			return aNumber
-		}
-		return aReason
-	case "why":
-		return aReason
-	}
-	return q.ofNoun(i + 1)
-}
-
-// ofNoun classifies "what" and "which" by the noun that follows.
-func (q *question) ofNoun(i int) answerKind {
-	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
-		t := q.tokens[i]
-		if t.class == prose.Auxiliary && n == 0 {
-			continue
-		}
-		if t.class != prose.Content && t.class != prose.Determiner && t.lower != "of" && t.lower != "many" {
-			return anything
-		}
-		switch {
-		case timeNouns[t.lower]:
-			return aTime
-		case numberNouns[t.lower]:
-			return aNumber
-		case placeNouns[t.lower]:
-			return aPlace
-		case personNouns[t.lower]:
-			return aPerson
-		}
-	}
-	return anything
 }
 
 // findFocus sets the focus to the noun after the question word at index at, skipping
@@ -285,6 +218,11 @@ func (q *question) parse(at int) {
 	for _, i := range [3]int{0, n - 1, max(0, at-1)} {
 		if t := &q.tokens[i]; t.class == prose.Preposition {
 			q.preposition = t.lower
+		}
+	}
+	for i := at + 1; i < n && q.follows < 0; i++ {
+		if t := q.tokens[i].term; t >= 0 && t != q.focus {
+			q.follows = t
 		}
 	}
 	q.subject = true

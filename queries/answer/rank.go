@@ -10,30 +10,43 @@ import (
 // Features of a unit, by which units are ranked. "It" is the unit. The question's weight
 // is the sum of the weights of its terms.
 const (
-	rankCovered  = iota // share of the question's weight found in the unit
-	rankContext         // share found only in its titles and lead-in
-	rankBefore          // share found only in the unit before it
-	rankAfterRef        // rankBefore, if the unit refers to the unit before it ("He", "This"), else 0
-	rankPassage         // share found in its passage
-	rankPairs           // share of the question's consecutive terms that are close together
-	rankRarest          // it has the heaviest term
-	rankFocus           // it has the noun after "which"
-	rankFits            // it has a word of the expected kind
-	rankMisfits         // it has no word of the expected kind
-	rankScore           // score of its passage, as a share of the best passage's score
-	rankFirst           // 1 over the rank of its passage
-	rankLong            // logarithm of its length
-	rankShort           // it has fewer than five words
-	rankNames           // share of the question's names found in the unit or its context
-	rankNew             // share of its words that are not in the question
-	rankDense           // share of the question's weight found within twelve words
-	rankPhrases         // share of the question's adjacent words that are adjacent
-	rankSquare          // square of rankCovered
-	rankMissing         // weight of the heaviest term that its passage lacks
-	rankStart           // it is the first unit of its passage
-	rankStem            // share of the question's weight matched by the term's own stem
-	rankCue             // it has a word that often introduces the expected answer
-	rankFeatures
+	rankCovered      = iota // share of the question's weight found in the unit
+	rankContext             // share found only in its titles and lead-in
+	rankBefore              // share found only in the unit before it
+	rankAfterRef            // rankBefore, if the unit refers to the unit before it ("He", "This"), else 0
+	rankPassage             // share found in its passage
+	rankPairs               // share of the question's consecutive terms that are close together
+	rankRarest              // it has the heaviest term
+	rankFocus               // it has the noun after "which"
+	rankFits                // it has a word of the expected kind
+	rankMisfits             // it has no word of the expected kind
+	rankScore               // score of its passage, as a share of the best passage's score
+	rankFirst               // 1 over the rank of its passage
+	rankLong                // logarithm of its length
+	rankShort               // it has fewer than five words
+	rankNames               // share of the question's names found in the unit or its context
+	rankNew                 // share of its words that are not in the question
+	rankDense               // share of the question's weight found within twelve words
+	rankPhrases             // share of the question's adjacent words that are adjacent
+	rankSquare              // square of rankCovered
+	rankMissing             // weight of the heaviest term that its passage lacks
+	rankStart               // it is the first unit of its passage
+	rankStem                // share of the question's weight matched by the term's own stem
+	rankCue                 // it has a word that often introduces the expected answer
+	rankDefines             // it defines what the question asks for
+	rankNoDefinition        // a definition is asked for, and it is none
+	rankHeading             // likeness of its section's title to the question
+	rankDocument            // likeness of its document's title to the question
+	rankOpens               // rankHeading, if it is the first unit of its section
+	rankOpensAny            // it is the first unit of its section
+	rankLeads               // it ends with a colon, so a list or code follows
+	rankAsks                // it is a question
+	rankAnswers             // share of the question's weight found in the question before it
+	rankIsItem
+	rankIsRow
+	rankIsCode
+	rankKinds    // one feature for each kind of answer but the first
+	rankFeatures = rankKinds + int(answerKinds) - 1
 )
 
 type rankVector [rankFeatures]float64
@@ -48,6 +61,17 @@ func (f *finding) rank() {
 // rankUnits computes the probability of each unit from the words that it shares with the
 // question.
 func (f *finding) rankUnits() {
+	f.relate()
+	f.chances = make([]float64, len(f.units))
+	for i := range f.units {
+		v := f.rankVector(i)
+		f.chances[i] = rankNetwork.score(v[:])
+	}
+	softmax(f.chances)
+}
+
+// relate sets the scores of the passages as shares of the best score.
+func (f *finding) relate() {
 	top := 0.0
 	for _, p := range f.passages {
 		top = max(top, p.source.Score)
@@ -61,12 +85,6 @@ func (f *finding) rankUnits() {
 			p.relative = 0
 		}
 	}
-	f.chances = make([]float64, len(f.units))
-	for i := range f.units {
-		v := f.rankVector(i)
-		f.chances[i] = dot(rankWeights[:], v[:])
-	}
-	softmax(f.chances)
 }
 
 // reranked is how many of the best units are ranked again, by the span model.
@@ -93,7 +111,7 @@ func (f *finding) readBest() {
 	for k, i := range order {
 		readings[k] = f.read(&f.units[i])
 		v := f.rerankVector(k, i, readings[k])
-		again[k] = dot(rerankWeights[:], v[:])
+		again[k] = rerankNetwork.score(v[:])
 		kept += f.chances[i]
 	}
 	softmax(again)
@@ -117,10 +135,21 @@ func (f *finding) readBest() {
 // secondShare times that of the best.
 const doubtBelow, secondShare = 0.65, 0.3
 
+// askedTitle is the likeness of a section's title to a question from which on the title
+// asks the very question: its second sentence is then a part of the answer to a "why".
+const askedTitle = 0.6
+
 // second returns the index of the sentence to add to the best sentence, or -1.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
-	if f.chances[f.best] >= doubtBelow || u.kind != sentence {
+	if u.kind != sentence {
+		return -1
+	}
+	q := &f.question
+	if q.expected == aReason && u.opens && q.likeness(&f.passages[u.passage].headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].kind == sentence {
+		return f.best + 1
+	}
+	if f.chances[f.best] >= doubtBelow {
 		return -1
 	}
 	second := -1
@@ -220,7 +249,34 @@ func (f *finding) rankVector(i int) rankVector {
 	if q.focus >= 0 {
 		v[rankFocus] = u.credits[q.focus]
 	}
-	if q.expected == aPerson || q.expected == aTime || q.expected == aNumber || q.expected == aPlace {
+	v[rankHeading], v[rankDocument] = q.likeness(&p.headings[0]), q.likeness(&p.headings[1])
+	if u.opens {
+		v[rankOpens], v[rankOpensAny] = max(v[rankHeading], v[rankDocument]), 1
+	}
+	if q.expected == aDefinition {
+		v[rankDefines] = q.definition(p, u)
+		if v[rankDefines] == 0 {
+			v[rankNoDefinition] = 1
+		}
+	}
+	if p.text[u.end-1] == ':' {
+		v[rankLeads] = 1
+	}
+	if p.text[u.end-1] == '?' {
+		v[rankAsks] = 1
+	}
+	if u.previous >= 0 && p.text[f.units[u.previous].end-1] == '?' {
+		for t, c := range f.units[u.previous].credits {
+			v[rankAnswers] += c * q.terms[t].weight / q.total
+		}
+	}
+	if u.kind != sentence {
+		v[rankIsItem+int(u.kind)-1] = 1
+	}
+	if q.expected != anything {
+		v[rankKinds+int(q.expected)-1] = 1
+	}
+	if kinds[q.expected].fits != nil {
 		if hasAnswer(tokens, q.expected) {
 			v[rankFits] = 1
 		} else {

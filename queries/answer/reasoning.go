@@ -23,7 +23,7 @@ func (f *finding) why() string {
 		other := &f.passages[f.units[f.also].passage]
 		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.where())
 	}
-	if s := kindNames[f.question.expected]; s != "" {
+	if s := kinds[f.question.expected].name; s != "" {
 		fmt.Fprintf(&b, "The question asks for %s. ", s)
 	}
 	if len(missing) > 0 {

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"math"
+	"slices"
 
 	"annals/events/prose"
 )
@@ -51,15 +52,30 @@ const (
 	spanFocus      // nearness of the noun after "which"
 	spanSplitsName // it starts or ends inside a run of capitalised words
 	spanSplitsNumber
-	spanLongReason   // logarithm of its length, if a reason or manner is expected
-	spanContent      // share of content words
-	spanEnd          // it is at the end of the unit
-	spanLeftOfVerb   // share of spanNear that is on its right, if the question word is the subject ("who built")
-	spanLeftOfObject // share of spanNear that is on its right, if the question word is not the subject ("what did he build")
-	spanAsked        // it follows the preposition at the start or end of the question ("named after")
-	spanPlaced       // it follows a preposition of place, if a place is expected
-	spanCounts       // it is followed by the noun after "which" or "how many"
-	spanFeatures
+	spanContent                                         // share of content words
+	spanEnd                                             // it is at the end of the unit
+	spanLeftOfVerb                                      // share of spanNear that is on its right, if the question word is the subject ("who built")
+	spanLeftOfObject                                    // share of spanNear that is on its right, if the question word is not the subject ("what did he build")
+	spanAsked                                           // it follows the preposition at the start or end of the question ("named after")
+	spanPlaced                                          // it follows a preposition of place, if a place is expected
+	spanCounts                                          // it is followed by the noun after "which" or "how many"
+	spanApposed                                         // it follows the noun after "which" ("the physicist Bohr")
+	spanLeftNear                                        // nearness of the question's terms on its left
+	spanNext                                            // the first content word after it is the first term after the question word ("who built it": "… built")
+	spanLast                                            // the last content word before it is the last term of the question ("named after whom": "named after …")
+	spanYear                                            // it has a year
+	spanMeasure                                         // it ends with a unit of measure, or has a sign of currency or per cent
+	spanStart                                           // it is at the start of the unit
+	spanKinds                                           // one feature for each kind of answer but the first
+	spanBefore       = spanKinds + int(answerKinds) - 1 // one feature for each of wordsBefore, if the span follows it
+	spanAfter        = spanBefore + len(wordsBefore)    // one feature for each of wordsAfter, if it follows the span
+	spanFeatures     = spanAfter + len(wordsAfter)
+)
+
+// Words that often stand directly before or after an answer.
+var (
+	wordsBefore = [...]string{"of", "in", "by", "to", "for", "at", "from", "on", "with", "as", "is", "was", "were", "called", "the", "a"}
+	wordsAfter  = [...]string{"of", "in", "and", "to", "by", "is", "was", "who", "which", "that", "for", "on"}
 )
 
 type spanVector [spanFeatures]float64
@@ -74,7 +90,7 @@ type reading struct {
 
 // read ranks the spans of a unit. The result is empty for rows, code and long units.
 func (f *finding) read(u *unit) reading {
-	if u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+	if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
 		return reading{}
 	}
 	tokens := f.passages[u.passage].tokens
@@ -86,7 +102,7 @@ func (f *finding) read(u *unit) reading {
 	r.chances = make([]float64, len(r.spans))
 	for i, s := range r.spans {
 		v := f.spanVector(u, s, &near)
-		r.chances[i] = dot(spanWeights[:], v[:])
+		r.chances[i] = spanNetwork.score(v[:])
 		r.top = max(r.top, r.chances[i])
 	}
 	for _, c := range r.chances {
@@ -151,16 +167,12 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 		v[spanOnlyTerms] = 1
 	}
 	v[spanContent] = words / n
-	switch q.expected {
-	case anything, aReason:
+	if kinds[q.expected].fits == nil {
 		v[spanNames] = names / n
 		if numbers > 0 {
 			v[spanNumbers] = 1
 		}
-		if q.expected == aReason {
-			v[spanLongReason] = math.Log(n)
-		}
-	default:
+	} else {
 		v[spanFitsShare] = fit / n
 		if fit > 0 {
 			v[spanFits] = 1
@@ -168,8 +180,53 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 			v[spanMisfits] = 1
 		}
 	}
+	if q.expected != anything {
+		v[spanKinds+int(q.expected)-1] = 1
+	}
 	from, to := s.from-u.from, s.to-u.from
 	v[spanNear] = near.left[from] + near.right[to]
+	v[spanLeftNear] = near.left[from]
+	if s.from == u.from {
+		v[spanStart] = 1
+	}
+	if s.from > u.from {
+		if k := slices.Index(wordsBefore[:], tokens[s.from-1].lower); k >= 0 && !tokens[s.from].pause {
+			v[spanBefore+k] = 1
+		}
+	}
+	if s.to < u.to {
+		if k := slices.Index(wordsAfter[:], tokens[s.to].lower); k >= 0 && !tokens[s.to].pause {
+			v[spanAfter+k] = 1
+		}
+	}
+	if s.from > u.from && q.focus >= 0 && tokens[s.from-1].term == q.focus && !tokens[s.from].pause {
+		v[spanApposed] = 1
+	}
+	for i := s.to; i < min(s.to+4, u.to); i++ {
+		if tokens[i].class == prose.Content {
+			if q.follows >= 0 && tokens[i].term == q.follows {
+				v[spanNext] = 1
+			}
+			break
+		}
+	}
+	for i := s.from - 1; i >= max(s.from-4, u.from); i-- {
+		if tokens[i].class == prose.Content {
+			if tokens[i].term >= 0 && tokens[i].term == q.last() {
+				v[spanLast] = 1
+			}
+			break
+		}
+	}
+	for i := s.from; i < s.to; i++ {
+		if t := &tokens[i]; t.digit && len(t.lower) == 4 && (t.lower[0] == '1' || t.lower[0] == '2') {
+			v[spanYear] = 1
+		}
+	}
+	text := f.passages[u.passage].text
+	if measures[tokens[s.to-1].lower] || tokens[s.to-1].end < len(text) && text[tokens[s.to-1].end] == '%' || tokens[s.from].start > 0 && text[tokens[s.from].start-1] == '$' {
+		v[spanMeasure] = 1
+	}
 	if both := v[spanNear]; both > 0 {
 		if q.subject {
 			v[spanLeftOfVerb] = near.right[to] / both
@@ -196,6 +253,16 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	}
 	v[spanFocus] = max(focus, near.focusLeft[from], near.focusRight[to])
 	return v
+}
+
+// last returns the last term of the question, or -1.
+func (q *question) last() int {
+	for i := len(q.tokens) - 1; i >= 0; i-- {
+		if q.tokens[i].term >= 0 {
+			return q.tokens[i].term
+		}
+	}
+	return -1
 }
 
 // places are prepositions of place.

@@ -3,6 +3,7 @@ package answer
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -30,6 +31,7 @@ type sample struct {
 	Article    string   `json:"article"`
 	Doc        string   `json:"doc"`
 	Answerable bool     `json:"answerable"`
+	Set        string   `json:"set"`
 
 	foreign  bool // it belongs to another corpus, so no passage answers it
 	passages []Passage
@@ -57,7 +59,38 @@ func corpus(t testing.TB) []sample {
 	return qs
 }
 
+var samplesFile = flag.String("samples", "", "read the questions, each with the passages that a service found for it, from this file of JSON lines")
+
+// recorded reads the file of -samples.
+func recorded(path string) ([]sample, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []sample
+	d := json.NewDecoder(bufio.NewReader(file))
+	for d.More() {
+		var x struct {
+			sample
+			Foreign  bool      `json:"foreign"`
+			Passages []Passage `json:"passages"`
+			Docs     []string  `json:"docs"`
+		}
+		if err := d.Decode(&x); err != nil {
+			return nil, err
+		}
+		n := min(len(x.Passages), maxPassages)
+		x.foreign, x.passages, x.docs = x.Foreign, x.Passages[:n], x.Docs[:n]
+		all = append(all, x.sample)
+	}
+	return all, nil
+}
+
 var loaded = sync.OnceValues(func() ([]sample, error) {
+	if *samplesFile != "" {
+		return recorded(*samplesFile)
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -90,7 +123,7 @@ func load(dir string) ([]sample, error) {
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			a := sample{foreign: name == "foreign_questions.jsonl"}
+			a := sample{Set: "squad", foreign: name == "foreign_questions.jsonl"}
 			if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 				return nil, err
 			}
@@ -174,7 +207,7 @@ func (s *searcher) chunk(doc, text string) {
 func (s *searcher) search(a *sample) error {
 	q := bleve.NewMatchQuery(a.Question)
 	q.SetField("text")
-	r, err := s.index.Search(bleve.NewSearchRequestOptions(q, 10, 0, false))
+	r, err := s.index.Search(bleve.NewSearchRequestOptions(q, maxPassages, 0, false))
 	if err != nil {
 		return err
 	}

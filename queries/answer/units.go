@@ -3,6 +3,7 @@ package answer
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"annals/events/prose"
 )
@@ -26,6 +27,7 @@ type unit struct {
 	leads      [2]int    // range of tokens of the lead-in: a table's header, the sentence before a list, or a heading
 	header     [2]int    // range of bytes of the table's header
 	previous   int       // index of the unit before it in the passage, or -1
+	opens      bool      // it is the first unit of its section
 	credits    []float64 // best credit of each term in the unit
 	context    []float64 // best credit of each term in the lead-in and titles
 }
@@ -35,9 +37,10 @@ type passage struct {
 	text     string
 	source   Passage
 	tokens   []token
-	credits  []float64 // best credit of each term in the text and titles
-	titles   []float64 // best credit of each term in the titles
-	relative float64   // score as a share of the best passage's score
+	credits  []float64  // best credit of each term in the text and titles
+	titles   []float64  // best credit of each term in the titles
+	headings [2]heading // the titles of the section and of the document
+	relative float64    // score as a share of the best passage's score
 }
 
 func newPassage(q *question, p Passage) passage {
@@ -50,16 +53,45 @@ func newPassage(q *question, p Passage) passage {
 		q.match(t)
 		raise(read.credits, t)
 	}
-	titles := append([]string{p.Document, p.Section}, p.Path[:min(len(p.Path), 10)]...)
-	for _, title := range titles {
+	titles := append([]string{p.Section, p.Document}, p.Path[:min(len(p.Path), 10)]...)
+	for i, title := range titles {
 		title = cut(title, maxTitle)
+		h := heading{credits: make([]float64, len(q.terms))}
 		for _, t := range tokenize(title, 0, len(title), nil) {
 			q.match(&t)
 			raise(read.titles, &t)
 			raise(read.credits, &t)
+			raise(h.credits, &t)
+			if t.class == prose.Content {
+				h.words++
+			}
+		}
+		if i < len(read.headings) {
+			read.headings[i] = h
 		}
 	}
 	return read
+}
+
+// heading is a parsed title.
+type heading struct {
+	credits []float64 // best credit of each term of the question
+	words   int       // number of content words
+}
+
+// likeness returns the harmonic mean of the share of the question's weight that is in a
+// title, and the share of the title's words that are in the question.
+func (q *question) likeness(h *heading) float64 {
+	share, found := 0.0, 0.0
+	for t, c := range h.credits {
+		share += c * q.terms[t].weight / q.total
+		found += c
+	}
+	if found == 0 || h.words == 0 {
+		return 0
+	}
+	precision := min(1, found/float64(h.words))
+	return 2 * share * precision / (share + precision)
 }
 
 // raise sets the credit of the term that t matches to the credit of t, if that is
@@ -101,6 +133,7 @@ func appendUnits(units []unit, index int, p *passage) []unit {
 	}
 	for i := c.first; i < len(c.units); i++ {
 		u := &c.units[i]
+		u.opens = p.source.Opens && i == c.first
 		u.credits = make([]float64, len(p.credits))
 		for t := u.from; t < u.to; t++ {
 			raise(u.credits, &p.tokens[t])
@@ -159,7 +192,10 @@ func (c *cutter) block(lines []line, i int) int {
 		return i + 1
 	case strings.Contains(s, "|") && i+1 < len(lines) && strings.Contains(text(i+1), "-") && ruleLine.MatchString(text(i+1)):
 		c.header, c.columns = [2]int{l.start, l.end}, c.take(l.start, l.end)
-		return i + 2
+		for i += 2; i < len(lines) && sparse(cells(c.p.text[c.header[0]:c.header[1]])) && headed(cells(text(i))); i++ {
+			c.header, c.columns = [2]int{lines[i].start, lines[i].end}, [2]int{c.columns[0], c.take(lines[i].start, lines[i].end)[1]}
+		}
+		return i
 	case strings.HasPrefix(strings.TrimSpace(s), "|"): // a table whose header is in another passage
 		c.add(row, l.start, l.end)
 		return i + 1
@@ -167,6 +203,65 @@ func (c *cutter) block(lines []line, i int) int {
 		return c.paragraph(lines, i, item, l.start+len(itemLine.FindString(s)))
 	}
 	return c.paragraph(lines, i, sentence, l.start)
+}
+
+// tableHead returns the header for the table that passage i begins with, if the table
+// began in another passage of its section: the passages of a long table are cut between
+// rows. It is empty if there is none.
+func tableHead(passages []Passage, i int) string {
+	p := &passages[i]
+	first, rest, _ := strings.Cut(cut(p.Text, maxPassage), "\n")
+	second, _, _ := strings.Cut(rest, "\n")
+	if !strings.HasPrefix(first, "|") || ruleLine.MatchString(second) {
+		return ""
+	}
+	columns := len(cells(first))
+	for k := range passages {
+		o := &passages[k]
+		if k == i || o.Document != p.Document || o.Section != p.Section {
+			continue
+		}
+		lines := strings.Split(cut(o.Text, maxPassage), "\n")
+		for l := 1; l < len(lines); l++ {
+			if !strings.HasPrefix(lines[l], "|") || !ruleLine.MatchString(lines[l]) || len(cells(lines[l-1])) != columns {
+				continue
+			}
+			end := l + 1
+			for last := l - 1; end < len(lines) && sparse(cells(lines[last])) && headed(cells(lines[end])); end++ {
+				last = end
+			}
+			return strings.Join(lines[l-1:end], "\n") + "\n"
+		}
+	}
+	return ""
+}
+
+// sparse reports whether most cells of a header are empty, because the header has further
+// rows: the first line of a table in Markdown is only the first of them.
+func sparse(header []string) bool {
+	full := 0
+	for _, cell := range header {
+		if cell != "" {
+			full++
+		}
+	}
+	return 3*full < 2*len(header)
+}
+
+// headed reports whether a row may be the row of a header: it has words in most cells, and
+// no number alone in any.
+func headed(row []string) bool {
+	full := 0
+	for _, cell := range row {
+		if cell == "" {
+			continue
+		}
+		if strings.IndexFunc(cell, unicode.IsLetter) < 0 {
+			return false
+		}
+		full++
+	}
+	return full > 0
 }
 
 // paragraph cuts the lines up to a blank line or the start of another block.
@@ -246,18 +341,43 @@ func cells(line string) []string {
 	return append(out, strings.TrimSpace(line[start:]))
 }
 
-// rowText returns a table row as "Header: value; Header: value".
-func (p *passage) rowText(u *unit) string {
+// rowText returns a table row as "Header: value; Header: value". If the question's words
+// are in some of the columns, it returns only these and the first one, which names the row.
+func (p *passage) rowText(q *question, u *unit) string {
 	headers := cells(p.text[u.header[0]:u.header[1]])
+	values := cells(p.text[u.start:u.end])
+	asked := make([]bool, len(values))
+	named, found, full := false, false, 0
+	for i, value := range values {
+		if value == "" {
+			continue
+		}
+		full++
+		asked[i] = q.mentions(value) || !named
+		named = true
+		if i < len(headers) && full > 1 && q.mentions(headers[i]) {
+			asked[i], found = true, true
+		}
+	}
 	var parts []string
-	for i, value := range cells(p.text[u.start:u.end]) {
+	for i, value := range values {
 		switch {
-		case value == "":
+		case value == "" || found && !asked[i]:
 		case i < len(headers) && headers[i] != "":
-			parts = append(parts, headers[i]+": "+value)
+			parts = append(parts, unmarked(headers[i])+": "+unmarked(value))
 		default:
-			parts = append(parts, value)
+			parts = append(parts, unmarked(value))
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// mentions reports whether a text has a word of the question.
+func (q *question) mentions(text string) bool {
+	for _, t := range tokenize(text, 0, len(text), nil) {
+		if q.match(&t); t.term >= 0 {
+			return true
+		}
+	}
+	return false
 }

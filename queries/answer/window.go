@@ -1,18 +1,19 @@
 package answer
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 
 	"annals/events/prose"
 )
 
-// spanMass is the minimum probability that the answer contains the right span. With a
-// lower probability, answers would be shorter and wrong more often.
-const spanMass = 0.9
+// lengthCost is the price of length in the choice of the window: a window of twice the
+// words must be more probable by lengthCost·ln 2 to contain the right span. With a lower
+// price, answers would be longer and right more often.
+const lengthCost = 0.15
 
-// narrow sets the window to the shortest run of words of the best unit that contains the
-// right span with a probability of spanMass.
+// narrow sets the window to the run of words of the best unit with the highest utility.
 func (f *finding) narrow(r reading) {
 	u := &f.units[f.best]
 	f.window, f.spanChance = span{u.from, u.to}, 0
@@ -22,8 +23,11 @@ func (f *finding) narrow(r reading) {
 	for _, c := range r.chances {
 		f.spanChance = max(f.spanChance, c)
 	}
-	f.window = readable(f.passages[u.passage].tokens, u, shortest(r.spans, r.chances, f.window))
+	f.window = readable(f.passages[u.passage].tokens, u, likely(r.spans, r.chances, f.window))
 }
+
+// shortItem is the number of words up to which a list item is quoted as a whole.
+const shortItem = 12
 
 // readable widens a window of more than a few words to a clause, if there is punctuation
 // nearby. A window that then has most of the unit's words becomes the whole unit.
@@ -43,8 +47,11 @@ func readable(tokens []token, u *unit, w span) span {
 			}
 		}
 	}
-	if 4*(w.to-w.from) >= 3*(u.to-u.from) {
+	if whole := 4*(w.to-w.from) >= 3*(u.to-u.from); whole || u.kind == item && u.to-u.from <= shortItem {
 		return span{u.from, u.to}
+	}
+	if w.to-w.from > 1 && tokens[w.to-1].pause {
+		w.to-- // "12 sites, one" has a word too many
 	}
 	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].class == prose.Auxiliary || tokens[w.from].class == prose.Conjunction) {
 		w.from++ // "are located on a campus" reads better without its "are"
@@ -52,9 +59,9 @@ func readable(tokens []token, u *unit, w span) span {
 	return w
 }
 
-// shortest returns the shortest window that contains spans whose chances sum to
-// spanMass. Of several equally short windows it returns the most probable one.
-func shortest(spans []span, chances []float64, whole span) span {
+// likely returns the window with the highest utility: the sum of the chances of the spans
+// in it, less the price of its length.
+func likely(spans []span, chances []float64, whole span) span {
 	n := whole.to - whole.from
 	// sums[i][j] is the sum of the chances of the spans within [i, j). Longer windows
 	// are computed from shorter ones.
@@ -63,8 +70,9 @@ func shortest(spans []span, chances []float64, whole span) span {
 	for k, s := range spans {
 		*at(s.from-whole.from, s.to-whole.from) += chances[k]
 	}
+	best, most := whole, math.Inf(-1)
 	for length := 1; length <= n; length++ {
-		best, found := whole, -1.0
+		price := lengthCost * math.Log(float64(length+1))
 		for i := 0; i+length <= n; i++ {
 			j := i + length
 			h := at(i, j)
@@ -74,15 +82,12 @@ func shortest(spans []span, chances []float64, whole span) span {
 					*h -= *at(i+1, j-1)
 				}
 			}
-			if *h >= spanMass && *h > found {
-				best, found = span{whole.from + i, whole.from + j}, *h
+			if *h-price > most {
+				best, most = span{whole.from + i, whole.from + j}, *h-price
 			}
 		}
-		if found >= 0 {
-			return best
-		}
 	}
-	return whole
+	return best
 }
 
 // bounds returns the byte range of a window. It includes signs, quotes, brackets and the

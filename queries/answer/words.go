@@ -51,6 +51,8 @@ var synonyms = func() map[string][]string {
 		"happen occur occurred", "see saw seen", "break broke broken", "meet met meeting", "join joined member", "run ran operate", "argue argued claim claimed",
 		"reason cause because", "invent invented inventor", "discover discovered discovery", "fight fought", "flee fled", "lose lost loss", "sell sold sale",
 		"describe described description",
+		"january jan", "february feb", "march mar", "april apr", "june jun", "july jul", "august aug", "september sep sept", "october oct", "november nov", "december dec",
+		"passenger passengers pax", "vote votes ballot ballots", "phone telephone tel", "email e-mail mail", "pain painful painless", "folder directory", "boss employer", "fix correct", "install installed setup", "remove uninstall delete", "payroll employment wages",
 		"1 one", "2 two", "3 three", "4 four", "5 five", "6 six", "7 seven", "8 eight", "9 nine", "10 ten", "11 eleven", "12 twelve", "100 hundred",
 		"1st first", "2nd second", "3rd third", "4th fourth", "5th fifth", "6th sixth", "7th seventh", "8th eighth", "9th ninth", "10th tenth", "come came", "go went gone", "take took taken", "locate located location", "originate origin originated",
 	} {
@@ -139,7 +141,7 @@ func tokenize(text string, from, to int, dst []token) []token {
 					break
 				}
 				after, _ := utf8.DecodeRuneInString(text[i+n : to])
-				if !wordRune(after) || unspaced(after) || (next == ',' || next == '.') && !(unicode.IsDigit(r) && unicode.IsDigit(after) || next == '.' && unicode.IsUpper(r) && unicode.IsUpper(after)) {
+				if !wordRune(after) || unspaced(after) || next == '-' && unicode.IsDigit(r) != unicode.IsDigit(after) || (next == ',' || next == '.') && !(next == '.' && strings.Contains(text[t.start:i], "@") || unicode.IsDigit(r) && unicode.IsDigit(after) || next == '.' && unicode.IsUpper(r) && unicode.IsUpper(after)) {
 					break
 				}
 				t.digit = t.digit || unicode.IsDigit(after)
@@ -185,7 +187,7 @@ func unspaced(r rune) bool {
 // the character before.
 func inside(before, r rune) bool {
 	switch r {
-	case '\'', '’', '-', '.', ',':
+	case '\'', '’', '-', '.', ',', '@':
 		return before != r
 	}
 	return false

@@ -21,8 +21,9 @@ type Answer struct {
 	Sources    []Source    // passages that the answer quotes; none if there is no answer
 }
 
-// askPassages is the number of passages considered for an answer.
-const askPassages = 10
+// askPassages is the number of passages considered for an answer. It is more than a page of
+// results, because the section that defines a thing is often not the one that mentions it most.
+const askPassages = 20
 
 // Ask answers a question from the passages that Search finds for the user. If they
 // contain no answer, Text says so and the confidence is below 0.3.
@@ -45,7 +46,7 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (a Answer
 		}
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
-			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Score: src.Score,
+			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Score: src.Score,
 		}
 	}
 	found := answer.Find(s.Query, passages)

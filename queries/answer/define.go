@@ -1,0 +1,134 @@
+package answer
+
+import (
+	"strings"
+
+	"annals/events/prose"
+)
+
+// Words that join a thing to its definition.
+var (
+	copulas = set("is are was were means mean refers denotes describes stands")
+	namedBy = set("called termed named known dubbed")
+)
+
+// definition estimates from 0 to 1 how likely a unit defines the subject of the question:
+// "A crate is …", "RPK = …", "… in a process called angiogenesis", "positron emission
+// tomography (PET)", or a row or item that begins with the subject.
+func (q *question) definition(p *passage, u *unit) float64 {
+	if q.subjectOf[1] == q.subjectOf[0] {
+		return 0
+	}
+	tokens := p.tokens[u.from:u.to]
+	best := 0.0
+	for i := range tokens {
+		if n := q.subjectAt(tokens, i); n > 0 {
+			best = max(best, definitionAt(p.text, tokens, i, i+n, u.kind))
+		}
+	}
+	return best
+}
+
+// definitionAt is definition for the occurrence of the subject in tokens[from:to].
+func definitionAt(text string, tokens []token, from, to int, kind form) float64 {
+	place := 0.4
+	first := leading(tokens, from)
+	if first {
+		place = 1
+	}
+	if to == len(tokens) {
+		switch {
+		case from > 1 && (copulas[tokens[from-1].lower] || tokens[from-1].class == prose.Determiner && copulas[tokens[from-2].lower]): // "the node that … is the sentinel node"
+			return 0.9
+		case named(tokens[max(0, from-5):from]):
+			return 0.8
+		}
+		return 0
+	}
+	next := &tokens[to]
+	gap := text[tokens[to-1].end:next.start]
+	if !strings.Contains(gap, "(") {
+		gap = strings.Replace(gap, ")", "", 1) // "a constraint system (CCS) is"
+	}
+	switch {
+	case copulas[next.lower] && strings.Trim(gap, " \n*_`\"”") == "":
+		if to+1 < len(tokens) && !defining(tokens[to+1:]) {
+			return 0.6 * place
+		}
+		return place
+	case first && strings.ContainsAny(gap, "=:–—"):
+		return 0.9
+	case from > 0 && strings.HasSuffix(text[tokens[from-1].end:tokens[from].start], "(") && initials(tokens, from):
+		return 0.8
+	case named(tokens[max(0, from-5):from]):
+		return 0.8
+	case to == from+1 && strings.Contains(gap, "(") && next.capital: // "CCS (customizable …)"
+		return 0.6 * place
+	case first && (next.pause && next.class == prose.Determiner || kind == row || kind == item): // "Cargo, the build system, …"
+		return 0.6
+	}
+	return 0
+}
+
+// named reports whether one of the words before a name introduces it: "called a secondary
+// cancer or …".
+func named(before []token) bool {
+	for i := range before {
+		if namedBy[before[i].lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// defining reports whether tokens begin like the predicate of a definition: "a …", "the …",
+// "used to …".
+func defining(tokens []token) bool {
+	for i := range tokens[:min(len(tokens), 2)] {
+		t := &tokens[i]
+		switch {
+		case t.class == prose.Determiner, t.lower == "when", t.lower == "one", t.lower == "any", t.lower == "for", t.lower == "used":
+			return true
+		}
+	}
+	return len(tokens) > 0 && plural(tokens[min(len(tokens)-1, 1)].lower)
+}
+
+// leading reports whether only function words are before tokens[i].
+func leading(tokens []token, i int) bool {
+	for k := range tokens[:i] {
+		if tokens[k].class == prose.Content || k > 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// subjectAt returns the number of tokens at index i that are the subject of the question,
+// or 0.
+func (q *question) subjectAt(tokens []token, i int) int {
+	n := 0
+	for k := q.subjectOf[0]; k < q.subjectOf[1]; k++ {
+		if i+n >= len(tokens) || tokens[i+n].term < 0 || tokens[i+n].term != q.tokens[k].term || tokens[i+n].credit < 1 {
+			return 0
+		}
+		n++
+	}
+	return n
+}
+
+// initials reports whether the words before tokens[i] begin with its letters.
+func initials(tokens []token, i int) bool {
+	word := tokens[i].lower
+	k := i - 1
+	for c := len(word) - 1; c >= 0; c-- {
+		for k >= 0 && tokens[k].lower[0] != word[c] && tokens[k].class != prose.Content {
+			k--
+		}
+		if k < 0 || tokens[k].lower[0] != word[c] {
+			return false
+		}
+		k--
+	}
+	return len(word) > 1
+}

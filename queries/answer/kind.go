@@ -1,0 +1,219 @@
+package answer
+
+import (
+	"strings"
+
+	"annals/events/prose"
+)
+
+// answerKind is the kind of answer that a question asks for.
+type answerKind uint8
+
+const (
+	anything answerKind = iota
+	aPerson
+	aTime
+	aPlace
+	aNumber
+	aReason
+	aDefinition
+	aDecision
+	aManner
+	aList
+	aPhone
+	anAddress
+	answerKinds
+)
+
+// kinds has, for each kind of answer, its name for the reasoning, and which part of a unit
+// is an answer.
+var kinds = [answerKinds]struct {
+	name  string
+	whole bool                             // only the whole unit is an answer: part of a definition or of a reason does not stand by itself
+	lists bool                             // the list, table or code that follows the unit is a part of the answer, and so is the list around it
+	fits  func(tokens []token, i int) bool // whether tokens[i] may be part of an answer; nil if any word may
+}{
+	anything:    {},
+	aPerson:     {name: "a person or a group", fits: proper},
+	aTime:       {name: "a time", fits: timely},
+	aPlace:      {name: "a place", fits: proper},
+	aNumber:     {name: "a number or an amount", fits: func(ts []token, i int) bool { return number(&ts[i]) }},
+	aReason:     {name: "a reason", whole: true},
+	aDefinition: {name: "a definition", whole: true},
+	aDecision:   {name: "a yes or no", whole: true},
+	aManner:     {name: "a way to do something", whole: true, lists: true},
+	aList:       {name: "a list", lists: true},
+	aPhone:      {name: "a phone number", fits: func(ts []token, i int) bool { return ts[i].digit && len(ts[i].lower) >= 2 }},
+	anAddress: {name: "an address", fits: func(ts []token, i int) bool {
+		return strings.Contains(ts[i].lower, "@") || ts[i].digit || proper(ts, i)
+	}},
+}
+
+// timely reports whether a token may be part of a date: "1931", "14", "24.01.2017", "May".
+func timely(tokens []token, i int) bool {
+	t := &tokens[i]
+	return calendar[t.lower] || t.digit && len(t.lower) >= 2 && (strings.Count(t.lower, ".") != 1 && !strings.Contains(t.lower, ","))
+}
+
+// proper reports whether a token may be part of a proper name.
+func proper(tokens []token, i int) bool {
+	t := &tokens[i]
+	return t.capital && t.class == prose.Content && (i > 0 || !common[t.lower])
+}
+
+// Words by which the expected kind of answer is recognized.
+var (
+	timeNouns   = set("year years date day month decade century time period era age season")
+	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
+	numberNouns = set("percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
+	personNouns = set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
+	vague       = set("type types kind kinds sort sorts name names form forms term example examples")
+	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late quickly")
+	phoneNouns  = set("phone telephone fax")
+	sendNouns   = set("email e-mail mail address website url homepage")
+	dialled     = set("call dial phone ring")
+)
+
+// kind classifies a question by its question word and the words after it.
+func (q *question) kind() answerKind {
+	at := q.questionWord()
+	if at < 0 {
+		if len(q.tokens) > 0 && q.tokens[0].class == prose.Auxiliary {
+			return aDecision
+		}
+		return anything
+	}
+	word := func(i int) string {
+		if i < 0 || i >= len(q.tokens) {
+			return ""
+		}
+		return q.tokens[i].lower
+	}
+	next := word(at + 1)
+	switch q.tokens[at].lower {
+	case "who", "whom", "whose":
+		return aPerson
+	case "when":
+		return aTime
+	case "where":
+		return aPlace
+	case "why":
+		return aReason
+	case "how":
+		switch subject := word(at + 2); {
+		case measured[next]:
+			return aNumber
+		case next == "to" || subject == "i" || subject == "we" || subject == "you" || subject == "one" || (next == "can" || next == "should") && subject != "":
+			return aManner
+		}
+		return anything
+	}
+	for i := at + 1; i < len(q.tokens); i++ {
+		switch w := word(i); {
+		case phoneNouns[w], w == "number" && len(q.tokens) > 0 && q.dials():
+			return aPhone
+		case sendNouns[w] && i-at <= 5:
+			return anAddress
+		}
+	}
+	if k := q.ofNoun(at + 1); k != anything {
+		return k
+	}
+	if q.defines(at) {
+		return aDefinition
+	}
+	if q.focus >= 0 && plural(q.terms[q.focus].word) {
+		return aList
+	}
+	return anything
+}
+
+// dials reports whether the question has a word for phoning.
+func (q *question) dials() bool {
+	for i := range q.tokens {
+		if dialled[q.tokens[i].lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// plural guesses whether an English noun is in the plural.
+func plural(word string) bool {
+	return strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us")
+}
+
+// Words of questions about the meaning of something.
+var (
+	meanings = set("mean means meant stand stands")
+	maxNamed = 5 // words of the thing that is asked about
+)
+
+// defines reports whether the question, whose question word is at index at, asks what
+// something is or means: "what is a crate", "what does RPK stand for", "what is meant by
+// ownership in Rust". It sets q.subjectOf to the words for that thing.
+func (q *question) defines(at int) bool {
+	i, n := at+1, len(q.tokens)
+	meaning := false
+	for j := i; j < n; j++ {
+		meaning = meaning || meanings[q.tokens[j].lower] || q.tokens[j].lower == "do" && j == n-1 // "what does it do"
+	}
+	if i < n && q.tokens[i].class == prose.Auxiliary {
+		i++
+	} else if !meaning && q.tokens[at].lower != "what's" {
+		return false
+	}
+	for i < n && (q.tokens[i].lower == "meant" || q.tokens[i].lower == "by") {
+		i++
+	}
+	the := i < n && q.tokens[i].lower == "the"
+	for i < n && q.tokens[i].class == prose.Determiner {
+		i++
+	}
+	from := i
+	for i < n && q.tokens[i].class == prose.Content && !meanings[q.tokens[i].lower] && (i == from || !q.tokens[i].pause) {
+		i++
+	}
+	if i == from || i-from > maxNamed {
+		return false
+	}
+	if i < n && !meaning {
+		switch next := &q.tokens[i]; {
+		case next.lower == "of": // "what is the end of the story"
+			return false
+		case next.class != prose.Preposition && !next.pause: // "what is the dog eating"
+			return false
+		case i == n-1 && next.lower != "for": // "what is the dog looking at"
+			return false
+		}
+	}
+	if the && !meaning && i-from > 3 {
+		return false
+	}
+	q.subjectOf = [2]int{from, i}
+	return true
+}
+
+// ofNoun classifies "what" and "which" by the noun that follows.
+func (q *question) ofNoun(i int) answerKind {
+	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
+		t := q.tokens[i]
+		if t.class == prose.Auxiliary && n == 0 {
+			continue
+		}
+		if t.class != prose.Content && t.class != prose.Determiner && t.lower != "of" && t.lower != "many" {
+			return anything
+		}
+		switch {
+		case timeNouns[t.lower]:
+			return aTime
+		case numberNouns[t.lower]:
+			return aNumber
+		case placeNouns[t.lower]:
+			return aPlace
+		case personNouns[t.lower]:
+			return aPerson
+		}
+	}
+	return anything
+}

@@ -1,0 +1,29 @@
+package answer
+
+import "testing"
+
+func TestUnmarked(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"See the [user *guide*](/doc/guide \"Guide\") and ![a picture](a.png).", "See the user guide and a picture."},
+		{"_Ownership_ is **not** `Rc<T>` or max_size of *p.", "Ownership is not Rc<T> or max_size of *p."},
+		{"`a*b*c` and `x_y_`", "a*b*c and x_y_"},
+		{"E = mc<sup>2</sup> for n < 3 and m > 4", "E = mc2 for n < 3 and m > 4"},
+		{"> quoted\n> text {#anchor}", "quoted text"},
+		{"1\\. not\\_an item", "1. not_an item"},
+		{"plain\n text", "plain text"},
+	} {
+		if got := unmarked(c.text); got != c.want {
+			t.Errorf("unmarked(%q): got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzUnmarked(f *testing.F) {
+	f.Add("[a](b) *c* `d` <e> \\_ > f")
+	f.Add("[[a](b)](c)![](")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := unmarked(text); len(got) > len(text) {
+			t.Errorf("unmarked(%q): got %q, which is longer", text, got)
+		}
+	})
+}

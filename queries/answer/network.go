@@ -1,0 +1,21 @@
+package answer
+
+import "math"
+
+// network scores feature vectors: a linear function of the features, plus a layer of
+// hidden units, each with the hyperbolic tangent as activation. The hidden layer lets a
+// feature count differently for different kinds of questions.
+type network struct {
+	inputs  int
+	weights []float64 // linear weights; then for each hidden unit its output weight, its bias and its input weights
+}
+
+func (n *network) hidden() int { return (len(n.weights) - n.inputs) / (n.inputs + 2) }
+
+func (n *network) score(x []float64) float64 {
+	sum := dot(n.weights[:n.inputs], x)
+	for at := n.inputs; at < len(n.weights); at += n.inputs + 2 {
+		sum += n.weights[at] * math.Tanh(n.weights[at+1]+dot(n.weights[at+2:at+2+n.inputs], x))
+	}
+	return sum
+}
