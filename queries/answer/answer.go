@@ -195,7 +195,7 @@ func (f *finding) wording(i int, w span) string {
 		return strings.TrimSpace(p.text[u.start:u.end])
 	}
 	start, end := p.bounds(u, w)
-	return unmarked(p.text[start:end])
+	return strings.Join(strings.Fields(p.text[start:end]), " ")
 }
 
 func (f *finding) used() []int {

@@ -8,30 +8,41 @@ import (
 // Markup of inline Markdown. Emphasis with underscores is removed only around whole words,
 // because names such as max_size have underscores inside.
 var (
-	markupCode     = regexp.MustCompile("`+([^`]+)`+")
+	markupCode     = regexp.MustCompile("`([^`\n]+)`")
 	markupLink     = regexp.MustCompile(`!?\[([^\[\]]*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)?(?:\s"[^"]*")?\)|\[[^\[\]]*\])`)
 	markupTag      = regexp.MustCompile(`</?(?:a|abbr|b|br|center|cite|code|dd|div|dl|dt|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul|var)(?:\s[^<>]*)?/?>|<!--[^<>]*-->|\{#[\w.-]+\}`)
-	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*]*[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_]*[^\s_])?)_{1,2}\b`)
-	markupEscape   = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{-~])`)
-	markupQuote    = regexp.MustCompile(`(?m)^\s*>+\s?`)
+	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*\n]*[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_\n]*[^\s_])?)_{1,2}\b`)
+	markupEscape   = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{}~])`)
+	markupQuote    = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
 )
 
-// unmarked returns a text without inline markup, and with white space collapsed. What is
+// unmarked returns a text in Markdown without inline markup. Lines stay lines, and what is
 // marked as code stays as it is.
 func unmarked(text string) string {
-	if strings.ContainsAny(text, "[<>{*_`\\") {
-		text = markupLink.ReplaceAllString(markupQuote.ReplaceAllString(text, ""), "$1")
-		var b strings.Builder
+	if !strings.ContainsAny(text, "[<>{*_`\\") {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for i, block := range strings.SplitAfter(text, "```") {
+		if i%2 == 1 { // a fenced block
+			b.WriteString(block)
+			continue
+		}
+		prose, fence := strings.CutSuffix(block, "```")
+		prose = markupLink.ReplaceAllString(markupQuote.ReplaceAllString(prose, ""), "$1")
 		last := 0
-		for _, at := range markupCode.FindAllStringSubmatchIndex(text, -1) {
-			b.WriteString(unmarkedProse(text[last:at[0]]))
-			b.WriteString(text[at[2]:at[3]])
+		for _, at := range markupCode.FindAllStringSubmatchIndex(prose, -1) {
+			b.WriteString(unmarkedProse(prose[last:at[0]]))
+			b.WriteString(prose[at[2]:at[3]])
 			last = at[1]
 		}
-		b.WriteString(unmarkedProse(text[last:]))
-		text = b.String()
+		b.WriteString(unmarkedProse(prose[last:]))
+		if fence {
+			b.WriteString("```")
+		}
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return b.String()
 }
 
 func unmarkedProse(text string) string {

@@ -8,9 +8,9 @@ func TestUnmarked(t *testing.T) {
 		{"_Ownership_ is **not** `Rc<T>` or max_size of *p.", "Ownership is not Rc<T> or max_size of *p."},
 		{"`a*b*c` and `x_y_`", "a*b*c and x_y_"},
 		{"E = mc<sup>2</sup> for n < 3 and m > 4", "E = mc2 for n < 3 and m > 4"},
-		{"> quoted\n> text {#anchor}", "quoted text"},
+		{"> quoted\n> text {#anchor}", "quoted\ntext "},
 		{"1\\. not\\_an item", "1. not_an item"},
-		{"plain\n text", "plain text"},
+		{"```\na [b](c)\n```\n*d*", "```\na [b](c)\n```\nd"},
 	} {
 		if got := unmarked(c.text); got != c.want {
 			t.Errorf("unmarked(%q): got %q, want %q", c.text, got, c.want)

@@ -66,9 +66,15 @@ func (f *finding) rankUnits() {
 	for i := range f.units {
 		v := f.rankVector(i)
 		f.chances[i] = rankNetwork.score(v[:])
+		if v[rankAsks] > 0 { // a question is no answer
+			f.chances[i] -= questionCost
+		}
 	}
 	softmax(f.chances)
 }
+
+// questionCost is subtracted from the score of a unit that is itself a question.
+const questionCost = 4
 
 // relate sets the scores of the passages as shares of the best score.
 func (f *finding) relate() {
@@ -154,6 +160,9 @@ func (f *finding) second(order []int) int {
 	}
 	second := -1
 	for _, i := range order {
+		if fits := kinds[q.expected].fits; fits != nil && !hasAnswer(f.passages[f.units[i].passage].tokens[f.units[i].from:f.units[i].to], q.expected) {
+			continue
+		}
 		if i != f.best && f.sameDocument(i, f.best) && (second < 0 || f.chances[i] > f.chances[second]) {
 			second = i
 		}

@@ -383,15 +383,15 @@ func TestSquadScores(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"contains", s.contains, 0.77}, {"token F1", s.f1, 0.22},
-		{"AUROC out of corpus", s.foreign, 0.955}, {"AUROC adversarial", s.adversarial, 0.63},
+		{"contains", s.contains, 0.74}, {"token F1", s.f1, 0.3},
+		{"AUROC out of corpus", s.foreign, 0.955}, {"AUROC adversarial", s.adversarial, 0.67},
 		{"AUROC of confidence, right against wrong", s.correct, 0.8}, {"abstained out of corpus", s.foreignAbstains, 0.8},
 	} {
 		if floor.got <= floor.want {
 			t.Errorf("%s: got %.3f, want above %.3f", floor.name, floor.got, floor.want)
 		}
 	}
-	if s.falseAbstained > 0.08 {
-		t.Errorf("abstained on %.3f of the answerable questions, want at most 0.08", s.falseAbstained)
+	if s.falseAbstained > 0.1 {
+		t.Errorf("abstained on %.3f of the answerable questions, want at most 0.1", s.falseAbstained)
 	}
 }

@@ -44,7 +44,7 @@ type passage struct {
 }
 
 func newPassage(q *question, p Passage) passage {
-	read := passage{text: cut(p.Text, maxPassage), source: p}
+	read := passage{text: unmarked(cut(p.Text, maxPassage)), source: p}
 	read.tokens = tokenize(read.text, 0, len(read.text), make([]token, 0, len(read.text)/5))
 	read.credits = make([]float64, len(q.terms))
 	read.titles = make([]float64, len(q.terms))
@@ -364,9 +364,9 @@ func (p *passage) rowText(q *question, u *unit) string {
 		switch {
 		case value == "" || found && !asked[i]:
 		case i < len(headers) && headers[i] != "":
-			parts = append(parts, unmarked(headers[i])+": "+unmarked(value))
+			parts = append(parts, headers[i]+": "+value)
 		default:
-			parts = append(parts, unmarked(value))
+			parts = append(parts, value)
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -44,7 +44,7 @@ func TestRowTextHasHeaders(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"| A | B |\n|---|---|\n| 1 | 2 |", "A: 1; B: 2"},
 		{"A | B\n--|--\n1 |", "A: 1"},
-		{"| A |\n|---|\n| 1 | x\\|y |", "A: 1; x|y"},
+		{"| A |\n|---|\n| 1 | x\\|y |", "A: 1; x\\|y"},
 		{"| 1 | 2 |", "1; 2"},
 	} {
 		q := parseQuestion("What?")

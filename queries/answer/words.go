@@ -213,8 +213,12 @@ func between(gap string) (pause, joined bool) {
 // stem returns the English stem of a word in lower case.
 func stem(word string) string { return english.Stem(word, true) }
 
-// similarity returns 1 for equal stems, 0.6 for stems with a long common prefix, and 0
-// for all others.
+// derived are the endings of nouns for who or what does a thing, or for the deed: "editor"
+// and "payment" are near "edit" and "pay".
+var derived = set("or er r ment ion al")
+
+// similarity returns 1 for equal stems, 0.6 for stems with a long common prefix or
+// derived from one another, and 0 for all others.
 func similarity(a, b string) float64 {
 	if a == b {
 		return 1
@@ -224,6 +228,12 @@ func similarity(a, b string) float64 {
 		n++
 	}
 	if n >= 5 && 5*n >= 3*max(len(a), len(b)) {
+		return 0.6
+	}
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if n >= 4 && n == len(a) && derived[b[n:]] {
 		return 0.6
 	}
 	return 0
