@@ -293,7 +293,7 @@ const folds = 5
 var (
 	rankFit = fitting{inputs: rankFeatures, hidden: 10, l2: 0.003, epochs: 12}
 	spanFit = fitting{inputs: spanFeatures, hidden: 8, l2: 0.001, epochs: 10}
-	lastFit = fitting{inputs: rerankFeatures, l2: 0.001, epochs: 10}
+	lastFit = fitting{inputs: rerankFeatures, hidden: 6, l2: 0.005, epochs: 10}
 	confFit = fitting{inputs: confFeatures, hidden: 4, l2: 0.003, epochs: 12}
 )
 

@@ -98,11 +98,12 @@ const reranked = 6
 
 // Features by which the best units are ranked again.
 const (
-	rerankChance = iota // logarithm of the chance by rankUnits
-	rerankMass          // logarithm of the mean of its spans' exponentiated scores
-	rerankTop           // score of its best span
-	rerankFirst         // it is the best unit by rankUnits
-	rerankFeatures
+	rerankChance   = iota // logarithm of the chance by rankUnits
+	rerankMass            // logarithm of the mean of its spans' exponentiated scores
+	rerankTop             // score of its best span
+	rerankFirst           // it is the best unit by rankUnits
+	rerankUnit            // the features by which rankUnits ranks it
+	rerankFeatures = rerankUnit + int(rankFeatures)
 )
 
 type rerankVector [rerankFeatures]float64
@@ -186,6 +187,8 @@ func (f *finding) rerankVector(k, i int, r reading) rerankVector {
 	if k == 0 {
 		v[rerankFirst] = 1
 	}
+	u := f.rankVector(i)
+	copy(v[rerankUnit:], u[:])
 	return v
 }
 
