@@ -1,50 +1,57 @@
 package answer
 
-import "math"
+import (
+	"math"
+
+	"annals/events/prose"
+)
 
 // Features of an answer, from which its confidence is computed. "The unit" is the best
 // unit, and "the passage" is the passage that contains it. The question's weight is the
 // sum of the weights of its terms.
 const (
-	confBias     = iota
-	confCovered  // share of the question's weight found in the unit
-	confContext  // share found in the unit, in its titles and lead-in, or in the unit before it
-	confPassage  // share found in the passage
-	confAnywhere // share found in any passage
-	confMissing  // weight of the heaviest term that the passage lacks
-	confNoName   // the passage lacks a name in the question
-	confNoNameAt // all passages lack a name in the question
-	confNoNumber // the passage lacks a number in the question
-	confPairs    // share of the question's consecutive terms that are close together in the unit
-	confFits     // the unit has a word of the expected kind
-	confMisfits  // the unit has no word of the expected kind
-	confChance   // logarithm of the chance of the answer's units
-	confSpan     // logarithm of the chance of the unit's best span
-	confDenied   // either the question or the unit is negated, but not both
-	confOpposite // the unit has the opposite of a word of the question
-	confTerms    // logarithm of the number of terms in the question
-	confGap      // difference between the scores of the first two passages
-	confRank     // 1 over the rank of the passage
-	confFocus    // the passage has the noun after "which"
-	confLogit    // score of the unit by the ranking model, not normalized
-	confMass     // score of the unit by the span model
-	confPhrases  // share of the question's adjacent words that are adjacent in the unit
-	confDense    // share of the question's weight found within twelve words of the unit
-	confMatched  // logarithm of the number of terms that the passage has
-	confWhole    // square of confPassage
-	confAlso     // the answer has a second unit
-	confAbsent   // weight of the heaviest term that no passage has
-	confModifier // weight of the heaviest term that the unit and its titles lack, next to a term that the unit has
-	confDefines  // how likely the unit is the definition that is asked for
-	confHeading  // likeness of the section's title to the question
-	confDocument // likeness of the document's title to the question
-	confOpens    // the unit is the first of its section
-	confStem     // share of the question's weight matched by the terms' own stems
-	confNegated  // the question is negated
-	confRow      // the unit is a row
-	confItem     // the unit is a list item or code
-	confKinds    // one feature for each kind of answer but the first
-	confFeatures = confKinds + int(answerKinds) - 1
+	confBias          = iota
+	confCovered       // share of the question's weight found in the unit
+	confContext       // share found in the unit, in its titles and lead-in, or in the unit before it
+	confPassage       // share found in the passage
+	confAnywhere      // share found in any passage
+	confMissing       // weight of the heaviest term that the passage lacks
+	confNoName        // the passage lacks a name in the question
+	confNoNameAt      // all passages lack a name in the question
+	confNoNumber      // the passage lacks a number in the question
+	confPairs         // share of the question's consecutive terms that are close together in the unit
+	confFits          // the unit has a word of the expected kind
+	confMisfits       // the unit has no word of the expected kind
+	confChance        // logarithm of the chance of the answer's units
+	confSpan          // logarithm of the chance of the unit's best span
+	confDenied        // either the question or the unit is negated, but not both
+	confOpposite      // the unit has the opposite of a word of the question
+	confTerms         // logarithm of the number of terms in the question
+	confGap           // difference between the scores of the first two passages
+	confRank          // 1 over the rank of the passage
+	confFocus         // the passage has the noun after "which"
+	confLogit         // score of the unit by the ranking model, not normalized
+	confMass          // score of the unit by the span model
+	confPhrases       // share of the question's adjacent words that are adjacent in the unit
+	confDense         // share of the question's weight found within twelve words of the unit
+	confMatched       // logarithm of the number of terms that the passage has
+	confWhole         // square of confPassage
+	confAlso          // the answer has a second unit
+	confAbsent        // weight of the heaviest term that no passage has
+	confModifier      // weight of the heaviest term that the unit and its titles lack, next to a term that the unit has
+	confSwapped       // weight of the heaviest term in whose place the unit has another word
+	confNumberSwapped // a number is in the place of another number of the question
+	confNameSwapped   // a name is in the place of another name of the question
+	confDefines       // how likely the unit is the definition that is asked for
+	confHeading       // likeness of the section's title to the question
+	confDocument      // likeness of the document's title to the question
+	confOpens         // the unit is the first of its section
+	confStem          // share of the question's weight matched by the terms' own stems
+	confNegated       // the question is negated
+	confRow           // the unit is a row
+	confItem          // the unit is a list item or code
+	confKinds         // one feature for each kind of answer but the first
+	confFeatures      = confKinds + int(answerKinds) - 1
 )
 
 type confVector [confFeatures]float64
@@ -98,6 +105,7 @@ func (f *finding) confVector() confVector {
 		}
 		last = t
 	}
+	f.swapped(&v, u)
 	if q.denied {
 		v[confNegated] = 1
 	}
@@ -162,4 +170,57 @@ func (q *question) contradicts(tokens []token) (denied, opposite float64) {
 		}
 	}
 	return denied, opposite
+}
+
+// swapped computes the features for terms in whose place the unit has another word: the
+// question has "three identical particles", the unit "two identical particles". The place of
+// a term is beside the nearest term on its left or right.
+func (f *finding) swapped(v *confVector, u *unit) {
+	q := &f.question
+	tokens := f.passages[u.passage].tokens[u.from:u.to]
+	for i := range q.tokens {
+		asked := &q.tokens[i]
+		t := asked.term
+		if t < 0 || t == q.focus || u.credits[t] > 0.5 {
+			continue
+		}
+		for _, side := range [2]int{-1, 1} {
+			j := beside(q.tokens, i, -side)
+			if j < 0 || q.tokens[j].term < 0 || q.tokens[j].term == t {
+				continue
+			}
+			for k := range tokens {
+				if tokens[k].term != q.tokens[j].term {
+					continue
+				}
+				at := beside(tokens, k, side)
+				if at < 0 || tokens[at].term >= 0 {
+					continue
+				}
+				other := &tokens[at]
+				v[confSwapped] = max(v[confSwapped], q.terms[t].weight/q.total)
+				switch {
+				case number(asked) && number(other):
+					v[confNumberSwapped] = 1
+				case asked.capital && i > 0 && other.capital && u.context[t] < 0.5:
+					v[confNameSwapped] = 1
+				}
+			}
+		}
+	}
+}
+
+// beside returns the index of the first word beside tokens[i] that is not a function word,
+// on the left if side is -1, or on the right if it is 1; -1 if there is none within three
+// words, or before punctuation.
+func beside(tokens []token, i, side int) int {
+	for k := i + side; k >= 0 && k < len(tokens) && (k-i)*side <= 3; k += side {
+		if side > 0 && tokens[k].pause || side < 0 && tokens[k+1].pause {
+			return -1
+		}
+		if tokens[k].class == prose.Content || number(&tokens[k]) {
+			return k
+		}
+	}
+	return -1
 }
