@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"slices"
 	"strings"
 
 	"annals/events/prose"
@@ -63,9 +64,9 @@ func proper(tokens []token, i int) bool {
 
 // Words by which the expected kind of answer is recognized.
 var (
-	timeNouns   = set("year years date day month decade century time period era age season")
+	timeNouns   = set("year years date day month decade century time era age season")
 	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
-	numberNouns = set("percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
+	numberNouns = set("period duration percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
 	personNouns = set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
 	vague       = set("type types kind kinds sort sorts name names form forms term example examples")
 	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late quickly")
@@ -77,11 +78,8 @@ var (
 // kind classifies a question by its question word and the words after it.
 func (q *question) kind() answerKind {
 	at := q.questionWord()
-	if at < 0 {
-		if len(q.tokens) > 0 && q.tokens[0].class == prose.Auxiliary {
-			return aDecision
-		}
-		return anything
+	if at < 0 && len(q.tokens) > 0 && q.tokens[0].class == prose.Auxiliary {
+		return aDecision
 	}
 	word := func(i int) string {
 		if i < 0 || i >= len(q.tokens) {
@@ -90,7 +88,7 @@ func (q *question) kind() answerKind {
 		return q.tokens[i].lower
 	}
 	next := word(at + 1)
-	switch q.tokens[at].lower {
+	switch word(at) {
 	case "who", "whom", "whose":
 		return aPerson
 	case "when":
@@ -119,6 +117,9 @@ func (q *question) kind() answerKind {
 	if k := q.ofNoun(at + 1); k != anything {
 		return k
 	}
+	if at < 0 {
+		return q.keywords()
+	}
 	if q.defines(at) {
 		return aDefinition
 	}
@@ -126,6 +127,16 @@ func (q *question) kind() answerKind {
 		return aList
 	}
 	return anything
+}
+
+// keywords classifies a query without a question word. A few words alone, such as "notice
+// period", ask what is said of it.
+func (q *question) keywords() answerKind {
+	if len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t token) bool { return t.class != prose.Content }) {
+		return anything
+	}
+	q.subjectOf = [2]int{0, len(q.tokens)}
+	return aDefinition
 }
 
 // dials reports whether the question has a word for phoning.
