@@ -97,11 +97,15 @@ type finding struct {
 func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: parseQuestion(cut(text, maxQuestion))}
 	passages = passages[:min(len(passages), maxPassages)]
+	seen := make(map[string]bool, len(passages))
 	for i, p := range passages {
 		p.Text = tableHead(passages, i) + p.Text
 		read := newPassage(&f.question, p)
 		f.passages = append(f.passages, read)
-		f.units = appendUnits(f.units, i, &read)
+		if !seen[read.text] { // copies of a passage would share its chance
+			f.units = appendUnits(f.units, i, &read)
+		}
+		seen[read.text] = true
 	}
 	f.question.weigh(f.units, f.passages)
 	return f

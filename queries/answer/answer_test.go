@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/quick"
@@ -37,6 +38,15 @@ func TestAnswersByQuestionType(t *testing.T) {
 		if !got.Found || !strings.Contains(got.Text, c.want) {
 			t.Errorf("Find(%q): got %q (%.2f, %s), want %q in it", c.question, got.Text, got.Confidence, got.Reasoning, c.want)
 		}
+	}
+}
+
+func TestCopiesOfPassageDoNotLowerConfidence(t *testing.T) {
+	one := library[:1]
+	const question = "Who designed the Harbour Bridge?"
+	alone, copied := Find(question, one), Find(question, slices.Repeat(one, 10))
+	if copied.Text != alone.Text || copied.Confidence < alone.Confidence-0.1 {
+		t.Errorf("got %+v with ten copies, %+v with one", copied, alone)
 	}
 }
 
