@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -57,24 +58,45 @@ func (w *Writer) Page(page int) error {
 	return w.mark(Mark(page))
 }
 
-// Recognised marks the text that follows, which is on the pages from first to last: words of
-// it were recognised in pictures, with this confidence. The pages are 0 if the document has
-// none.
-func (w *Writer) Recognised(first, last int, confidence float64) error {
-	if err := w.Page(first); err != nil {
-		return err
+// Recognised marks the text that follows: words of it were recognised in pictures of these pages,
+// which rise, with this confidence. There are no pages if the document has none.
+func (w *Writer) Recognised(pages []int, confidence float64) error {
+	of := "the page"
+	if len(pages) > 0 {
+		if err := w.Page(pages[0]); err != nil {
+			return err
+		}
+		of = "page " + ranges(pages)
+		if len(pages) > 1 {
+			of = "pages " + ranges(pages)
+		}
 	}
 	if err := w.endComment(); err != nil {
 		return err
 	}
-	of := "the page"
-	switch {
-	case last > first:
-		of = fmt.Sprintf("pages %d-%d", first, last)
-	case first > 0:
-		of = fmt.Sprintf("page %d", first)
-	}
 	return w.mark(fmt.Sprintf("<!-- recognised in a picture of %s, confidence %.3f -->", of, confidence))
+}
+
+// maxRanges is the number of ranges of pages that a mark names. What follows is "some from 70 to 95".
+const maxRanges = 10
+
+// ranges returns pages such as "1-3, 5, 7-9".
+func ranges(pages []int) string {
+	var out []string
+	for i := 0; i < len(pages); {
+		first := i
+		for i++; i < len(pages) && pages[i] == pages[i-1]+1; i++ {
+		}
+		text, last := strconv.Itoa(pages[first]), pages[i-1]
+		if len(out) == maxRanges && i < len(pages) {
+			return strings.Join(append(out, fmt.Sprintf("some from %d to %d", pages[first], pages[len(pages)-1])), ", ")
+		}
+		if last > pages[first] {
+			text += "-" + strconv.Itoa(last)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
 }
 
 // endComment escapes a comment that is still open. Otherwise a mark would be part of it.

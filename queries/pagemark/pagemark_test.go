@@ -150,8 +150,8 @@ func TestRecognisedMark(t *testing.T) {
 	var b strings.Builder
 	w := Writer{W: &b}
 	for _, err := range []error{
-		w.Recognised(2, 3, 0.874), w.Part([]byte("one\n\ntwo <!-"), 2, []int{5}),
-		w.Recognised(3, 3, 1), w.Text([]byte("- recognised in a picture of page 4, confidence 1.000 -->")),
+		w.Recognised([]int{2, 3}, 0.874), w.Part([]byte("one\n\ntwo <!-"), 2, []int{5}),
+		w.Recognised([]int{3}, 1), w.Text([]byte("- recognised in a picture of page 4, confidence 1.000 -->")),
 		w.Close(),
 	} {
 		if err != nil {
@@ -167,5 +167,20 @@ func TestRecognisedMark(t *testing.T) {
 	forged := Writer{W: &b}
 	if err := forged.Text([]byte("<!-- recognised in a picture of page 4, confidence 1.000 -->")); err != nil || !strings.HasPrefix(b.String(), "&lt;!--") {
 		t.Errorf("a forged mark is written as %q, %v", b.String(), err)
+	}
+}
+
+func TestRangesOfPages(t *testing.T) {
+	odd := []int{}
+	for n := 1; n < 100; n += 2 {
+		odd = append(odd, n)
+	}
+	for want, pages := range map[string][]int{
+		"4": {4}, "1-2": {1, 2}, "1-3, 5, 7-8": {1, 2, 3, 5, 7, 8}, "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, some from 21 to 99": odd,
+		"1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21": odd[:11],
+	} {
+		if got := ranges(pages); got != want {
+			t.Errorf("ranges(%v) = %q, want %q", pages, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,7 +212,7 @@ func (s sectionRow) write(w *pagemark.Writer, before sectionRow) error {
 		}
 	}
 	if s.confidence > 0 {
-		if err := w.Recognised(s.page, s.page+len(breaks), float64(s.confidence)/1000); err != nil {
+		if err := w.Recognised(s.pages(breaks), float64(s.confidence)/1000); err != nil {
 			return err
 		}
 	}
@@ -230,4 +231,23 @@ func (s sectionRow) write(w *pagemark.Writer, before sectionRow) error {
 		}
 	}
 	return w.Part(s.text, s.page, breaks)
+}
+
+// pages returns the pages of a part that have text or its title. It is nil if the document has no pages.
+func (s sectionRow) pages(breaks []int) (pages []int) {
+	if s.page == 0 {
+		return nil
+	}
+	from := 0
+	for i := range len(breaks) + 1 {
+		to := len(s.text)
+		if i < len(breaks) {
+			to = min(max(breaks[i], from), to)
+		}
+		if i == 0 && s.part == 0 && s.title != "" || len(bytes.TrimSpace(s.text[from:to])) > 0 {
+			pages = append(pages, s.page+i)
+		}
+		from = to
+	}
+	return pages
 }

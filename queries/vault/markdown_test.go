@@ -71,12 +71,12 @@ func TestMarkdownMarksRecognisedParts(t *testing.T) {
 		events.SectionExtracted{Title: "One", Path: path, Level: 1, StartPage: 1, EndPage: 1},
 		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 1, StartPage: 2, EndPage: 2, Text: "Scanned.\n\n", OCR: true, Confidence: 0.9},
 		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 2, StartPage: 3, EndPage: 3, Text: "Typed, and then"},
-		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 3, StartPage: 4, EndPage: 4, Text: " scanned.", OCR: true, Confidence: 0.8})
+		events.SectionExtracted{Title: "One", Path: path, Level: 1, Part: 3, StartPage: 4, EndPage: 8, PageBreaks: []int{9, 9, 10, 15}, Text: " scanned.\nMore.\nEnd.", OCR: true, Confidence: 0.8}) // pages 5 and 6 are blank
 	f.Settle()
 	got, err := f.readEverywhere(id)["markdown"]()
 	const want = "---\ntype: document\ntitle: \"A\"\nocr_pages: 2\nconfidence: 0.900\n---\n\n" +
 		"<!-- page 1 -->\n# One\n\n<!-- page 2 -->\n<!-- recognised in a picture of page 2, confidence 0.900 -->\nScanned.\n\n" +
-		"<!-- page 3 -->\nTyped, and then<!-- page 4 --><!-- recognised in a picture of page 4, confidence 0.800 --> scanned."
+		"<!-- page 3 -->\nTyped, and then<!-- page 4 --><!-- recognised in a picture of pages 4, 7-8, confidence 0.800 --> scanned.\n<!-- page 7 -->\nMore.\n<!-- page 8 -->\nEnd."
 	if err != nil || got != want {
 		t.Errorf("Markdown =\n%s, %v\nwant\n%s", got, err, want)
 	}

@@ -15,7 +15,8 @@ import (
 const Version = 4
 
 // MaxPart is the maximum number of bytes in Section.Text. A longer section is emitted as
-// several Sections, numbered by Part, and so is one of which only a part was recognised.
+// several Sections, numbered by Part, and so is one of which only a part was recognised, or pages
+// were recognised with clearly different confidences.
 const MaxPart = 64 << 10
 
 // MaxSections is the maximum number of titled sections of a file. Later headings become text

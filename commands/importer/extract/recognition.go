@@ -9,6 +9,8 @@ import (
 type recognition struct {
 	confidence float64 // of the text that follows; at most 0 if it is not recognised
 	part       bool    // the title or text of the open part was recognised
+	page       float64 // mean confidence of the page of the text that follows; 0 if unknown
+	low, high  float64 // of the means of the open part's pages; 0 if there are none
 	continues  bool    // text that follows belongs to the last run
 	runs       []run   // of recognised text in the open part, in order
 
@@ -27,21 +29,46 @@ func (r *recognition) set(confidence float64) {
 	}
 }
 
+// maxSpread is how much the confidences of the pages of a part may differ. The confidence of the
+// part would be wrong for a page that differs more.
+const maxSpread = 0.1
+
 // turns reports whether the text that follows was recognised and that of the open part was not,
-// or the other way round.
-func (r *recognition) turns() bool { return r.part != (r.confidence > 0) }
+// or the other way round, or was recognised with another confidence.
+func (r *recognition) turns() bool {
+	recognised := r.confidence > 0
+	return r.part != recognised || recognised && r.page > 0 && r.high > 0 && max(r.high, r.page)-min(r.low, r.page) > maxSpread
+}
+
+// turn begins a part without title.
+func (r *recognition) turn() { r.low, r.high = 0, 0 }
 
 // begin begins a section with this title.
 func (r *recognition) begin(title string) {
+	r.turn()
 	r.runs, r.continues, r.part = r.runs[:0], false, r.confidence > 0
 	if r.part {
 		r.count(title, r.confidence)
+		r.spread()
+	}
+}
+
+// spread adds the confidence of the page to those of the open part.
+func (r *recognition) spread() {
+	if r.page <= 0 {
+		return
+	}
+	r.high = max(r.high, r.page)
+	if r.low == 0 || r.page < r.low {
+		r.low = r.page
 	}
 }
 
 // wrote says that the bytes from from to to of the open part were written.
 func (r *recognition) wrote(from, to int) {
-	r.part = r.confidence > 0
+	if r.part = r.confidence > 0; r.part {
+		r.spread()
+	}
 	switch n := len(r.runs) - 1; {
 	case r.confidence <= 0:
 	case r.continues:

@@ -2,8 +2,10 @@ package extract
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -100,6 +102,39 @@ func TestWriterEndsPartsWhereRecognisedTextBeginsOrEnds(t *testing.T) {
 	}
 	if len(sections) != 9 {
 		t.Errorf("%d parts, want 9", len(sections))
+	}
+}
+
+// The confidence of a part is about that of each of its pages.
+func TestWriterEndsPartsWhereConfidenceChanges(t *testing.T) {
+	sections := collect(t, func(w *Writer) error {
+		var errs []error
+		for i, confidence := range []float64{0.95, 0.88, 0.7, 0.72, 0.93, 0.86, 0.8, 0.9} {
+			w.Page(i + 1)
+			w.RecognisedPage(confidence)
+			for _, line := range []float64{0.2, -0.1, -0.1} { // lines of a page may differ
+				w.Recognised(min(confidence+line, 0.99))
+				errs = append(errs, w.Write("Line of a page.\n"))
+			}
+			w.Recognised(0)
+		}
+		w.RecognisedPage(0.3)
+		w.Recognised(0.3)
+		errs = append(errs, w.Begin(1, "Worse"))
+		w.Page(9)
+		errs = append(errs, w.Write("Text below it.\n"))
+		w.Page(10)
+		w.RecognisedPage(0.8)
+		errs = append(errs, w.Write("Better text.\n"))
+		return errors.Join(errs...)
+	})
+	var got []string
+	for _, s := range sections {
+		got = append(got, fmt.Sprint(s.Title, " ", s.Part, ": ", s.StartPage, "-", s.EndPage))
+	}
+	want := []string{" 0: 1-2", " 1: 3-4", " 2: 5-6", " 3: 7-8", "Worse 0: 8-9", "Worse 1: 10-10"}
+	if !slices.Equal(got, want) {
+		t.Errorf("parts %q, want %q", got, want)
 	}
 }
 

@@ -18,8 +18,9 @@ const (
 
 // Writer turns a stream of headings, text and page numbers into sections. A long section has
 // several parts, whose texts together are the text of the section, and so has one of which only
-// some text was recognised. The Writer emits each part when it is full or when recognised text
-// begins or ends. It buffers at most one part and one write.
+// some text was recognised, or with clearly different confidences. The Writer emits each part when
+// it is full, when recognised text begins or ends, or at a page of another confidence. It buffers
+// at most one part and one write.
 //
 // Call Page at the start of a page, Begin for a section, and Write for its text; text before
 // the first Begin becomes a section of level 0 without title. Close ends the last section. A
@@ -66,6 +67,11 @@ func (w *Writer) Page(n int) {
 // page, with this confidence, from 0 to 1. A confidence of 0 or less ends that; text that is
 // recognised without any confidence must have a very small one.
 func (w *Writer) Recognised(confidence float64) { w.ocr.set(confidence) }
+
+// RecognisedPage sets the mean confidence of all text of the page that was recognised, or 0 if that
+// is unknown. It applies until it is set again. Parts end before a page whose confidence differs
+// from those of their pages by more than maxSpread.
+func (w *Writer) RecognisedPage(confidence float64) { w.ocr.page = min(confidence, 1) }
 
 // Begin ends the open section and starts one with this title and level, from 1. It does
 // nothing if the title is empty. If the budget is too small, or after MaxSections, the title
@@ -176,19 +182,21 @@ func (w *Writer) Write(text string) error {
 }
 
 // turns reports whether the text that follows was recognised and the open part was not, or the
-// other way round.
+// other way round, or was recognised with clearly another confidence.
 func (w *Writer) turns() bool {
 	return (len(w.buf) > 0 || w.cur.Part == 0 && w.cur.Title != "") && w.ocr.turns()
 }
 
-// turn ends the open part, so that no part has both recognised and other text. The part may be
-// just a title, of the page before or above a note.
+// turn ends the open part, so that no part has both recognised and other text, and its confidence
+// is about that of each of its pages. The part may be just a title, of the page before or above a
+// note.
 func (w *Writer) turn() error {
 	if err := w.cut(); err != nil {
 		return err
 	}
 	err := w.part(w.buf, len(w.buf))
 	w.buf, w.cur.StartPage = w.buf[:0], w.page
+	w.ocr.turn()
 	return err
 }
 

@@ -35,7 +35,8 @@ type layoutLine struct {
 
 type layoutPage struct {
 	pdfium.Page
-	lines []layoutLine
+	lines      []layoutLine
+	confidence float64 // mean confidence of its recognised lines; 0 if there are none
 }
 
 // Layout turns pages into sections. Call Add for each page in order, and then Close.
@@ -107,7 +108,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 	case p.Scanned:
 		l.textless = append(l.textless, p.Number)
 	}
-	l.scans.add(p)
+	page.confidence = l.scans.add(p)
 	l.addCompounds(page.lines)
 	if l.studied {
 		l.fonts.settle(page.lines)

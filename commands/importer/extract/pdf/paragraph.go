@@ -31,6 +31,7 @@ type flow struct {
 // page writes the lines and then the notes of a page.
 func (f *flow) page(p layoutPage) error {
 	f.w.Page(p.Number)
+	f.w.RecognisedPage(p.confidence)
 	fresh := true // no line of this page was written
 	lines := f.footnotesLast(p)
 	f.spacing = wideSpacing(lines)

@@ -13,19 +13,21 @@ type scans struct {
 	letters float64
 }
 
-func (s *scans) add(p pdfium.Page) {
-	recognised := false
+// add counts a page, and returns the mean confidence of its recognised lines, or 0.
+func (s *scans) add(p pdfium.Page) float64 {
+	var page scans
 	for _, l := range p.Lines {
 		if l.Confidence > 0 {
-			recognised = true
 			n := float64(utf8.RuneCountInString(l.Text))
-			s.sum += n * float64(l.Confidence)
-			s.letters += n
+			page.sum += n * float64(l.Confidence)
+			page.letters += n
 		}
 	}
-	if recognised {
+	if page.letters > 0 {
 		s.pages++
 	}
+	s.sum, s.letters = s.sum+page.sum, s.letters+page.letters
+	return page.confidence()
 }
 
 // confidence returns the mean confidence of the text that was recognised, or 0.

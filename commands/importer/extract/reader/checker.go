@@ -44,7 +44,8 @@ func (c *checker) section(s extract.Section) error {
 	c.parts++
 	c.bytes += int64(len(s.Text))
 	// NFC may lengthen a text a little. A part that does not begin a section follows one of at least
-	// MaxPart/2 bytes, or begins where recognised text begins or ends: twice on a page at most.
+	// MaxPart/2 bytes, or begins where recognised text begins or ends, or a page with another
+	// confidence: twice on a page at most.
 	if c.bytes > 3*c.limits.TextBytes || c.parts > extract.MaxSections+8+c.bytes/(extract.MaxPart/8)+2*int64(c.limits.Pages) {
 		return errInvalidResponse
 	}
