@@ -231,6 +231,9 @@ func TestSystem(t *testing.T) {
 		resp, body := s.do("GET", path, "", "Authorization", "")
 		s.want(resp, body, 200, want)
 	}
+	s.server.Unrecognised = "install Tesseract"
+	resp, body := s.do("GET", "/readyz", "", "Authorization", "")
+	s.want(resp, body, 200, `{"status":"ready","scans_unread":"install Tesseract"}`)
 	if _, body := s.do("GET", "/version", "", "Authorization", ""); !strings.Contains(body, `"version":"test"`) {
 		t.Errorf("version %s", body)
 	}

@@ -21,9 +21,10 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 // read model.
 type readiness struct {
 	Status string       `json:"status,omitempty"`
-	Detail string       `json:"detail,omitempty"` // why it is not ready
-	Away   string       `json:"away,omitempty"`   // what is unreachable, although reads are possible
-	Full   string       `json:"full,omitempty"`   // which disks are full, although reads are possible
+	Detail string       `json:"detail,omitempty"`       // why it is not ready
+	Away   string       `json:"away,omitempty"`         // what is unreachable, although reads are possible
+	Full   string       `json:"full,omitempty"`         // which disks are full, although reads are possible
+	Unread string       `json:"scans_unread,omitempty"` // why scanned pages are not read
 	Models []modelState `json:"read_models,omitempty"`
 }
 
@@ -46,7 +47,7 @@ func newModelState(m queries.Model) modelState {
 // ready handles GET /readyz. The status is 200 if reads are possible, and otherwise 503 with
 // the reason.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	state := readiness{Status: "ready"}
+	state := readiness{Status: "ready", Unread: s.Unrecognised}
 	models, err := s.Queries.Status(r.Context())
 	if err != nil {
 		s.notReady(r, err)
@@ -65,7 +66,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "5")
 		}
-		_ = problem.Core.Write(w, status, readiness{Detail: why, Full: state.Full, Models: state.Models})
+		_ = problem.Core.Write(w, status, readiness{Detail: why, Full: state.Full, Unread: state.Unread, Models: state.Models})
 		return
 	}
 	_ = problem.Core.Write(w, http.StatusOK, state)

@@ -38,7 +38,9 @@ func healthCommand() *cobra.Command {
 			if c.reader {
 				ctx, cancel := context.WithTimeout(cmd.Context(), c.within)
 				defer cancel()
-				return service.InspectReaders(ctx, cmd.OutOrStdout(), readerName, c.tesseract)
+				err := service.InspectReaders(ctx, cmd.OutOrStdout(), readerName, c.tesseract)
+				c.recognition(ctx, cmd.OutOrStdout())
+				return err
 			}
 			return c.check(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -46,45 +48,73 @@ func healthCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&c.listen, "listen", defaultListen, "address that serve listens on")
 	flags.BoolVar(&c.ready, "ready", false, "check /readyz instead of /healthz: also fail if the server cannot serve reads yet, or is shutting down")
-	flags.BoolVar(&c.reader, "readers", false, "instead of calling a server, start a process that reads files, print the measures that confine it on this machine, and fail if one is missing")
+	flags.BoolVar(&c.reader, "readers", false, "start a process that reads files, print the measures that confine it on this machine, and fail if one is missing; also say whether this command, and the server that runs, can read scanned pages")
 	bindTesseract(flags, &c.tesseract)
 	flags.DurationVar(&c.within, "within", 5*time.Second, "timeout of the check")
 	settings.FlagOnly(flags, "ready", "readers", "within")
 	return command
 }
 
+// recognition prints whether the server reads scanned pages, which may differ from what this command
+// finds: the server may have another configuration, or may have started before Tesseract was installed.
+func (c *healthConfig) recognition(ctx context.Context, out io.Writer) {
+	state, _, err := c.get(ctx, "/readyz")
+	switch {
+	case err != nil:
+		fmt.Fprintln(out, "no server was asked whether it reads scanned pages, because none responds:", err)
+	case state.ScansUnread != "":
+		fmt.Fprintln(out, "the running server does not read scanned pages:", state.ScansUnread)
+	default:
+		fmt.Fprintln(out, "the running server reads scanned pages")
+	}
+}
+
+// serverState is the part of the server's replies that is printed.
+type serverState struct {
+	Status, Detail string
+	ScansUnread    string `json:"scans_unread"`
+}
+
 // check prints the status of the server. If the status of the reply is not 200, it
 // returns an error.
 func (c *healthConfig) check(ctx context.Context, out io.Writer) error {
-	host, port, err := net.SplitHostPort(c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen %s: %w", c.listen, err)
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
 	path := "/healthz"
 	if c.ready {
 		path = "/readyz"
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+path, nil)
+	state, reply, err := c.get(ctx, path)
 	if err != nil {
 		return err
-	}
-	reply, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("the server does not respond: %w", err)
-	}
-	defer reply.Body.Close()
-	var state struct{ Status, Detail string }
-	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(&state); err != nil {
-		return fmt.Errorf("%s is not an Annals server: it responds %s without the expected JSON: %w; check --listen", request.URL, reply.Status, err)
 	}
 	if reply.StatusCode != http.StatusOK {
 		return errors.New(strings.TrimSuffix(reply.Status+": "+state.Detail, ": "))
 	}
 	_, err = fmt.Fprintln(out, state.Status)
 	return err
+}
+
+// get gets a path of the server. The body of the reply is closed.
+func (c *healthConfig) get(ctx context.Context, path string) (state serverState, reply *http.Response, err error) {
+	host, port, err := net.SplitHostPort(c.listen)
+	if err != nil {
+		return state, nil, fmt.Errorf("--listen %s: %w", c.listen, err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+path, nil)
+	if err != nil {
+		return state, nil, err
+	}
+	reply, err = http.DefaultClient.Do(request)
+	if err != nil {
+		return state, nil, fmt.Errorf("the server does not respond: %w", err)
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(&state); err != nil {
+		return state, nil, fmt.Errorf("%s is not an Annals server: it responds %s without the expected JSON: %w; check --listen", request.URL, reply.Status, err)
+	}
+	return state, reply, nil
 }
