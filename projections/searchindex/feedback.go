@@ -8,10 +8,10 @@ import (
 
 const (
 	// feedbackModels is how many of the best passages Expand takes terms from.
-	feedbackModels = 5
+	feedbackModels = 10
 	// feedbackPower makes passages count less if their score is below the best score: a
-	// passage with 90 % of the best score counts about a third.
-	feedbackPower = 10
+	// passage with 90 % of the best score counts about four tenths.
+	feedbackPower = 8
 	// feedbackTerms is the number of terms that Expand returns, from which an engine
 	// may choose.
 	feedbackTerms = 200

@@ -2,6 +2,7 @@ package searchindex
 
 import (
 	"cmp"
+	"math"
 	"strings"
 
 	"annals/events/fault"
@@ -17,18 +18,22 @@ const (
 // Term is a term of a query.
 type Term struct {
 	Text   string
-	Weight float64 // 1 for a word of a query, less for a stop word
+	Weight float64 // 1 for a word of a query, less for a stop word, more for a repeated word
 }
 
 // QueryTerms returns the distinct terms of a query in the order of the text, at most 256.
+// The weight of a repeated term grows with the square root of its count: in a long query
+// the subject is what is named again and again, but twice is not twice as important.
 func QueryTerms(text string) []Term {
-	seen := make(map[string]bool)
+	counts := make(map[string]int)
 	var terms []Term
 	for _, t := range queryTerms(clip(text)) {
-		if !seen[t] && len(terms) < maxQueryTerms {
-			seen[t] = true
-			terms = append(terms, Term{t, termWeight(t)})
+		if counts[t]++; counts[t] == 1 && len(terms) < maxQueryTerms {
+			terms = append(terms, Term{Text: t})
 		}
+	}
+	for i, t := range terms {
+		terms[i].Weight = termWeight(t.Text) * math.Sqrt(float64(counts[t.Text]))
 	}
 	return terms
 }
@@ -39,8 +44,11 @@ func clip(text string) string { return text[:min(len(text), maxQueryBytes)] }
 // so that a query of only stop words finds something, and a quotation finds its passage.
 const stopWeight = 0.4
 
+// IsStop reports whether a term is that of a stop word.
+func IsStop(term string) bool { return stopTerms[term] }
+
 func termWeight(term string) float64 {
-	if stopTerms[term] {
+	if IsStop(term) {
 		return stopWeight
 	}
 	return 1

@@ -22,7 +22,7 @@ const (
 	pairShare    = 0.3 // all adjacent words of the query are adjacent in the passage
 	windowShare  = 0.4 // all words of the query occur within windowTerms terms
 	quoteShare   = 0.3 // the passage contains the whole query word for word
-	similarShare = 0.2 // the passage is fully similar to the best passages
+	similarShare = 0.3 // the passage is fully similar to the best passages
 	windowTerms  = 12
 	quoteTerms   = 5 // a shorter query is not regarded as a quotation
 )
@@ -187,12 +187,7 @@ func (r *reranking) quotes(i int) bool {
 	if len(r.query) < quoteTerms {
 		return false
 	}
-	for rest := r.candidates[i].terms; len(rest) >= len(r.query); rest = rest[1:] {
-		if slices.Equal(rest[:len(r.query)], r.query) {
-			return true
-		}
-	}
-	return false
+	return containsSequence(r.candidates[i].terms, r.query)
 }
 
 // window returns the greatest share of the query's terms that occur in one window of

@@ -41,7 +41,7 @@ type Query struct {
 	Text string
 	// More are further terms, which raise the score of passages that Text finds. Engines
 	// use the terms with the greatest product of weight and rareness in the passages that
-	// the caller may read. Together they have three tenths of the total weight.
+	// the caller may read. Together they have half of the total weight.
 	More     []Term
 	All      bool     // the caller may read everything: Granted is ignored
 	Granted  []string // ids of folders granted to the caller; without All and Granted there are no hits
@@ -50,6 +50,8 @@ type Query struct {
 	Document string   // uuid as text
 	Tags     []string // passages must have all of these tags, unless AnyTag is set
 	AnyTag   bool     // one of Tags is enough
+	Required []string // terms that a passage has to contain, in its text or its heading
+	Excluded []string // terms that a passage must not contain
 	Limit    int      // 0 means 10; at most MaxLimit
 	Offset   int      // at most MaxOffset
 }
@@ -84,10 +86,9 @@ var ErrDamaged = errors.New("it is corrupt")
 // differ by less than 1e-6.
 //
 // Filters act before ranking. The statistics behind a score, such as how rare a word is,
-// are those of the passages that the caller may read (All or Granted). So neither scores
-// nor their order depend on other passages. Document and Tags do not change a score.
-// Folders change a score only if counting words in all granted folders is too expensive
-// for the engine.
+// are those of the passages that the caller may read (All or Granted) in the requested
+// folders (Folders). So neither scores nor their order depend on other passages. The other
+// filters do not change a score.
 //
 // Methods may be called concurrently, with two exceptions: there is only one call of
 // Apply at a time, and no call after Close.

@@ -52,7 +52,7 @@ func nameTerms(query string) (terms []string) {
 		all = all[:last]
 	}
 	for _, t := range all {
-		if t.Weight == 1 {
+		if !searchindex.IsStop(t.Text) {
 			terms = append(terms, t.Text)
 		}
 	}

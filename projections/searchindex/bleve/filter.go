@@ -10,43 +10,42 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// filter decides which readable passages of a segment a query may find.
+// filter decides which passages of a query's scope the query may find in one segment.
 type filter struct {
-	column *column
-	places []bool            // by place, whether it is in or below a requested folder; nil if all are
-	sets   []*roaring.Bitmap // a passage must be in each of these sets
+	within []*roaring.Bitmap // a passage must be in each of these sets
+	except *roaring.Bitmap   // and not in this one, if it is not nil
 }
 
-func newFilter(seg *scorch.SegmentSnapshot, c *column, q searchindex.Query) (*filter, error) {
-	f := &filter{column: c}
-	if len(q.Folders) > 0 {
-		f.places = c.below(q.Folders)
-	}
+func newFilter(seg *scorch.SegmentSnapshot, q searchindex.Query) (f filter, err error) {
 	if q.Document != "" {
-		set, err := containing(seg, documentField, []string{q.Document}, false)
-		if err != nil {
-			return nil, err
-		}
-		f.sets = append(f.sets, set)
+		err = f.require(seg, documentField, []string{q.Document}, true)
 	}
-	if len(q.Tags) > 0 {
-		set, err := containing(seg, tagField, q.Tags, !q.AnyTag)
-		if err != nil {
-			return nil, err
-		}
-		f.sets = append(f.sets, set)
+	if err == nil && len(q.Tags) > 0 {
+		err = f.require(seg, tagField, q.Tags, !q.AnyTag)
 	}
-	return f, nil
+	if err == nil && len(q.Required) > 0 {
+		err = f.require(seg, wordsField, q.Required, true)
+	}
+	if err == nil && len(q.Excluded) > 0 {
+		f.except, err = containing(seg, wordsField, q.Excluded, false)
+	}
+	return f, err
+}
+
+func (f *filter) require(seg *scorch.SegmentSnapshot, field string, terms []string, all bool) error {
+	set, err := containing(seg, field, terms, all)
+	f.within = append(f.within, set)
+	return err
 }
 
 // below reports for each place (a distinct list of a folder and those above it) whether
-// it is in or below one of the folders with these ids. It compares ids once for each
-// folder, and not for each place or passage.
+// it is in or below one of the folders with these ids. If ids is nil, every place is. It
+// compares ids once for each folder, and not for each place or passage.
 func (c *column) below(ids []string) []bool {
 	among := c.among(ids)
 	is := make([]bool, len(c.places))
 	for i, folders := range c.places {
-		is[i] = slices.ContainsFunc(folders, func(n uint32) bool { return among[n] })
+		is[i] = ids == nil || slices.ContainsFunc(folders, func(n uint32) bool { return among[n] })
 	}
 	return is
 }
@@ -62,16 +61,13 @@ func (c *column) among(ids []string) []bool {
 	return found
 }
 
-func (f *filter) passes(number uint32) bool {
-	if f.places != nil && !f.places[f.column.place[number]] {
-		return false
-	}
-	for _, set := range f.sets {
+func (f filter) passes(number uint32) bool {
+	for _, set := range f.within {
 		if !set.Contains(number) {
 			return false
 		}
 	}
-	return true
+	return f.except == nil || !f.except.Contains(number)
 }
 
 // containing returns the passages that contain at least one of the terms. If all is set,

@@ -22,13 +22,33 @@ type scopeCache struct {
 // for every passage.
 const cachedScopes = 16
 
-// scopedCaller has the scopes of one caller, by segment.
+// scopedCaller has the scopes of one caller in some folders, by segment.
 type scopedCaller struct {
-	granted   []string
+	in        area
 	bySegment map[uint64]*scope
 }
 
-// scope is the set of those passages of one segment that a caller may read, including
+// area is the part of the index in which a query searches: the passages below granted
+// folders that are below one of the requested folders, too. A nil list does not restrict
+// it.
+type area struct{ granted, requested []string }
+
+// areaOf returns the area of a query, and whether it restricts the query at all.
+func areaOf(q searchindex.Query) (in area, restricts bool) {
+	if len(q.Folders) > 0 {
+		in.requested = q.Folders
+	}
+	if !q.All && !(q.Inside && len(q.Folders) > 0) {
+		in.granted = q.Granted
+	}
+	return in, in.granted != nil || in.requested != nil
+}
+
+func (a area) equal(b area) bool {
+	return (a.granted == nil) == (b.granted == nil) && slices.Equal(a.granted, b.granted) && slices.Equal(a.requested, b.requested)
+}
+
+// scope is the set of those passages of one segment that a query searches, including
 // deleted passages, with the statistics of the set that scores are computed from.
 type scope struct {
 	set   *roaring.Bitmap
@@ -41,60 +61,64 @@ func (s *scope) has(number uint32) bool {
 	return s == nil || s.bits[number/64]>>(number%64)&1 == 1
 }
 
-// of returns the caller's scope in each segment of a snapshot, or nil if the caller may
-// read everything.
+// of returns the scope of a query in each segment of a snapshot, or nil if the query
+// searches all passages.
 func (s *scopeCache) of(snapshot *scorch.IndexSnapshot, columns []*column, q searchindex.Query) []*scope {
-	if q.All {
+	in, restricts := areaOf(q)
+	if !restricts {
 		return nil
 	}
 	segments := snapshot.Segments()
-	known := s.known(q.Granted)
+	known := s.known(in)
 	found := make([]*scope, len(segments))
 	current := make(map[uint64]*scope, len(segments))
 	for i, seg := range segments {
 		found[i] = known[seg.Id()]
 		if found[i] == nil {
-			found[i] = columns[i].scope(q.Granted)
+			found[i] = columns[i].scope(in)
 		}
 		current[seg.Id()] = found[i]
 	}
-	s.keep(q.Granted, current)
+	s.keep(in, current)
 	return found
 }
 
-// known returns the cached scopes of a caller, by segment.
-func (s *scopeCache) known(granted []string) map[uint64]*scope {
+// known returns the cached scopes of an area, by segment.
+func (s *scopeCache) known(in area) map[uint64]*scope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.find(granted); i >= 0 {
+	if i := s.find(in); i >= 0 {
 		return s.calls[i].bySegment
 	}
 	return nil
 }
 
-// keep replaces the cached scopes of a caller.
-func (s *scopeCache) keep(granted []string, current map[uint64]*scope) {
+// keep replaces the cached scopes of an area.
+func (s *scopeCache) keep(in area, current map[uint64]*scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var caller *scopedCaller
-	if i := s.find(granted); i >= 0 {
+	if i := s.find(in); i >= 0 {
 		caller = s.calls[i]
 		s.calls = slices.Delete(s.calls, i, i+1)
 		caller.bySegment = current
 	} else {
-		caller = &scopedCaller{slices.Clone(granted), current}
+		caller = &scopedCaller{area{slices.Clone(in.granted), slices.Clone(in.requested)}, current}
 		s.calls = s.calls[:min(len(s.calls), cachedScopes-1)]
 	}
 	s.calls = slices.Insert(s.calls, 0, caller)
 }
 
-func (s *scopeCache) find(granted []string) int {
-	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool { return slices.Equal(c.granted, granted) })
+func (s *scopeCache) find(in area) int {
+	return slices.IndexFunc(s.calls, func(c *scopedCaller) bool { return c.in.equal(in) })
 }
 
-// scope returns the passages in or below the granted folders.
-func (c *column) scope(granted []string) *scope {
-	pass := c.below(granted)
+// scope returns the passages of an area.
+func (c *column) scope(in area) *scope {
+	pass := c.below(in.granted)
+	for i, is := range c.below(in.requested) {
+		pass[i] = pass[i] && is
+	}
 	s := new(scope)
 	s.bits = make([]uint64, (len(c.place)+63)/64)
 	for number, place := range c.place {

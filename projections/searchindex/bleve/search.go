@@ -160,7 +160,7 @@ func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) 
 
 // segment ranks the passages of one segment that pass the query's filters.
 func (r *ranking) segment(i int, q searchindex.Query) error {
-	pass, err := newFilter(r.snapshot.Segments()[i], r.columns[i], q)
+	pass, err := newFilter(r.snapshot.Segments()[i], q)
 	if err != nil {
 		return err
 	}

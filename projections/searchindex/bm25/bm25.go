@@ -16,7 +16,7 @@ import (
 // k1 and b were chosen on collections of abstracts, articles, manual pages and novels.
 // Passages are of similar length, so b is below the usual 0.75.
 const (
-	k1 = 1.2
+	k1 = 1.4
 	b  = 0.6
 )
 
@@ -31,7 +31,7 @@ const (
 	AlikeShare = 0.5
 	// moreShare is the share of the total weight that all further terms (More) have
 	// together. Further terms raise the score of passages, but do not find any.
-	moreShare = 0.3
+	moreShare = 0.5
 	// perCandidate is used if rareness is computed from candidates only: each candidate
 	// then counts as perCandidate passages, itself and three passages without any word of
 	// the query.

@@ -38,18 +38,21 @@ func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.
 	if len(terms) == 0 || none {
 		return nil, nil
 	}
-	w, err := x.weights(ctx, terms, q.More, countedIn(q, len(terms)))
+	w, err := x.weights(ctx, terms, q.More, readable)
 	if err != nil || len(w.terms) == 0 {
 		return nil, err
 	}
 	end := q.End()
-	found, err := x.candidates(ctx, w.parts(), readable.and(limits), end)
+	found, err := x.candidates(ctx, w.parts(q.Required, q.Excluded), readable.and(limits), end)
 	if err != nil {
 		return nil, err
 	}
 	w.countAmong(found)
 	var hits []searchindex.Hit
 	for _, c := range found {
+		if !c.passes(q.Required, q.Excluded) {
+			continue
+		}
 		if score := w.score(c); score > 0 { // a score of 0 means that the passage contains no term of the query
 			hits = append(hits, searchindex.Hit{ID: c.id, Score: score})
 		}
@@ -193,20 +196,6 @@ func filterOf(q searchindex.Query) (readable, limits filter, none bool) {
 		}
 	}
 	return readable, limits, false
-}
-
-// countedIn returns the filter for the passages in which words are counted: all passages
-// that the caller may read. If that filter is too expensive for the number of words, only
-// those in the requested folders are counted.
-func countedIn(q searchindex.Query, words int) filter {
-	switch readable, _, _ := filterOf(q); {
-	case q.All:
-		return filter{}
-	case words*len(q.Granted) <= countedValues:
-		return oneOf("folders", q.Granted...)
-	default:
-		return readable
-	}
 }
 
 // textOf decodes one attribute of a hit.

@@ -175,9 +175,18 @@ type part struct {
 // parts returns queries for all of the strongest words, for all but the first, for all
 // but the first two, and so on. Meilisearch itself drops words only from the end. Then it
 // returns a query for each single word. If the weights are only estimated, it returns
-// only queries of the first kind, until one word is left.
-func (w *weightedQuery) parts() []part {
-	asked := w.terms[:min(len(w.terms), wordLimit)]
+// only queries of the first kind, until one word is left. Each query demands the required
+// terms, and excludes others.
+func (w *weightedQuery) parts(required, excluded []string) []part {
+	operators := ""
+	required = required[:min(len(required), wordLimit-1)]
+	for _, t := range required {
+		operators += ` "` + t + `"`
+	}
+	for _, t := range excluded {
+		operators += ` -"` + t + `"`
+	}
+	asked := w.terms[:min(len(w.terms), wordLimit-len(required))]
 	whole := bm25.Sum(asked)
 	var parts []part
 	add := func(terms []weightedTerm) {
@@ -185,7 +194,7 @@ func (w *weightedQuery) parts() []part {
 		for i, t := range terms {
 			words[i] = t.Text
 		}
-		parts = append(parts, part{strings.Join(words, " "), max(bm25.Sum(terms)/whole, minShare)})
+		parts = append(parts, part{strings.Join(words, " ") + operators, max(bm25.Sum(terms)/whole, minShare)})
 	}
 	if w.termsUncounted {
 		for i := range asked {
@@ -231,6 +240,13 @@ func newCandidate(found meilisearch.Hit) (c candidate, err error) {
 		}
 	}
 	return c, nil
+}
+
+// passes reports whether a candidate contains all required terms and no excluded one.
+func (c candidate) passes(required, excluded []string) bool {
+	contains := func(term string) bool { return c.counts[term] > 0 }
+	lacks := func(term string) bool { return !contains(term) }
+	return !slices.ContainsFunc(required, lacks) && !slices.ContainsFunc(excluded, contains)
 }
 
 // score returns the BM25 score of a candidate.

@@ -33,8 +33,11 @@ func Run(t *testing.T, open Open) {
 		"similar words":                 testAlike,
 		"filters of rare values":        testRareFilters,
 		"filters do not change scores":  testFilterScores,
+		"folders rank by themselves":    testFolderScores,
+		"repeated words weigh more":     testRepeated,
 		"hidden passages do not matter": testHidden,
 		"batching does not matter":      testBatching,
+		"required and excluded terms":   testRequired,
 		"ties are broken by id":         testTies,
 		"languages":                     testLanguages,
 		"stop words":                    testStopWords,
@@ -212,23 +215,63 @@ func testFilters(t *testing.T, open Open) {
 	}
 }
 
+// testFilterScores checks that a document and tags do not change scores.
 func testFilterScores(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: generate(2, 500)})
-	for _, q := range []searchindex.Query{{All: true}, {Granted: []string{"folder3", "folder4"}}} {
+	for _, q := range []searchindex.Query{{All: true}, {All: true, Folders: []string{"folder3"}}, {Granted: []string{"folder3", "folder4"}}} {
 		q.Text, q.Limit = "w1 w7 w60", 500
 		score := make(map[string]float64)
 		for _, h := range search(t, e, q) {
 			score[h.ID] = h.Score
 		}
-		q.Folders, q.Inside, q.Tags = []string{"folder3"}, !q.All, []string{"tag1"}
-		hits := search(t, e, q)
-		if len(hits) == 0 || len(hits) >= len(score) {
-			t.Fatalf("the filter passes %d of %d passages, want some of them", len(hits), len(score))
+		q.Tags = []string{"tag1"}
+		tagged := search(t, e, q)
+		q.Tags, q.Document = nil, "2"
+		hits := append(tagged, search(t, e, q)...)
+		if len(tagged) == 0 || len(tagged) == len(hits) || len(hits) >= len(score) {
+			t.Fatalf("the filters pass %d and %d of %d passages, want some of them", len(tagged), len(hits)-len(tagged), len(score))
 		}
 		for _, h := range hits {
 			if h.Score != score[h.ID] {
 				t.Errorf("passage %s scores %v with a filter and %v without, want the same", h.ID, h.Score, score[h.ID])
+			}
+		}
+	}
+}
+
+// testFolderScores checks that a search in folders is ranked as if the index had no other
+// passages, if the caller may read everything, and if the caller may read only a part.
+func testFolderScores(t *testing.T, open Open) {
+	passages := generate(2, 500)
+	in := func(folders ...string) (some []searchindex.Passage) {
+		for _, p := range passages {
+			if slices.Contains(folders, p.Folders[1]) {
+				some = append(some, p)
+			}
+		}
+		return some
+	}
+	whole, two, one := open(t, "whole"), open(t, "two"), open(t, "one")
+	apply(t, whole, searchindex.Batch{Put: passages})
+	apply(t, two, searchindex.Batch{Put: in("folder3", "folder4")})
+	apply(t, one, searchindex.Batch{Put: in("folder3")})
+	rnd := rand.New(rand.NewPCG(2, 2))
+	for range 20 {
+		q := searchindex.Query{Text: sentence(rnd, 1+rnd.IntN(8)), Limit: 40}
+		all := q
+		all.All = true
+		for want, queries := range map[searchindex.Engine][]searchindex.Query{
+			two: {{All: true, Folders: []string{"folder3", "folder4"}}, {Granted: []string{"folder4", "folder3"}, Folders: []string{"top"}}},
+			one: {
+				{All: true, Folders: []string{"folder3"}},
+				{Granted: []string{"top"}, Folders: []string{"folder3"}, Inside: true},
+				{Granted: []string{"folder3", "folder4"}, Folders: []string{"folder2", "folder3"}},
+			},
+		} {
+			for _, folder := range queries {
+				folder.Text, folder.Limit = q.Text, q.Limit
+				wantSame(t, search(t, whole, folder), search(t, want, all))
 			}
 		}
 	}
@@ -280,6 +323,24 @@ func wantSame(t testing.TB, got, want []searchindex.Hit) {
 	}
 }
 
+func testRequired(t *testing.T, open Open) {
+	e := open(t, "a")
+	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Title: "Lights", Text: "apple and pear"}, {ID: "2", Text: "apple, pear and plum"}, {ID: "3", Text: "apple"}, {ID: "4", Text: "pear"},
+	}})
+	for _, test := range []struct{ required, excluded, want string }{
+		{"", "", "1 2 3 4"}, {"pear", "", "1 2 4"}, {"pear appl", "", "1 2"}, {"light", "", "1"}, {"unknown", "", ""},
+		{"", "plum", "1 3 4"}, {"", "plum light", "3 4"}, {"appl", "pear", "3"}, {"", "unknown", "1 2 3 4"}, {"plum", "plum", ""},
+	} {
+		q := searchindex.Query{Text: "apples or pears", All: true, Required: strings.Fields(test.required), Excluded: strings.Fields(test.excluded)}
+		got := strings.Fields(ids(search(t, e, q)))
+		slices.Sort(got)
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("Search with %q and without %q finds %q, want %q", test.required, test.excluded, got, test.want)
+		}
+	}
+}
+
 func testTies(t *testing.T, open Open) {
 	e := open(t, "a")
 	for i := range 60 {
@@ -320,6 +381,18 @@ func testStopWords(t *testing.T, open Open) {
 	}
 	if got := ids(search(t, e, searchindex.Query{Text: "who is at the sea?", All: true})); !strings.HasPrefix(got, "3") {
 		t.Errorf("a query with stop words finds %q, want 3 first", got)
+	}
+}
+
+func testRepeated(t *testing.T, open Open) {
+	e := open(t, "a")
+	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Text: "the harbour and its keeper"}, {ID: "2", Text: "the meadow and its keeper"},
+	}})
+	for text, want := range map[string]string{"meadow by a harbour, and a meadow": "2 1", "harbour, meadow, Harbours": "1 2"} {
+		if got := ids(search(t, e, searchindex.Query{Text: text, All: true})); got != want {
+			t.Errorf("Search(%q) finds %q, want %q", text, got, want)
+		}
 	}
 }
 

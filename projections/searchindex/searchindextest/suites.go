@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,7 +39,8 @@ func collections(t testing.TB) string {
 
 func loadSuites(t *testing.T) []suite {
 	dev := collections(t)
-	suites := []suite{loadIR(t, dev, "cranfield"), loadIR(t, dev, "med"), loadIR(t, dev, "scifact-train"), loadSquad(t, dev)}
+	cranfield, med := loadIR(t, dev, "cranfield"), loadIR(t, dev, "med")
+	suites := []suite{cranfield, med, loadIR(t, dev, "scifact-train"), loadSquad(t, dev), cranfield.long(2), med.long(8)}
 	if _, err := exec.LookPath("zstd"); err != nil {
 		t.Log("the program zstd is missing: the suites tldr-en and gutenberg are skipped")
 		return suites
@@ -84,7 +87,7 @@ func readLines[T any](t *testing.T, path string) []T {
 }
 
 func loadIR(t *testing.T, dev, name string) suite {
-	s := suite{name: name}
+	s := suite{name: name, folder: name}
 	dir := filepath.Join(dev, "ir", name)
 	type record struct {
 		ID    string `json:"_id"`
@@ -117,8 +120,30 @@ func loadIR(t *testing.T, dev, name string) suite {
 	return s
 }
 
+// long returns a suite with long queries: the whole text of a document that is relevant to
+// a query has to find the other relevant ones. It takes up to n documents for each query
+// that has four relevant documents or more.
+func (s suite) long(n int) suite {
+	texts := make(map[string]string)
+	for _, d := range s.documents {
+		texts[d.name] = d.sections[0].text
+	}
+	l := suite{name: s.name + ", long", folder: s.folder}
+	for _, q := range s.queries {
+		if len(q.gains) < 4 {
+			continue
+		}
+		for _, from := range slices.Sorted(maps.Keys(q.gains))[:min(n, len(q.gains)-2)] {
+			others := maps.Clone(q.gains)
+			delete(others, from)
+			l.queries = append(l.queries, query{text: texts[from], gains: others, from: from})
+		}
+	}
+	return l
+}
+
 func loadSquad(t *testing.T, dev string) suite {
-	s := suite{name: "squad"}
+	s := suite{name: "squad", folder: "squad"}
 	files, err := filepath.Glob(filepath.Join(dev, "squad", "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +166,7 @@ func loadSquad(t *testing.T, dev string) suite {
 }
 
 func loadTree(t *testing.T, dev, name string) suite {
-	s := suite{name: name}
+	s := suite{name: name, folder: name}
 	files := tar.NewReader(bytes.NewReader(read(t, filepath.Join(dev, "trees", name+".tar.zst"))))
 	for {
 		h, err := files.Next()
@@ -172,7 +197,7 @@ func loadTree(t *testing.T, dev, name string) suite {
 
 // loadNovels makes a query from the first 14 words of every fifth paragraph.
 func loadNovels(t *testing.T, dev string) suite {
-	s := suite{name: "gutenberg"}
+	s := suite{name: "gutenberg", folder: "gutenberg"}
 	files, err := filepath.Glob(filepath.Join(dev, "gutenberg", "*.zst"))
 	if err != nil {
 		t.Fatal(err)

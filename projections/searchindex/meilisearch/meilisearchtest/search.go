@@ -14,6 +14,7 @@ import (
 var (
 	validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,511}$`)
 	word    = regexp.MustCompile(`[\pL\pN\pM]+`)
+	quoted  = regexp.MustCompile(`-?"[^"]*"`)
 	clause  = regexp.MustCompile(`^(\w+) (?:EXISTS|= (\S+)|IN \[(.*)\])$`)
 )
 
@@ -93,7 +94,8 @@ type hit struct {
 
 // search returns the documents that a query finds: first those with all words of the
 // query, then those with all words but the last, then without the last two, and so on.
-// Words in quotes form a phrase.
+// Words in quotes form a phrase, which a document has to contain, or must not contain if a
+// hyphen is before it.
 func (x *index) search(q searchQuery) ([]hit, error) {
 	if q.MatchingStrategy != "" && q.MatchingStrategy != "last" {
 		return nil, fmt.Errorf("unknown matching strategy `%s`", q.MatchingStrategy)
@@ -102,16 +104,30 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := word.FindAllString(q.Q, -1)
-	if len(words) == 0 {
+	var required, excluded [][]string
+	rest := quoted.ReplaceAllStringFunc(q.Q, func(part string) string {
+		if words := word.FindAllString(part, -1); strings.HasPrefix(part, "-") {
+			excluded = append(excluded, words)
+		} else {
+			required = append(required, words)
+		}
+		return ""
+	})
+	words := word.FindAllString(rest, -1)
+	if len(words)+len(required) == 0 {
 		return nil, nil
 	}
 	var hits []hit
 	for id, d := range x.documents {
-		exact := strings.HasPrefix(q.Q, `"`)
-		score := matched(words, x.contents[id], exact)
-		if score > 0 && exact {
-			score = phrase(words, x.contents[id].words)
+		text := x.contents[id]
+		lacks := func(words []string) bool { return !phrase(words, text.words) }
+		contains := func(words []string) bool { return phrase(words, text.words) }
+		if slices.ContainsFunc(required, lacks) || slices.ContainsFunc(excluded, contains) {
+			continue
+		}
+		score := 1.0
+		if len(words) > 0 {
+			score = matched(words, text)
 		}
 		if score > 0 && pass(d) {
 			hits = append(hits, hit{d, id, score})
@@ -124,13 +140,13 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 // matched returns how many words of the query come before the first word that the text
 // lacks, as a share of all its words. Words of similar spelling count, but for a little
 // less.
-func matched(words []string, text *content, exact bool) float64 {
+func matched(words []string, text *content) float64 {
 	mistakes := 0.0
 	for i, w := range words {
 		if text.holds[w] {
 			continue
 		}
-		if exact || !text.alike(w) {
+		if !text.alike(w) {
 			return max(0, float64(i)/float64(len(words))-mistakes)
 		}
 		mistakes += 1e-6
@@ -152,13 +168,13 @@ func (c *content) alike(word string) bool {
 	return false
 }
 
-func phrase(words, text []string) float64 {
+func phrase(words, text []string) bool {
 	for i := range text {
 		if i+len(words) <= len(text) && slices.Equal(text[i:i+len(words)], words) {
-			return 1
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 func (s *Server) multiSearch(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,88 @@
+package searchindex
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseSyntax(t *testing.T) {
+	for _, test := range []struct{ query, text, phrases, excluded string }{
+		{"the notice period", "the notice period", "", ""},
+		{`"notice period" of the supplier`, "notice period of the supplier", "notic period", ""},
+		{"“notice period” „a draft“", "notice period a draft", "notic period; a draft", ""},
+		{"notice -draft", "notice ", "", "draft"},
+		{`-"for information" notice -drafts`, " notice ", "", "for inform; draft"},
+		{"ls -la, tar -x --verbose, state-of-the-art, -5, - word -", "ls -la, tar -x --verbose, state-of-the-art, -5, - word -", "", ""},
+		{`a 5" pipe`, `a 5" pipe`, "", ""},
+		{`5" and 6" pipes`, `5" and 6" pipes`, "", ""},
+		{`"" "?" "`, `"" "?" "`, "", ""},
+		{`"東京都"`, "東京都", "東京 京都", ""},
+		{`Who wrote "The Notice" -draft?`, `Who wrote "The Notice" -draft?`, "", ""},
+		{strings.Repeat(`"a"`, 16), strings.Repeat("a", 16), strings.Repeat("a; ", 15) + "a", ""},
+		{strings.Repeat(`"a" `, 17), strings.Repeat(`"a" `, 17), "", ""},
+	} {
+		s := ParseSyntax(test.query)
+		joined := func(phrases [][]string) string {
+			texts := make([]string, len(phrases))
+			for i, p := range phrases {
+				texts[i] = strings.Join(p, " ")
+			}
+			return strings.Join(texts, "; ")
+		}
+		if s.Text != test.text || joined(s.phrases) != test.phrases || joined(s.excluded) != test.excluded {
+			t.Errorf("ParseSyntax(%s) = %q, phrases %q, excluded %q", test.query, s.Text, joined(s.phrases), joined(s.excluded))
+		}
+	}
+}
+
+func TestSyntaxMatches(t *testing.T) {
+	for _, test := range []struct {
+		query string
+		want  bool
+	}{
+		{"anything", true},
+		{`"notice period"`, true},
+		{`"Notices: periods"`, true},
+		{`"period notice"`, false},
+		{`"supplier contract" "ninety days"`, true},
+		{`"contract the notice"`, false}, // the heading and the text do not follow each other
+		{"notice -ninety", false},
+		{"notice -drafts", true},
+		{`notice -"ninety days"`, false},
+		{`notice -"days ninety"`, true},
+		{`"水"`, true},
+		{`"清水寺"`, false},
+	} {
+		if got := ParseSyntax(test.query).Matches("Supplier contract", "The notice period is ninety days. 清水"); got != test.want {
+			t.Errorf("Matches of %s = %t, want %t", test.query, got, test.want)
+		}
+	}
+}
+
+func TestSyntaxTerms(t *testing.T) {
+	required, excluded := ParseSyntax(`"notice period" "notice of a draft" -contract -"ninety days"`).Terms()
+	if got, want := fmt.Sprint(required, excluded), "[notic period of a draft] [contract]"; got != want {
+		t.Errorf("Terms = %s, want %s", got, want)
+	}
+}
+
+func FuzzParseSyntax(f *testing.F) {
+	for _, seed := range []string{"", `"`, `"a b" -cde`, `-"a"`, "“x”", "-東京都", "\xff\"\xff", `a"b"`} {
+		f.Add(seed, "a b c")
+	}
+	f.Fuzz(func(t *testing.T, query, text string) {
+		s := ParseSyntax(query)
+		if len(s.Text) > len(query) || len(s.phrases)+len(s.excluded) > operatorTerms {
+			t.Fatalf("ParseSyntax(%q) = %+v", query, s)
+		}
+		required, _ := s.Terms()
+		if s.Matches(text) && slices.ContainsFunc(required, func(term string) bool { return !slices.Contains(Terms(text), term) }) {
+			t.Fatalf("%q matches %q, which lacks one of the terms %q", query, text, required)
+		}
+		if s.Plain() && s.Text != query[:min(len(query), maxQueryBytes)] {
+			t.Fatalf("ParseSyntax(%q) changes the text of a search without operators to %q", query, s.Text)
+		}
+	})
+}
