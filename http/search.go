@@ -9,23 +9,32 @@ import (
 	"annals/http/form"
 	"annals/http/problem"
 	"annals/queries/search"
-
-	"github.com/google/uuid"
 )
 
 type source struct {
-	DocID         string  `json:"doc_id"`
-	DocumentTitle string  `json:"document_title"`
-	LeafTitle     string  `json:"leaf_title"`
-	StartPage     *int    `json:"start_page"`
-	EndPage       *int    `json:"end_page"`
-	Text          string  `json:"text"`
-	Score         float64 `json:"score"`
-	DeepLink      string  `json:"deep_link"`
-	URL           string  `json:"url,omitempty"`
-	Folder        string  `json:"folder,omitempty"`
-	Owner         string  `json:"owner,omitempty"`
-	Metadata      reading `json:"metadata"`
+	DocID         string      `json:"doc_id"`
+	DocumentTitle string      `json:"document_title"`
+	LeafTitle     string      `json:"leaf_title"`
+	StartPage     *int        `json:"start_page"`
+	EndPage       *int        `json:"end_page"`
+	Text          string      `json:"text"`
+	Score         float64     `json:"score"`
+	DeepLink      string      `json:"deep_link"`
+	URL           string      `json:"url,omitempty"`
+	Folder        string      `json:"folder,omitempty"`
+	Owner         string      `json:"owner,omitempty"`
+	Metadata      reading     `json:"metadata"`
+	Duplicates    []duplicate `json:"duplicates,omitempty"`
+}
+
+// duplicate is another passage with the same text.
+type duplicate struct {
+	DocID         string `json:"doc_id"`
+	DocumentTitle string `json:"document_title"`
+	StartPage     *int   `json:"start_page"`
+	DeepLink      string `json:"deep_link"`
+	URL           string `json:"url,omitempty"`
+	Folder        string `json:"folder,omitempty"`
 }
 
 // reading is the metadata of a text that was read: whether some of it was recognised in
@@ -85,7 +94,7 @@ func (s *Server) search(c *call) (any, error) {
 	if next != "" {
 		out.Next = &next
 	}
-	s.recordReads(c, "by a search", each(sources, func(p search.Source) uuid.UUID { return p.Document })...)
+	s.recordReads(c, "by a search", search.Shown(sources)...)
 	out.Sources = each(sources, s.sourceBody)
 	return out, err
 }
@@ -95,7 +104,12 @@ func (s *Server) sourceBody(p search.Source) source {
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
 		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: Link(s.LinkURL, p.DeepLink), Folder: p.Folder, Owner: p.Owner, Metadata: readingBody(p.Confidence),
+		Duplicates: each(p.Duplicates, s.duplicateBody),
 	}
+}
+
+func (s *Server) duplicateBody(d search.Duplicate) duplicate {
+	return duplicate{d.Document.String(), d.Title, page(d.StartPage), d.DeepLink, Link(s.LinkURL, d.DeepLink), d.Folder}
 }
 
 // page returns a pointer to n, or nil if n is 0 because the document has no pages.

@@ -7,8 +7,6 @@ import (
 
 	httpd "annals/http"
 	"annals/queries/search"
-
-	"github.com/google/uuid"
 )
 
 var searchTool = tool{
@@ -19,7 +17,7 @@ var searchTool = tool{
 }
 
 type searchIn struct {
-	Query      string   `json:"query" jsonschema:"the question, or words to look for"`
+	Query      string   `json:"query" jsonschema:"the question, or words to look for; unless it is a question, words in quotation marks have to occur in this order, and passages with -word are left out"`
 	FolderName string   `json:"folder_name,omitempty" jsonschema:"path of a folder, such as Contracts/2026, to search only that folder and its subfolders"`
 	Tags       []string `json:"tags,omitempty" jsonschema:"tags, to search only documents that have them"`
 	TagMode    string   `json:"tag_mode,omitempty" jsonschema:"whether a document needs all of the tags or any one"`
@@ -36,18 +34,27 @@ type searchOut struct {
 }
 
 type source struct {
-	DocID         string  `json:"doc_id" jsonschema:"id of the document, for service_get_document_markdown"`
-	DocumentTitle string  `json:"document_title" jsonschema:"title of the document"`
-	LeafTitle     string  `json:"leaf_title" jsonschema:"title of the section that contains the passage"`
-	StartPage     *int    `json:"start_page" jsonschema:"page on which the passage begins; null if the document has no pages"`
-	EndPage       *int    `json:"end_page" jsonschema:"page on which the passage ends; null if the document has no pages"`
-	Text          string  `json:"text" jsonschema:"the passage, in Markdown"`
-	Score         float64 `json:"score" jsonschema:"how well the passage matches, comparable only within one reply"`
-	DeepLink      string  `json:"deep_link" jsonschema:"path to the original file at the page of the passage that matches best, below the service's address"`
-	URL           string  `json:"url,omitempty" jsonschema:"URL of the original file at that page, for people to open in a browser: cite this"`
-	Folder        string  `json:"folder" jsonschema:"path of the document's folder"`
-	Owner         string  `json:"owner,omitempty" jsonschema:"principal of the owner of that folder, such as user:alice: consider whether to trust it"`
-	Metadata      reading `json:"metadata" jsonschema:"how the passage was read"`
+	DocID         string      `json:"doc_id" jsonschema:"id of the document, for service_get_document_markdown"`
+	DocumentTitle string      `json:"document_title" jsonschema:"title of the document"`
+	LeafTitle     string      `json:"leaf_title" jsonschema:"title of the section that contains the passage"`
+	StartPage     *int        `json:"start_page" jsonschema:"page on which the passage begins; null if the document has no pages"`
+	EndPage       *int        `json:"end_page" jsonschema:"page on which the passage ends; null if the document has no pages"`
+	Text          string      `json:"text" jsonschema:"the passage, in Markdown"`
+	Score         float64     `json:"score" jsonschema:"how well the passage matches, comparable only within one reply"`
+	DeepLink      string      `json:"deep_link" jsonschema:"path to the original file at the page of the passage that matches best, below the service's address"`
+	URL           string      `json:"url,omitempty" jsonschema:"URL of the original file at that page, for people to open in a browser: cite this"`
+	Folder        string      `json:"folder" jsonschema:"path of the document's folder"`
+	Owner         string      `json:"owner,omitempty" jsonschema:"principal of the owner of that folder, such as user:alice: consider whether to trust it"`
+	Metadata      reading     `json:"metadata" jsonschema:"how the passage was read"`
+	Duplicates    []duplicate `json:"duplicates,omitempty" jsonschema:"other passages with the same text and section title, at most ten; they are not listed as sources"`
+}
+
+type duplicate struct {
+	DocID         string `json:"doc_id" jsonschema:"id of the document"`
+	DocumentTitle string `json:"document_title" jsonschema:"title of the document"`
+	StartPage     *int   `json:"start_page" jsonschema:"page on which the passage begins; null if the document has no pages"`
+	URL           string `json:"url,omitempty" jsonschema:"URL of the original file at that page"`
+	Folder        string `json:"folder" jsonschema:"path of the document's folder"`
 }
 
 // reading is the metadata of a text that was read.
@@ -85,20 +92,22 @@ func (h *Handler) search(c call, in searchIn) (out searchOut, err error) {
 	}
 	found, next, err := h.Queries.SearchPage(c, c.user, q)
 	out.NextCursor = next
-	var documents []uuid.UUID
 	for _, p := range found {
-		documents = append(documents, p.Document)
 		out.Sources = append(out.Sources, h.sourceOf(p))
 	}
-	h.recordReads(c, searchTool.name, documents...)
+	h.recordReads(c, searchTool.name, search.Shown(found)...)
 	return out, err
 }
 
 func (h *Handler) sourceOf(p search.Source) source {
+	var duplicates []duplicate
+	for _, d := range p.Duplicates {
+		duplicates = append(duplicates, duplicate{d.Document.String(), d.Title, pageNumber(d.StartPage), httpd.Link(h.LinkURL, d.DeepLink), d.Folder})
+	}
 	return source{
 		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
 		StartPage: pageNumber(p.StartPage), EndPage: pageNumber(p.EndPage), Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: httpd.Link(h.LinkURL, p.DeepLink),
-		Folder: p.Folder, Owner: p.Owner, Metadata: readingOf(p.Confidence),
+		Folder: p.Folder, Owner: p.Owner, Metadata: readingOf(p.Confidence), Duplicates: duplicates,
 	}
 }
 
@@ -117,7 +126,7 @@ func (o searchOut) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s found for “%s”:\n", count(len(o.Sources), "passage"), shortened(o.query))
 	for i, s := range o.Sources {
-		fmt.Fprintf(&b, "\n%d. %s (score %.2f)\n   %s\n\n%s", i+1, s.name(), s.Score, s.where(), quoted(s.Text))
+		fmt.Fprintf(&b, "\n%d. %s (score %.2f)\n   %s\n\n%s", i+1, s.name(), s.Score, s.where()+s.also(), quoted(s.Text))
 	}
 	if o.NextCursor != "" {
 		fmt.Fprintf(&b, "\nThere are more: call again with cursor `%s`, and the same other arguments.\n", o.NextCursor)
@@ -137,6 +146,18 @@ func (s source) name() string {
 // where returns the document id with which to cite a source, its URL and its folder.
 func (s source) where() string {
 	return fmt.Sprintf("document `%s`, %s, %s%s", s.DocID, cmp.Or(s.URL, s.DeepLink), s.place(), s.Metadata.remark())
+}
+
+// also names the documents that contain the same passage.
+func (s source) also() string {
+	if len(s.Duplicates) == 0 {
+		return ""
+	}
+	names := make([]string, len(s.Duplicates))
+	for i, d := range s.Duplicates {
+		names[i] = fmt.Sprintf("**%s** (document `%s`, in folder %s)", inLine(d.DocumentTitle), d.DocID, inLine(d.Folder))
+	}
+	return "\n   The same text is in " + strings.Join(names, ", ")
 }
 
 // remark says that a text was recognised, if it was.

@@ -33,17 +33,19 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (a Answer
 		return Answer{}, err
 	}
 	defer func() { err = cmp.Or(err, release()) }()
-	s.Limit = askPassages
+	s.Limit, s.Literal = askPassages, true
 	sources, err := q.Search(ctx, user, s)
 	if err != nil {
 		return Answer{}, err
 	}
 	passages := make([]answer.Passage, len(sources))
 	var documents []uuid.UUID
-	for i, src := range sources {
-		if !slices.Contains(documents, src.Document) {
-			documents = append(documents, src.Document)
+	for _, id := range Shown(sources) {
+		if !slices.Contains(documents, id) {
+			documents = append(documents, id)
 		}
+	}
+	for i, src := range sources {
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
 			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Score: src.Score,

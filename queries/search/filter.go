@@ -23,6 +23,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 	if strings.TrimSpace(s.Query) == "" {
 		return query, false, nil
 	}
+	query.Required, query.Excluded = s.syntax.Terms()
 	if s.Document != uuid.Nil {
 		query.Document = s.Document.String()
 	}
@@ -37,7 +38,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 			return query, false, err
 		}
 		// The user may read everything below the folder, so grants do not restrict the
-		// results. The grants only determine from which texts the scores are computed.
+		// results.
 		query.Inside = true
 		if query.Folders, err = withMoved(ctx, v, []string{scope}, labelled); err != nil {
 			return query, false, err

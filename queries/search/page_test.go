@@ -84,7 +84,7 @@ func TestSearchPagesEndAtMaxDepth(t *testing.T) {
 	f := newFixture(t)
 	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
 	for _, name := range []string{"a.md", "b.md", "c.md"} {
-		f.AddDocument(top, name, nil, slices.Repeat([]string{"The zebra eats grass."}, search.MaxDepth/3+10)...)
+		f.AddDocument(top, name, nil, slices.Repeat([]string{"The zebra eats grass, says " + name}, search.MaxDepth/3+10)...)
 	}
 	f.Settle()
 	ids := f.pagesOf(alice, search.Query{Query: "zebra"}, 90)

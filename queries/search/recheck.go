@@ -54,7 +54,9 @@ func (c *check) recheck(ctx context.Context, hits []searchindex.Hit) ([]Source, 
 			return nil, err
 		}
 		source.id, source.Score = hits[p.hit].ID, hits[p.hit].Score
-		found = append(found, source)
+		if c.search.syntax.Matches(slices.Concat(source.Path, []string{source.Title, source.body})...) {
+			found = append(found, source)
+		}
 	}
 	return found, nil
 }

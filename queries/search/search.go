@@ -31,7 +31,8 @@ type Searcher struct {
 
 // Query is a search query and its filters.
 type Query struct {
-	Query    string
+	Query    string    // with operators: "a phrase" is required, -word is excluded
+	Literal  bool      // Query has no operators: quotation marks and hyphens are ordinary text
 	Folder   string    // path, from the top level or as shown to the user; "" means everywhere
 	Document uuid.UUID // uuid.Nil means all
 	Tags     []string
@@ -41,6 +42,8 @@ type Query struct {
 	// Generation is the number of the generation of the passages to search in, so that
 	// administrators can compare two; 0 means the active one.
 	Generation int
+
+	syntax searchindex.Syntax // Query, parsed
 }
 
 // MaxLimit is the maximum number of passages on a page.
@@ -69,10 +72,25 @@ type Source struct {
 	// Confidence is that of the words in the passage's part of its section if they were
 	// recognised in pictures of pages: above 0, and at most 1. Otherwise it is 0.
 	Confidence float64
+	// Duplicates are other passages with the same text and section title, at most
+	// maxDuplicates. They are not sources themselves.
+	Duplicates []Duplicate
+}
+
+// Duplicate is a passage that a search does not return because it has the same text and
+// section title as another one.
+type Duplicate struct {
+	Document  uuid.UUID
+	Title     string // of the document
+	Folder    string // path of the document's folder
+	StartPage int    // 0 if there are no pages
+	DeepLink  string
 }
 
 const (
-	defaultLimit = 10
+	// maxDuplicates is the maximum number of duplicates of a source that are named.
+	maxDuplicates = 10
+	defaultLimit  = 10
 	// maxRestarts is how often the engine's search is repeated if documents change in the
 	// meantime.
 	maxRestarts = 20
@@ -116,6 +134,11 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 		return nil, "", err
 	}
 	original := s
+	s.syntax = searchindex.Syntax{Text: s.Query}
+	if !s.Literal {
+		s.syntax = searchindex.ParseSyntax(s.Query)
+	}
+	s.Query = s.syntax.Text
 	query, ok, err := q.engineQuery(ctx, v, &s)
 	if !ok || err != nil {
 		return []Source{}, "", freshness.Wrap(err, "folders")
@@ -175,9 +198,9 @@ func (q *Searcher) deeper(ctx context.Context, user events.User, s Query, limit 
 	}
 	seen := make(map[string]bool, len(best))
 	for _, b := range best {
-		seen[b.id] = true
+		seen[b.id], seen[b.content()] = true, true
 	}
-	return append(best, slices.DeleteFunc(found, func(f Source) bool { return seen[f.id] })...), nil
+	return append(best, slices.DeleteFunc(found, func(f Source) bool { return seen[f.id] || seen[f.content()] })...), nil
 }
 
 // addOwners sets the owners of the sources' folders.
@@ -195,10 +218,10 @@ func addOwners(ctx context.Context, v *access.Viewer, sources []Source) error {
 
 // fetch returns at least s.Limit of the engine's best passages that the user may read, or
 // all if there are fewer. It requests more from the engine if some hits do not pass the
-// recheck. The error is fault.Unavailable if documents change faster than they can be
-// checked.
+// recheck, or are duplicates of others. The error is fault.Unavailable if documents change
+// faster than they can be checked.
 func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query searchindex.Query) ([]Source, error) {
-	var found []Source
+	var found distinct
 	page := query
 	c := check{Searcher: q, user: user, search: s, versions: make(map[string]int)}
 	for restarts := 0; page.Offset <= searchindex.MaxOffset; {
@@ -215,24 +238,22 @@ func (q *Searcher) fetch(ctx context.Context, user events.User, s Query, query s
 			if restarts++; restarts > maxRestarts {
 				return nil, fault.Errorf(fault.Unavailable, "search: the documents are changing too fast: try again later")
 			}
-			found, page = nil, query
+			found, page = distinct{}, query
 			continue
 		}
 		if err != nil {
 			return nil, freshness.Wrap(err, "passages")
 		}
-		for _, one := range some { // if the index has changed, hits may repeat earlier hits
-			if !slices.ContainsFunc(found, func(f Source) bool { return f.id == one.id }) {
-				found = append(found, one)
-			}
+		for _, one := range some {
+			found.add(one)
 		}
 		page.Offset += len(hits)
-		if len(found) >= s.Limit || len(hits) < page.Limit {
+		if len(found.sources) >= s.Limit || len(hits) < page.Limit {
 			break
 		}
 		page.Limit = min(2*page.Limit, searchindex.MaxLimit)
 	}
-	return found, nil
+	return found.sources, nil
 }
 
 // unavailable returns err if it has a kind; otherwise it hides err in an error of kind
