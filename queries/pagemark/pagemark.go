@@ -131,7 +131,7 @@ func (w *Writer) Part(text []byte, page int, breaks []int) error {
 		if i < len(breaks) {
 			to = min(max(breaks[i], from), to)
 		}
-		if err := w.piece(text[from:to], page+i); err != nil {
+		if err := w.piece(text[from:to], page+i, lastLine(text[:from])); err != nil {
 			return err
 		}
 		from = to
@@ -139,8 +139,24 @@ func (w *Writer) Part(text []byte, page int, breaks []int) error {
 	return nil
 }
 
-// piece writes the text of one page. Leading line ends belong to the previous page.
-func (w *Writer) piece(text []byte, page int) error {
+// lastLine returns the last line of text with its end, or nothing if it has none.
+func lastLine(text []byte) []byte {
+	if n := len(text); n > 0 && text[n-1] == '\n' {
+		return text[bytes.LastIndexByte(text[:n-1], '\n')+1:]
+	}
+	return nil
+}
+
+// piece writes the text of one page, which follows the line before. Leading line ends belong to the
+// previous page.
+func (w *Writer) piece(text []byte, page int, before []byte) error {
+	if len(text) > 0 && text[0] == '|' && bytes.HasPrefix(before, []byte("|")) && page != w.page {
+		// A mark on a line of its own would end the table.
+		if err := w.Text(text[:1]); err != nil {
+			return err
+		}
+		text = text[1:]
+	}
 	rest := bytes.TrimLeft(text, "\r\n")
 	if err := w.Text(text[:len(text)-len(rest)]); err != nil {
 		return err

@@ -184,3 +184,13 @@ func TestRangesOfPages(t *testing.T) {
 		}
 	}
 }
+
+// A mark on a line of its own ends a table in Markdown, so it stands in the first cell of a row.
+func TestMarksKeepTablesWhole(t *testing.T) {
+	const text = "| a |\n| --- |\n| b |\n| c |\n\n| new |\n"
+	got := write(t, part{text, 1, []int{14, 20, 27}})
+	want := "<!-- page 1 -->\n| a |\n| --- |\n|<!-- page 2 --> b |\n|<!-- page 3 --> c |\n\n<!-- page 4 -->\n| new |\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

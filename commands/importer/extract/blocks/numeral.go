@@ -22,6 +22,10 @@ func Numeral(n int, format string) string {
 		return letters(n, []rune("абвгдежзиклмнопрстуфхцчшщыэюя"))
 	case "russianUpper":
 		return letters(n, []rune("АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ"))
+	case "hebrew1":
+		return hebrew(n)
+	case "arabicAbjad":
+		return letters(n, []rune("أبجدهوزحطيكلمنسعفصقرشتثخذضظغ"))
 	case "hebrew2":
 		return letters(n, []rune("אבגדהוזחטיכלמנסעפצקרשת"))
 	case "arabicAlpha":
@@ -103,6 +107,23 @@ func roman(n int) string {
 		}
 	}
 	return out.String()
+}
+
+// hebrew formats n as the sum of its letters. For 15 and 16, others are taken, because the usual ones
+// are a part of God's name.
+func hebrew(n int) string {
+	if n <= 0 || n > 999 {
+		return strconv.Itoa(n)
+	}
+	hundreds := []string{"", "ק", "ר", "ש", "ת", "תק", "תר", "תש", "תת", "תתק"}
+	tens := []string{"", "י", "כ", "ל", "מ", "נ", "ס", "ע", "פ", "צ"}
+	ones := []string{"", "א", "ב", "ג", "ד", "ה", "ו", "ז", "ח", "ט"}
+	switch rest := n % 100; rest {
+	case 15, 16:
+		return hundreds[n/100] + "ט" + ones[rest-9]
+	default:
+		return hundreds[n/100] + tens[rest/10] + ones[rest%10]
+	}
 }
 
 // letters formats n as a … z, aa … zz, aaa …, as Word does.

@@ -142,6 +142,10 @@ func TestWordNumbersAsPrinted(t *testing.T) {
 		"circles":                {one("decimalEnclosedCircle"), item(1, 0, "", "a"), "21 a"},
 		"Chinese":                {one("chineseCounting"), item(1, 0, "", "a"), "二十一 a"},
 		"full width":             {one("decimalFullWidth"), item(1, 0, "", "a"), "２１ a"},
+		"a word, no number":      {strings.Replace(one("none"), `"%1"`, `"Note:"`, 1), item(1, 0, "", "a"), "Note: a"},
+		"neither":                {strings.Replace(one("none"), `"%1"`, `"%1."`, 1), item(1, 0, "", "a"), "a"},
+		"Hebrew":                 {one("hebrew1"), item(1, 0, "", "a"), "כא a"},
+		"Abjad":                  {one("arabicAbjad"), item(1, 0, "", "a"), "ش a"},
 		"Hangul":                 {one("ganada"), item(1, 0, "", "a"), "사사 a"},
 	} {
 		got, _ := readWord(t, c.body, map[string]string{"word/numbering.xml": `<w:numbering ` + extracttest.WordNS + `>` + c.numbering + `</w:numbering>`})

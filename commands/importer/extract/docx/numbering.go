@@ -1,11 +1,11 @@
 package docx
 
 import (
+	"strings"
+	"unicode"
+
 	"annals/commands/importer/extract/blocks"
 	"annals/commands/importer/extract/zipxml"
-
-	"strings"
-
 	"annals/events/fault"
 )
 
@@ -164,11 +164,8 @@ func (d *document) label(numID int, level *int, style string) string {
 	*level = min(*level, len(a.levels)-1)
 	a.count(l, *level, at)
 	this := at(*level)
-	switch this.format {
-	case "bullet":
+	if this.format == "bullet" {
 		return "-"
-	case "none":
-		return ""
 	}
 	var out strings.Builder
 	for i := 0; i < len(this.text) && out.Len() < maxLabel; i++ {
@@ -189,7 +186,11 @@ func (d *document) label(numID int, level *int, style string) string {
 		}
 		out.WriteString(blocks.Numeral(count, format))
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(out.String(), ""))
+	label := strings.TrimSpace(strings.ToValidUTF8(out.String(), ""))
+	if this.format == "none" && strings.IndexFunc(label, unicode.IsLetter) < 0 { // a word such as "Note:" is displayed
+		return ""
+	}
+	return label
 }
 
 // count advances the counters to the next item at a level of list l.

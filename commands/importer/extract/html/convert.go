@@ -1,6 +1,7 @@
 package html
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,12 @@ type converter struct {
 	partial bool   // the start of the open block was written
 	space   bool   // a space precedes the next word of the block
 	code    int    // depth of open code elements
+
+	inRuby  bool   // a pronunciation is open
+	ruby    string // the pronunciations of the open ruby element
+	alt     string // text of the last picture in the open figure
+	caption bool   // the open block is the caption of a figure
+	scripts bool   // the text is for readers that run no scripts
 
 	skipped atom.Atom // the element that is left out, 0 if there is none
 	depth   int       // how many elements of that name are open
@@ -50,9 +57,12 @@ type code struct {
 
 // attributes are the attributes of a start tag that matter.
 type attributes struct {
-	alt, class, role, kind, start, colspan, rowspan string
-	hidden, checked                                 bool
+	alt, class, role, kind, start, value, colspan, rowspan string
+	hidden, checked                                        bool
 }
+
+// notDisplayed matches styles of elements that are not displayed, as the previews of messages.
+var notDisplayed = regexp.MustCompile(`(?i)(^|;)\s*display\s*:\s*none\b`)
 
 func (c *converter) attributes(more bool) (a attributes) {
 	for more {
@@ -69,12 +79,16 @@ func (c *converter) attributes(more bool) (a attributes) {
 			a.kind = string(value)
 		case "start":
 			a.start = string(value)
+		case "value":
+			a.value = string(value)
+		case "style":
+			a.hidden = a.hidden || notDisplayed.Match(value)
 		case "colspan":
 			a.colspan = string(value)
 		case "rowspan":
 			a.rowspan = string(value)
 		case "hidden":
-			a.hidden = !strings.EqualFold(string(value), "until-found")
+			a.hidden = a.hidden || !strings.EqualFold(string(value), "until-found")
 		case "checked":
 			a.checked = true
 		}
@@ -88,6 +102,8 @@ func (c *converter) start(closed bool) error {
 	a := c.attributes(more)
 	if c.skipped != 0 {
 		switch {
+		case c.skipped == atom.P && paragraphs[element]: // ends a paragraph without end tag
+			c.skipped = 0
 		case element == c.skipped && !closed:
 			c.depth++
 		case c.skipped == atom.Nav && (element == atom.Main || element == atom.Article || element == atom.H1): // the end tag is missing
@@ -100,8 +116,10 @@ func (c *converter) start(closed bool) error {
 	if element == 0 { // an unknown element only has its text
 		return nil
 	}
-	if leftOut[element] || (a.hidden || a.role == "navigation") && !void[element] {
-		if !closed {
+	// Some pages are hidden as a whole until a script shows them.
+	hidden := a.hidden && element != atom.Html && element != atom.Body
+	if leftOut[element] || hidden || a.role == "navigation" && !void[element] {
+		if !closed && !void[element] {
 			c.skipped, c.depth = element, 1
 		}
 		return nil
@@ -149,6 +167,20 @@ func (c *converter) open(element atom.Atom, a attributes, closed bool) error {
 		c.lists = append(c.lists[:min(len(c.lists), maxNesting)], list{element == atom.Ol, first})
 	case atom.Li:
 		c.item = true
+		if n := len(c.lists); n > 0 {
+			if value, err := strconv.Atoi(a.value); err == nil && value >= 0 {
+				c.lists[n-1].next = value
+			}
+		}
+	case atom.Rt:
+		c.inRuby = true
+	case atom.Figure:
+		c.alt, c.caption = "", false
+	case atom.Figcaption:
+		c.caption = true
+	case atom.Noscript:
+		c.scripts = true
+		c.z.NextIsNotRawText()
 	case atom.Blockquote:
 		c.quotes++
 	case atom.Pre:
@@ -158,7 +190,10 @@ func (c *converter) open(element atom.Atom, a attributes, closed bool) error {
 	case atom.Br:
 		c.breakLine()
 	case atom.Img:
-		c.inline(a.alt)
+		if !c.scripts || plain(a.alt) != c.alt { // such a picture is often the same as the one before
+			c.inline(a.alt)
+		}
+		c.alt = plain(a.alt)
 	case atom.Input:
 		switch {
 		case a.kind == "image":
@@ -212,6 +247,12 @@ func (c *converter) finish(element atom.Atom) error {
 		}
 	case atom.Q:
 		c.line = append(c.line, "”"...)
+	case atom.Rt:
+		c.inRuby = false
+	case atom.Ruby:
+		c.endRuby()
+	case atom.Noscript:
+		c.scripts = false
 	case atom.Td, atom.Th:
 		return c.endCell()
 	}
@@ -221,6 +262,10 @@ func (c *converter) finish(element atom.Atom) error {
 		}
 	}
 	switch element {
+	case atom.Figcaption:
+		c.caption = false
+	case atom.Figure:
+		c.alt = ""
 	case atom.Ul, atom.Menu, atom.Ol:
 		if n := len(c.lists); n > 0 {
 			c.lists = c.lists[:n-1]

@@ -9,8 +9,8 @@ import (
 // leftOut are elements whose text is not part of what a page says.
 var leftOut = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Template: true, atom.Iframe: true, atom.Object: true, atom.Svg: true, atom.Canvas: true, atom.Audio: true, atom.Video: true,
-	atom.Nav: true, atom.Select: true, atom.Button: true, atom.Textarea: true, atom.Datalist: true, atom.Noembed: true, atom.Noframes: true, atom.Noscript: true,
-	atom.Rt: true, atom.Rp: true, atom.Annotation: true,
+	atom.Nav: true, atom.Select: true, atom.Button: true, atom.Textarea: true, atom.Datalist: true, atom.Noembed: true, atom.Noframes: true, atom.Rp: true,
+	atom.Annotation: true,
 }
 
 // paragraphs are elements that begin a paragraph.
@@ -42,7 +42,7 @@ var inlines = map[atom.Atom]bool{
 	atom.Em: true, atom.Font: true, atom.I: true, atom.Ins: true, atom.Kbd: true, atom.Label: true, atom.Map: true, atom.Mark: true, atom.Meter: true, atom.Nobr: true, atom.Output: true,
 	atom.Picture: true, atom.Progress: true, atom.Q: true, atom.Ruby: true, atom.S: true, atom.Samp: true, atom.Slot: true, atom.Small: true, atom.Span: true, atom.Strike: true, atom.Strong: true,
 	atom.Sub: true, atom.Sup: true, atom.Td: true, atom.Th: true, atom.Time: true, atom.Title: true, atom.Tt: true, atom.U: true, atom.Var: true, atom.Colgroup: true, atom.Option: true, atom.Optgroup: true,
-	atom.Math: true, atom.Param: true, atom.Search: true,
+	atom.Math: true, atom.Param: true, atom.Search: true, atom.Noscript: true, atom.Rt: true,
 }
 
 // endOptional are elements that often have no end tag.

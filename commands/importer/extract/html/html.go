@@ -27,6 +27,7 @@ const (
 	maxToken   = 8 << 20   // bytes of a tag, or of text without a tag, such as an embedded picture
 	blockBytes = 32 << 10  // bytes of text that are written at a time
 	maxLine    = 64 << 10  // bytes of a paragraph; a longer one is written in pieces
+	maxRuby    = 1 << 10   // bytes of the pronunciations of a text
 	maxPre     = 256 << 10 // bytes of a block of code; a longer one becomes several
 	maxNesting = 20        // depth of lists and quotations that is shown
 )

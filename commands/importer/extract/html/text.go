@@ -22,6 +22,12 @@ func (c *converter) textToken() error {
 			c.title += string(c.z.Text())
 		}
 		return nil
+	case c.inRuby && c.pre == nil:
+		if len(c.ruby) < maxRuby {
+			text := c.z.Text()
+			c.ruby += string(text[:min(len(text), maxRuby)])
+		}
+		return nil
 	case c.pre != nil:
 		c.pre.text = append(c.pre.text, c.z.Text()...)
 		if len(c.pre.text) > maxPre {
@@ -110,6 +116,18 @@ func (c *converter) endCode() {
 	c.line = append(c.line, '`')
 }
 
+// endRuby adds the pronunciations of the open ruby element after its text, in brackets.
+func (c *converter) endRuby() {
+	text := strings.ToValidUTF8(strings.TrimSpace(c.ruby), "")
+	c.inRuby, c.ruby = false, ""
+	if text != "" {
+		c.inline("(" + text + ")")
+	}
+}
+
+// plain returns a text as a block without elements has it.
+func plain(text string) string { return escaped(strings.Join(strings.FieldsFunc(text, isSpace), " ")) }
+
 func (c *converter) breakLine() {
 	if c.heading > 0 || c.inCell() {
 		c.space = true
@@ -137,6 +155,7 @@ func (c *converter) spill() error {
 
 // block ends the open block.
 func (c *converter) block() error {
+	c.endRuby()
 	if c.inCell() {
 		c.space = true // the paragraphs of a cell are one text
 		return nil
@@ -145,6 +164,11 @@ func (c *converter) block() error {
 	c.line, c.space = c.line[:0], false
 	if c.code > 0 {
 		line, c.code = strings.TrimSuffix(line, "`"), 0
+	}
+	if c.caption && line != "" {
+		if c.caption = false; line == c.alt { // pandoc writes a caption twice
+			line = ""
+		}
 	}
 	level := c.heading
 	c.heading = 0
