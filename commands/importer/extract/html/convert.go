@@ -179,7 +179,7 @@ func (c *converter) open(element atom.Atom, a attributes, closed bool) error {
 	case atom.Figcaption:
 		c.caption = true
 	case atom.Noscript:
-		c.scripts = true
+		c.scripts, c.space = true, true
 		c.z.NextIsNotRawText()
 	case atom.Blockquote:
 		c.quotes++
@@ -252,7 +252,7 @@ func (c *converter) finish(element atom.Atom) error {
 	case atom.Ruby:
 		c.endRuby()
 	case atom.Noscript:
-		c.scripts = false
+		c.scripts, c.space = false, true
 	case atom.Td, atom.Th:
 		return c.endCell()
 	}

@@ -35,6 +35,7 @@ func TestMarkdown(t *testing.T) {
 		"<ruby>漢<rp>(</rp><rt>かん</rt></ruby>字":                                                                    "漢(かん)字",
 		"<ruby>漢<rt>かん</rt>字<rp>(</rp><rt>じ</rt></ruby>を<ruby>x<rt></rt></ruby>":                                  "漢字(かんじ)をx",
 		"<noscript><p>Turn it on &amp; off</p><img alt=A></noscript> <img alt=B><noscript><img alt=B></noscript>": "Turn it on & off\n\nA B",
+		"a<noscript>b</noscript><i>c</i>":                                                                         "a b c",
 		"<ol><li>a<li value=9>b<li>c</ol>":                                                                        "1. a\n9. b\n10. c",
 		"<div style='color: red; DISPLAY : none'><div>no</div></div><p style=display:none>no<p>yes<img style=display:none alt=no><i style=display:inline>!</i>": "yes!",
 		"<body style='display: none'>yes": "yes",
