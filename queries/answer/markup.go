@@ -6,12 +6,13 @@ import (
 )
 
 // Markup of inline Markdown. Emphasis with underscores is removed only around whole words,
-// because names such as max_size have underscores inside.
+// because names such as max_size have underscores inside. Emphasis and code may go on in
+// the next line.
 var (
-	markupCode     = regexp.MustCompile("`([^`\n]+)`")
+	markupCode     = regexp.MustCompile("`([^`\n]+(?:\n[^`\n]+)?)`")
 	markupLink     = regexp.MustCompile(`!?\[([^\[\]]*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)?(?:\s"[^"]*")?\)|\[[^\[\]]*\])`)
 	markupTag      = regexp.MustCompile(`</?(?:a|abbr|b|br|center|cite|code|dd|div|dl|dt|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul|var)(?:\s[^<>]*)?/?>|<!--[^<>]*-->|\{#[\w.-]+\}`)
-	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*\n]*[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_\n]*[^\s_])?)_{1,2}\b`)
+	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*\n]*(?:\n[^*\n]*)?[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_\n]*(?:\n[^_\n]*)?[^\s_])?)_{1,2}\b`)
 	markupEscape   = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{}~])`)
 	markupQuote    = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
 )

@@ -8,6 +8,8 @@ func TestUnmarked(t *testing.T) {
 		{"_Ownership_ is **not** `Rc<T>` or max_size of *p.", "Ownership is not Rc<T> or max_size of *p."},
 		{"`a*b*c` and `x_y_`", "a*b*c and x_y_"},
 		{"E = mc<sup>2</sup> for n < 3 and m > 4", "E = mc2 for n < 3 and m > 4"},
+		{"run `cargo\nbuild` **in\nthe** folder", "run cargo\nbuild in\nthe folder"},
+		{"* one\n* two * three", "* one\n* two * three"},
 		{"> quoted\n> text {#anchor}", "quoted\ntext "},
 		{"1\\. not\\_an item", "1. not_an item"},
 		{"```\na [b](c)\n```\n*d*", "```\na [b](c)\n```\nd"},
