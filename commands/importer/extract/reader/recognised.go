@@ -57,12 +57,46 @@ func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
 		p.Width, p.Height = p.Height, p.Width
 	}
 	scale := p.Width / float32(r.Width)
-	p.Blank, p.Lines = false, nil
+	var lines []pdfium.Line
 	for _, l := range r.Lines {
-		p.Lines = append(p.Lines, lineOf(l, scale))
+		lines = append(lines, lineOf(l, scale))
 	}
-	evenSizes(p.Lines)
+	evenSizes(lines)
+	if p.Typed && r.Turn == 0 {
+		lines = withTyped(lines, p.Lines)
+	}
+	p.Blank, p.Lines = false, lines
 	return p
+}
+
+// withTyped returns recognised lines with the typed lines of the page in the place of what was recognised of
+// them, and without lines that are hardly text, as in photographs.
+func withTyped(lines, typed []pdfium.Line) []pdfium.Line {
+	out := make([]pdfium.Line, 0, len(lines)+len(typed))
+	next := 0
+	before := func(y float32) {
+		for ; next < len(typed) && typed[next].Y < y; next++ {
+			out = append(out, typed[next])
+		}
+	}
+	for _, l := range lines {
+		y, same := l.Y-l.Size*0.3, 0 // the middle of its letters, and its words that are typed
+		for _, w := range l.Words {
+			if slices.ContainsFunc(typed, func(t pdfium.Line) bool { return covers(t, (w.X+w.Right)/2, y) }) {
+				same++
+			}
+		}
+		before(l.Y + 2)
+		if same*2 < len(l.Words) && l.Confidence >= leastBetter {
+			out = append(out, l)
+		}
+	}
+	return append(out, typed[next:]...)
+}
+
+// covers reports whether a point is on a word of a line, or between two.
+func covers(l pdfium.Line, x, y float32) bool {
+	return x > l.X && x < l.Right && slices.ContainsFunc(l.Words, func(w pdfium.Word) bool { return y > w.Top-1 && y < w.Bottom+1 })
 }
 
 // Shares of a font's size: the height of small letters, of letters with ascenders and of capitals,

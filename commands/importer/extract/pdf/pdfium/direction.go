@@ -62,16 +62,17 @@ func arrange(lines []Line) {
 	rank := func(l *Line) int { return int((l.Direction + directions - main) % directions) }
 	slices.SortStableFunc(lines, func(a, b Line) int { return rank(&a) - rank(&b) })
 	for i := range lines {
-		for j := i; j > max(0, i-maxMoves) && swapped(&lines[j-1], &lines[j]); j-- {
+		for j := i; j > max(0, i-maxMoves) && swapped(&lines[j-1], &lines[j], lines[j].Direction == main); j-- {
 			lines[j-1], lines[j] = lines[j], lines[j-1]
 		}
 	}
 }
 
-const maxMoves = 100 // lines that a line is moved up by at most
+const maxMoves = 300 // lines that a line is moved up by at most
 
-// swapped reports whether line b of turned text is the line before a.
-func swapped(a, b *Line) bool {
+// swapped reports whether line b of turned text is before a. If the text of the page is not turned as a whole, only
+// lines near each other are compared, because others belong to different figures.
+func swapped(a, b *Line, whole bool) bool {
 	if a.Direction != b.Direction || a.Direction == Rightwards {
 		return false
 	}
@@ -85,7 +86,7 @@ func swapped(a, b *Line) bool {
 	case Leftwards: // the next line is above
 		across, along, least = (q.Top+q.Bottom-p.Top-p.Bottom)/2, min(p.Right, q.Right)-max(p.X, q.X), min(p.Right-p.X, q.Right-q.X)
 	}
-	return across > size*0.5 && across < size*4 && along > least/2
+	return across > size*0.5 && (whole || across < size*4) && along > least/2
 }
 
 // box returns the box of a line's words.

@@ -83,6 +83,7 @@ type direct struct {
 	fontSize, fontWeight, charMatrix, charOrigin, looseBox, unmapped api.Function
 	countObjects, pageObject, objectType, objectBounds, pathSegments api.Function
 	formCount, formObject, textObject, objectFont                    api.Function
+	imageMetadata, renderMode                                        api.Function
 	fontEmbedded, fontData, fontBaseName, getUnicode                 api.Function
 }
 
@@ -99,6 +100,7 @@ func newDirect(f *functions) (*direct, error) {
 		"FPDFPage_CountObjects": &d.countObjects, "FPDFPage_GetObject": &d.pageObject, "FPDFPageObj_GetType": &d.objectType,
 		"FPDFPageObj_GetBounds": &d.objectBounds, "FPDFPath_CountSegments": &d.pathSegments,
 		"FPDFFormObj_CountObjects": &d.formCount, "FPDFFormObj_GetObject": &d.formObject,
+		"FPDFImageObj_GetImageMetadata": &d.imageMetadata, "FPDFTextObj_GetTextRenderMode": &d.renderMode,
 		"FPDFText_GetTextObject": &d.textObject, "FPDFTextObj_GetFont": &d.objectFont, "FPDFFont_GetIsEmbedded": &d.fontEmbedded,
 		"FPDFFont_GetFontData": &d.fontData, "FPDFFont_GetBaseFontName": &d.fontBaseName, "FPDFText_GetUnicode": &d.getUnicode,
 	} {

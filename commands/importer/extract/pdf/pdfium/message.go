@@ -44,9 +44,12 @@ type Page struct {
 	Notes  []string
 	Blank  bool // the page has neither text nor images
 	Broken bool // the page could not be read completely
-	// Scanned means that a picture covers much of the page, and that the page has no text or none
+	// Scanned means that pictures cover much of the page, and that it has no text there or none
 	// that can be used.
 	Scanned bool
+	// Typed means that the lines of a scanned page are beside the text of its pictures, as stamps
+	// and typed parts of a letter are, so that both are its text.
+	Typed bool
 }
 
 // Line is a line of a page. X, Y and Right are in points from the left and top of the page as
@@ -119,6 +122,7 @@ func (p *Page) Encode(e *process.Encoder) {
 	e.Bool(p.Blank)
 	e.Bool(p.Broken)
 	e.Bool(p.Scanned)
+	e.Bool(p.Typed)
 	e.Int(len(p.Lines))
 	for _, l := range p.Lines {
 		e.Text(l.Text)
@@ -141,7 +145,7 @@ func (p *Page) Encode(e *process.Encoder) {
 // DecodePage decodes a payload to which Page.Encode has appended one page.
 func DecodePage(b []byte) (Page, error) {
 	d := process.Decoder{B: b}
-	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool(), Scanned: d.Bool()}
+	p := Page{Number: d.Int(), Width: d.Float(), Height: d.Float(), Blank: d.Bool(), Broken: d.Bool(), Scanned: d.Bool(), Typed: d.Bool()}
 	if n := d.Count(28); n > 0 {
 		p.Lines = make([]Line, 0, n)
 		for range n {

@@ -1,6 +1,9 @@
 package pdfium
 
 import (
+	"encoding/binary"
+	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,15 +12,26 @@ import (
 const (
 	maxObjects = 5_000 // maximum number of objects of a page that are looked at
 	maxNested  = 3     // levels of forms in forms
-	samples    = 64    // characters of a page that are looked up for a missing map to Unicode
+	samples    = 64    // characters of a page that are looked up for a missing map to Unicode, or for being shown
+
+	maxPictures = 1_000 // maximum number of pictures of a page that are compared with its text
+	maxTyped    = 1_500 // letters of a page with typed text of which pictures may show more
+	minScanDPI  = 100
 )
 
 // drawing is what a page shows apart from text.
 type drawing struct {
+	pictures []picture
 	pictured float32 // share of the page that pictures cover
 	images   bool    // the page has pictures or forms
 	glyphs   int     // drawn shapes of the size of letters
 	segments int     // of drawn shapes that may be many letters
+}
+
+// picture is a picture on a page as displayed.
+type picture struct {
+	box  Word
+	grey bool // it has no colours, and the resolution of a scan
 }
 
 // drawing looks at the objects of a page.
@@ -29,14 +43,14 @@ func (d *document) drawing(page uint64, out *Page) drawing {
 		if left--; left < 0 {
 			break
 		}
-		d.look(d.call(d.pageObject, page, i), &found, &left, 0)
+		d.look(page, d.call(d.pageObject, page, i), &found, &left, 0)
 	}
 	found.pictured /= max(all, 1)
 	return found
 }
 
 // look adds an object of a page, or of a form on it, to what was found.
-func (d *document) look(object uint64, found *drawing, left *int, level int) (hasImage bool) {
+func (d *document) look(page, object uint64, found *drawing, left *int, level int) (hasImage bool) {
 	const path, image, form = 2, 3, 5 // the kinds of objects, as PDFium numbers them
 	if object == 0 || !d.fills(d.objectBounds, object, d.scratch, d.scratch+4, d.scratch+8, d.scratch+12) {
 		return false
@@ -63,16 +77,33 @@ func (d *document) look(object uint64, found *drawing, left *int, level int) (ha
 			if *left--; *left < 0 {
 				break
 			}
-			hasImage = d.look(d.call(d.formObject, object, i), found, left, level+1) || hasImage
+			hasImage = d.look(page, d.call(d.formObject, object, i), found, left, level+1) || hasImage
 		}
 	}
 	if hasImage && level == 0 { // boxes of objects in forms are not those on the page
 		found.pictured += w * h
+		if len(found.pictures) < maxPictures {
+			found.pictures = append(found.pictures, picture{d.displayedBox(box[0], box[1], box[2], box[3]), d.isGrey(page, object)})
+		}
 	}
 	return hasImage
 }
 
-// scanned reports whether the page has to be recognised from its picture. It errs on the side
+// isGrey reports whether an object is an image without colours that has the resolution of a scan.
+func (d *document) isGrey(page, object uint64) bool {
+	const image, indexed = 3, 10 // as PDFium numbers kinds of objects and of colours
+	if d.call(d.objectType, object) != image || !d.fills(d.imageMetadata, object, page, d.scratch) {
+		return false
+	}
+	b, ok := d.memory.Read(uint32(d.scratch), 24) // width, height, their resolutions, bits of a pixel, colours
+	if !ok {
+		return false
+	}
+	dpi, bits, colours := math.Float32frombits(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint32(b[20:])
+	return dpi >= minScanDPI && (bits == 1 || bits == 8 && colours != indexed)
+}
+
+// scanned reports whether the page has to be recognised from its picture, and sets Typed. It errs on the side
 // of the page's own text.
 func (t *textPage) scanned(page uint64, out *Page) bool {
 	var q quality
@@ -85,10 +116,70 @@ func (t *textPage) scanned(page uint64, out *Page) bool {
 		out.Blank = len(out.Lines) == 0 && !shown.images && !shown.lettered()
 		return shown.pictured > 0.05 || shown.lettered()
 	}
-	if few := q.all && q.letters < 200 && out.inMargins(); few || q.doubtful() {
-		return t.drawing(page, out).pictured > 0.7
+	few := q.all && q.letters < 200 && out.inMargins()
+	typed := q.all && q.letters < maxTyped
+	doubtful, implausible := q.doubtful(), q.implausible()
+	if !few && !typed && !doubtful && !implausible {
+		return false
 	}
-	return false
+	shown := t.drawing(page, out)
+	if !shown.images {
+		return false
+	}
+	unread, grey := shown.unread(out)
+	full := shown.pictured > 0.7
+	visible := full || unread > 0.85 || grey > 0.2
+	visible = visible && !t.invisible()
+	out.Typed = visible && !doubtful && (full && few || typed && (unread > 0.85 || grey > 0.2))
+	return out.Typed || full && (few || doubtful || implausible && !visible)
+}
+
+// unread returns the share of a page that pictures cover on which there is hardly any text, and the
+// share of those that look like scans. A picture below large letters is the background of a slide.
+func (d *drawing) unread(out *Page) (all, grey float32) {
+	for _, p := range d.pictures {
+		x, right := max(p.box.X, 0), min(p.box.Right, out.Width)
+		top, bottom := max(p.box.Top, 0), min(p.box.Bottom, out.Height)
+		area, text := (right-x)*(bottom-top), float32(0)
+		if !(right > x && bottom > top) {
+			continue
+		}
+		for i := range out.Lines {
+			b := out.Lines[i].box()
+			if cx, cy := (b.X+b.Right)/2, (b.Top+b.Bottom)/2; cx < x || cx > right || cy < top || cy > bottom {
+				continue
+			}
+			if text += (b.Right - b.X) * (b.Bottom - b.Top); out.Lines[i].Size >= 14 {
+				text = area
+			}
+		}
+		if text > area*0.04 {
+			continue
+		}
+		all += area
+		if p.grey {
+			grey += area
+		}
+	}
+	page := max(out.Width*out.Height, 1)
+	return all / page, grey / page
+}
+
+// invisible reports whether most of the text is not shown, as that of a recognised scan is.
+func (t *textPage) invisible() bool {
+	const hidden = 3 // as PDF numbers ways to draw text
+	looked, not := 0, 0
+	for i := 0; i < len(t.text); i += 1 + len(t.text)/samples {
+		if c := t.charIndexOf(i); c >= 0 && t.text[i] > ' ' {
+			if object := t.call(t.textObject, t.handle, uint64(c)); object != 0 {
+				looked++
+				if t.call(t.renderMode, object) == hidden {
+					not++
+				}
+			}
+		}
+	}
+	return not*2 > looked
 }
 
 // lettered reports whether the shapes look like letters that are drawn as paths.
@@ -135,6 +226,7 @@ type quality struct {
 	all           bool
 	latin, upper8 int // Latin letters, and those of the upper half of Latin-1
 	words, odd    int // words with letters, and those that no language has
+	mixed         int // words with digits between small letters
 
 	seen                  map[string]bool // different words of Latin letters only
 	seenLatin, seenVowels int             // letters of these
@@ -164,6 +256,9 @@ func (q *quality) count(lines []Line) {
 
 // vowels of the Latin alphabets. They are 30 to 50 % of the letters of a language.
 const vowels = "aeiouyAEIOUYàáâãäåæèéêëìíîïòóôõöøùúûüýÿÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝāăąēĕėęěīĭįıōŏőœūŭůűųĀĂĄĒĖĘĚĪĮŌŐŒŪŮŰŲ"
+
+// digitInWord matches digits between small letters, as in a bad recognition.
+var digitInWord = regexp.MustCompile(`\p{Ll}[0-9]\p{Ll}`)
 
 // word counts a word.
 func (q *quality) word(s string) {
@@ -204,6 +299,9 @@ func (q *quality) word(s string) {
 	if latin >= 4 && vowel == 0 && s != strings.ToUpper(s) || latin > 1 && other > 1 || symbols > 0 && latin+other < 4*symbols || turns > 1 || repeated > 3 {
 		q.odd++
 	}
+	if digits > 0 && digitInWord.MatchString(s) {
+		q.mixed++
+	}
 	if latin > 2 && other+digits+symbols == 0 && !q.seen[s] {
 		q.seen[s] = true
 		q.seenLatin += latin
@@ -223,6 +321,11 @@ func (q *quality) rubbish(m missing) bool {
 		return true
 	}
 	return m.visible >= 40 && m.unmapped > 0.5 && (len(q.seen) >= 10 && vowels < 0.28 || q.odd*10 > q.words*3)
+}
+
+// implausible reports whether the text may have shifted or confused letters, even if it has few different words.
+func (q *quality) implausible() bool {
+	return len(q.seen) >= 8 && float32(q.seenVowels) < 0.26*float32(q.seenLatin) || q.words >= 15 && q.mixed*5 > q.words*2
 }
 
 // doubtful reports whether the text may be a bad recognition of a scan.

@@ -64,6 +64,13 @@ func TestScannedPages(t *testing.T) {
 		}
 		return r
 	})
+	scan := stream("/Type /XObject /Subtype /Image /Width 800 /Height 600 /ColorSpace /DeviceGray /BitsPerComponent 1", strings.Repeat("\xaa", 800/8*600))
+	caesar := strings.Repeat(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return 'a' + (r-'a'+3)%26
+		}
+		return r
+	}, english[:150]), 4)
 	const full, half = "q 612 0 0 792 0 0 cm /Im Do Q\n", "q 400 0 0 300 100 200 cm /Im Do Q\n"
 	var letters, rectangles strings.Builder
 	for i := range 100 {
@@ -77,6 +84,7 @@ func TestScannedPages(t *testing.T) {
 		content string
 		objects []string
 		scanned bool
+		typed   bool
 		blank   bool
 	}{
 		"nothing":                      {content: "", blank: true},
@@ -84,7 +92,14 @@ func TestScannedPages(t *testing.T) {
 		"small picture":                {content: half, objects: []string{picture}, scanned: true},
 		"inline picture":               {content: "q 600 0 0 700 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q", scanned: true},
 		"picture in a form":            {content: full, objects: []string{stream("/Type /XObject /Subtype /Form /BBox [0 0 1 1] /Resources << /XObject << /P 7 0 R >> >>", "/P Do"), picture}, scanned: true},
-		"picture with a stamp":         {content: full + "BT /F1 8 Tf 72 20 Td (Downloaded on Monday, page 3) Tj ET", objects: []string{picture}, scanned: true},
+		"picture with a stamp":         {content: full + "BT /F1 8 Tf 72 20 Td (Downloaded on Monday, page 3) Tj ET", objects: []string{picture}, scanned: true, typed: true},
+		"picture with a notice":        {content: full + strings.ReplaceAll(typeset("F1", english[:250], 130), "10 Tf 72 700", "7 Tf 72 30"), objects: []string{picture}, scanned: true, typed: true},
+		"picture with a watermark":     {content: full + "BT /F1 9 Tf 72 400 Td (SCANNED BY A TRIAL VERSION - www.example.com) Tj ET", objects: []string{picture}, scanned: true, typed: true},
+		"scan below typed text":        {content: half + typeset("F1", english, 80), objects: []string{scan}, scanned: true, typed: true},
+		"layer of a recognition":       {content: full + "3 Tr " + typeset("F1", english, 80), objects: []string{picture}},
+		"short layer":                  {content: full + "3 Tr BT /F1 9 Tf 72 400 Td (A title of a book) Tj ET", objects: []string{picture}},
+		"shifted layer":                {content: full + "3 Tr " + typeset("F1", caesar, 80), objects: []string{picture}, scanned: true},
+		"layer with digits in words":   {content: full + "3 Tr " + typeset("F1", strings.NewReplacer("e", "c", "i", "1", "n", "r1").Replace(english), 80), objects: []string{picture}, scanned: true},
 		"slide with a background":      {content: full + "BT /F1 30 Tf 72 400 Td (A talk) Tj ET", objects: []string{picture}},
 		"text over a picture":          {content: full + typeset("F1", english, 80), objects: []string{picture}},
 		"text beside a picture":        {content: half + typeset("F1", english, 80), objects: []string{picture}},
@@ -108,8 +123,8 @@ func TestScannedPages(t *testing.T) {
 		"a few letters of private use": {content: typeset("F1", english, 80) + "BT /F2 10 Tf 72 100 Td (abc def) Tj ET", objects: mapped(func(r rune) rune { return 0xe000 + r })},
 	} {
 		p := onlyPageBy(t, r, textPDF(t, c.content, "/F2 6 0 R", "", "", c.objects...))
-		if p.Scanned != c.scanned || p.Blank != c.blank || p.Broken {
-			t.Errorf("%s: scanned %t, blank %t, broken %t; want %t, %t; lines %.3q", name, p.Scanned, p.Blank, p.Broken, c.scanned, c.blank, textsOf(p))
+		if p.Scanned != c.scanned || p.Typed != c.typed || p.Blank != c.blank || p.Broken {
+			t.Errorf("%s: scanned %t, typed %t, blank %t, broken %t; want %t, %t, %t; lines %.3q", name, p.Scanned, p.Typed, p.Blank, p.Broken, c.scanned, c.typed, c.blank, textsOf(p))
 		}
 	}
 }
