@@ -341,8 +341,8 @@ func cells(line string) []string {
 	return append(out, strings.TrimSpace(line[start:]))
 }
 
-// rowText returns a table row as "Header: value; Header: value". If the question's words
-// are in some of the columns, it returns only these and the first one, which names the row.
+// rowText returns a table row as "Header: value; Header: value". If the question
+// names some of the columns, it returns only these and the first one, which names the row.
 func (p *passage) rowText(q *question, u *unit) string {
 	headers := cells(p.text[u.header[0]:u.header[1]])
 	values := cells(p.text[u.start:u.end])
@@ -355,7 +355,7 @@ func (p *passage) rowText(q *question, u *unit) string {
 		full++
 		asked[i] = q.mentions(value) || !named
 		named = true
-		if i < len(headers) && full > 1 && q.mentions(headers[i]) {
+		if i < len(headers) && full > 1 && q.names(headers[i]) {
 			asked[i], found = true, true
 		}
 	}
@@ -370,6 +370,20 @@ func (p *passage) rowText(q *question, u *unit) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// names reports whether all words of a header are in the question: "Last week" is not the
+// column for "what did it cost that week".
+func (q *question) names(header string) bool {
+	found := false
+	for _, t := range tokenize(header, 0, len(header), nil) {
+		if q.match(&t); t.term >= 0 {
+			found = true
+		} else if t.class == prose.Content || t.digit {
+			return false
+		}
+	}
+	return found
 }
 
 // mentions reports whether a text has a word of the question.

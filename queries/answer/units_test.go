@@ -57,11 +57,16 @@ func TestRowTextHasHeaders(t *testing.T) {
 }
 
 func TestRowTextHasOnlyTheColumnsAskedFor(t *testing.T) {
-	q := parseQuestion("What is the load factor to Guam?")
-	p := newPassage(&q, Passage{Text: "| Route | Load factor | Seats |\n|---|---|---|\n| Guam | 85.3 | 39,239 |"})
-	units := appendUnits(nil, 0, &p)
-	if got, want := p.rowText(&q, &units[0]), "Route: Guam; Load factor: 85.3"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for question, want := range map[string]string{
+		"What is the load factor to Guam?": "Route: Guam; Load factor: 85.3",
+		"How heavy was the load to Guam?":  "Route: Guam; Load factor: 85.3; Seats: 39,239",
+	} {
+		q := parseQuestion(question)
+		p := newPassage(&q, Passage{Text: "| Route | Load factor | Seats |\n|---|---|---|\n| Guam | 85.3 | 39,239 |"})
+		units := appendUnits(nil, 0, &p)
+		if got := p.rowText(&q, &units[0]); got != want {
+			t.Errorf("%s: got %q, want %q", question, got, want)
+		}
 	}
 }
 
