@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"annals/commands/importer/extract/pdf/pdfium"
 )
 
 const (
@@ -19,8 +21,15 @@ type area []*piece
 // arrange finds the columns and tables of a page. It returns the lines to write: a table is one
 // line, and lines that PDFium joined over columns are divided and reordered. All other lines
 // stay in the order of the file.
-func arrange(lines []layoutLine) []layoutLine {
+func arrange(lines []layoutLine, rules []pdfium.Rule) []layoutLine {
+	rightToLeft := isRightToLeft(lines)
 	pieces := cut(lines)
+	whole := len(pieces) == len(lines)
+	if len(rules) > 0 && len(pieces) <= maxPieces {
+		all := len(pieces)
+		pieces = findGrids(pieces, rules, rightToLeft)
+		whole = whole && len(pieces) == all
+	}
 	var placed []*piece
 	for _, p := range pieces {
 		if p.placed() {
@@ -30,13 +39,13 @@ func arrange(lines []layoutLine) []layoutLine {
 	if len(placed) > maxPieces {
 		return lines
 	}
-	c := columns{rightToLeft: isRightToLeft(lines)}
+	c := columns{rightToLeft: rightToLeft}
 	c.divide(placed, 0)
 	tables := 0
 	for _, a := range c.areas {
 		tables += findTables(a, c.rightToLeft)
 	}
-	if len(pieces) == len(lines) && tables == 0 { // nothing was divided
+	if whole && tables == 0 { // nothing was divided
 		return lines
 	}
 	if c.mixed { // lines of several columns follow each other

@@ -25,6 +25,11 @@ func turn(p *pdfium.Page, main pdfium.Direction) {
 	if main != pdfium.Leftwards {
 		p.Width, p.Height = h, w
 	}
+	for i, r := range p.Rules {
+		x0, y0 := point(r.X, r.Top)
+		x1, y1 := point(r.Right, r.Bottom)
+		p.Rules[i] = pdfium.Rule{X: min(x0, x1), Right: max(x0, x1), Top: min(y0, y1), Bottom: max(y0, y1)}
+	}
 	for i := range p.Lines {
 		l := &p.Lines[i]
 		for j := range l.Words {

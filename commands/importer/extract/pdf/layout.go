@@ -1,6 +1,7 @@
 // Package pdf turns the pages of a PDF into sections. From the lines that package pdfium
 // reads, with positions and fonts, it recognises headings, paragraphs, running heads and the
-// title. It imports extract, extract/pdf/bidi and extract/pdf/pdfium.
+// title. It imports extract, extract/pdf/bidi, extract/pdf/grid and
+// extract/pdf/pdfium.
 package pdf
 
 import (
@@ -159,7 +160,7 @@ func (l *Layout) Close() error {
 // flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
 	l.furniture.mark(page.lines, page.Number, l.doc.Pages, page.Height)
-	page.lines = arrange(page.lines)
+	page.lines = arrange(page.lines, page.Rules)
 	marks := l.marks[page.Number]
 	if len(marks) > 0 {
 		l.matchBookmarks(page.lines, marks)

@@ -8,7 +8,7 @@ const (
 	maxColumns = 60
 )
 
-// table is a table of a page. Tables are recognised by the positions of their words alone: the
+// table is a table of a page. Those without a grid of rules are recognised by the positions of their words alone: the
 // words of several rows have wide gaps at the same places.
 type table struct {
 	columns []column
@@ -16,7 +16,8 @@ type table struct {
 	lines   []tableLine // lines of print, from the top
 	first   layoutLine  // the first line, for its position
 
-	rightToLeft bool // the first column is on the right
+	rightToLeft bool       // the first column is on the right
+	cells       [][]string // the cells of a table with rules; the other fields but first are not set then
 }
 
 // column is the horizontal extent of a column.
@@ -33,6 +34,7 @@ type tableLine struct {
 // number of tables. It first looks for tables that have something else beside them. rightToLeft means that their
 // first column is on the right.
 func findTables(a area, rightToLeft bool) int {
+	a = slices.DeleteFunc(slices.Clone(a), func(p *piece) bool { return p.table != nil })
 	order := make(map[*piece]int, len(a))
 	for i, p := range a {
 		if order[p] = i; rightToLeft {
@@ -448,7 +450,10 @@ func (t *table) fits(r row) bool {
 // line returns the table as a line of the page.
 func (t *table) line() layoutLine {
 	l := t.first
-	l.Text, l.Words, l.level, l.rows = "", nil, 0, t.rows()
+	l.Text, l.Words, l.level = "", nil, 0
+	if l.rows = t.cells; l.rows == nil {
+		l.rows = t.rows()
+	}
 	if t.rightToLeft {
 		for _, cells := range l.rows {
 			slices.Reverse(cells)

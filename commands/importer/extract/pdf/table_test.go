@@ -282,6 +282,9 @@ func keepsWords(t *testing.T, data []byte) {
 			y = 0
 		}
 		p := &pages[len(pages)-1]
+		if c&64 != 0 { // a rule beside the word and one below it
+			p.Rules = append(p.Rules, pdfium.Rule{X: x - 1, Right: x, Top: y - float32(a), Bottom: y + float32(d)}, pdfium.Rule{X: x - float32(a), Right: x + float32(d), Top: y + 2, Bottom: y + 3})
+		}
 		if len(p.Lines) == 0 || c&7 == 0 { // a new line
 			x, y = float32(a)*2, y+float32(int8(b))/4
 			p.Lines = append(p.Lines, pdfium.Line{X: x, Y: y, Size: 6 + float32(d&15), Weight: 400 + float32(d>>4)*20, Turned: c == 8})

@@ -25,17 +25,35 @@ func IsRightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff && unicode.In(r, unicode.L, unicode.Mn) || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc
 }
 
+// Leftwards returns the number of letters that are written from right to left, less that of the other letters.
+func Leftwards(text []rune) (n int) {
+	for _, r := range text {
+		switch {
+		case IsRightToLeft(r):
+			n++
+		case unicode.IsLetter(r):
+			n--
+		}
+	}
+	return n
+}
+
 // Distances of characters, in heights of their boxes.
 const (
 	wordGap = 0.12 // between words
 	cellGap = 0.9  // between cells of a table, or columns
 )
 
-// Order returns the characters of a line in reading order. PDFium returns each word of a script
-// that is written from right to left in this order but for ligatures and vowel marks, and the other words in the order of
-// their segments, whose direction it decides by each segment alone. rightToLeft is the direction of the paragraph.
-// A line that is not horizontal keeps its order.
+// Order returns the characters of a line in reading order. rightToLeft is the direction of the page; a line whose
+// letters are mostly written from right to left has this direction on any page. PDFium returns the letters of each word that is written
+// from right to left in this order, but for ligatures and vowel marks. It orders the other words of such a line by the
+// direction of each segment alone. A line that is not horizontal keeps its order.
 func Order(line []Glyph, rightToLeft bool) []Glyph {
+	text := make([]rune, len(line))
+	for i, g := range line {
+		text[i] = g.Rune
+	}
+	rightToLeft = rightToLeft || Leftwards(text) > 0
 	ligatures(line)
 	swapLetters(line)
 	swapMarks(line)

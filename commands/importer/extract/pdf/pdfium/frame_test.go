@@ -15,7 +15,7 @@ func TestEncodeAndDecodeMessages(t *testing.T) {
 	page := Page{Number: 3, Width: 612, Height: 792, Broken: true, Notes: []string{"note"},
 		Lines: []Line{{Text: "line", X: 1, Y: 2, Right: 3, Size: 4, Weight: 700, Turned: true, Confidence: .5,
 			Words: []Word{{Text: "li", X: 1, Right: 2, Top: 3, Bottom: 4}, {Text: "ne", X: 5}, {Text: "other"}}}, {Text: "次", Words: []Word{{Text: "次"}}}},
-		Scanned: true, Typed: true}
+		Scanned: true, Typed: true, Rules: []Rule{{1, 2, 3, 4}, {X: 5}}}
 	var e process.Encoder
 	page.Encode(&e)
 	if got, err := DecodePage(e.B); err != nil || !reflect.DeepEqual(got, page) {

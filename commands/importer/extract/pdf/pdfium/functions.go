@@ -85,6 +85,7 @@ type direct struct {
 	formCount, formObject, textObject, objectFont                    api.Function
 	imageMetadata, renderMode                                        api.Function
 	fontEmbedded, fontData, fontBaseName, getUnicode                 api.Function
+	drawMode, pathSegment, segmentPoint                              api.Function
 }
 
 const scratchBytes = 64
@@ -102,6 +103,7 @@ func newDirect(f *functions) (*direct, error) {
 		"FPDFFormObj_CountObjects": &d.formCount, "FPDFFormObj_GetObject": &d.formObject,
 		"FPDFImageObj_GetImageMetadata": &d.imageMetadata, "FPDFTextObj_GetTextRenderMode": &d.renderMode,
 		"FPDFText_GetTextObject": &d.textObject, "FPDFTextObj_GetFont": &d.objectFont, "FPDFFont_GetIsEmbedded": &d.fontEmbedded,
+		"FPDFPath_GetDrawMode": &d.drawMode, "FPDFPath_GetPathSegment": &d.pathSegment, "FPDFPathSegment_GetPoint": &d.segmentPoint,
 		"FPDFFont_GetFontData": &d.fontData, "FPDFFont_GetBaseFontName": &d.fontBaseName, "FPDFText_GetUnicode": &d.getUnicode,
 	} {
 		if *to = f.ExportedFunction(name); *to == nil {

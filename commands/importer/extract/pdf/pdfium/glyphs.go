@@ -4,8 +4,7 @@ import (
 	"slices"
 	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
+	"annals/commands/importer/extract/pdf/accent"
 	"annals/commands/importer/extract/pdf/bidi"
 )
 
@@ -21,16 +20,6 @@ type traits struct {
 	rightToLeft bool
 	singles     int // most words of one letter in a row
 }
-
-// accents are the combining characters of spacing accents. TeX and others draw an accent over a
-// letter.
-var accents = map[rune]rune{
-	'`': '\u0300', '´': '\u0301', '^': '\u0302', 'ˆ': '\u0302', '~': '\u0303', '˜': '\u0303', '¯': '\u0304', 'ˉ': '\u0304', '˘': '\u0306',
-	'˙': '\u0307', '¨': '\u0308', '˚': '\u030a', '˝': '\u030b', 'ˇ': '\u030c', '¸': '\u0327', '˛': '\u0328', slash: slash,
-}
-
-// slash is drawn through the sign after it, and takes no space of its own.
-const slash = '\u0338'
 
 // glyphs appends the characters between two indexes of the text to out, with a single space
 // between words.
@@ -52,7 +41,7 @@ func (t *textPage) glyphs(out []glyph, start, end int) ([]glyph, traits) {
 			}
 			continue
 		case r < 0x80 && r != '`' && r != '^' && r != '~':
-		case accents[r] != 0:
+		case accent.Of(r) != 0:
 			has.accents = true
 		case bidi.IsRightToLeft(r):
 			has.rightToLeft = true
@@ -93,7 +82,7 @@ func covers(a, b Word) bool {
 func (t *textPage) compose(line []glyph) []glyph {
 	out := line[:0]
 	for i := 0; i < len(line); i++ {
-		mark := accents[line[i].r]
+		mark := accent.Of(line[i].r)
 		if mark == 0 {
 			out = append(out, line[i])
 			continue
@@ -104,7 +93,7 @@ func (t *textPage) compose(line []glyph) []glyph {
 			next++
 		}
 		if next < len(line) {
-			if r, ok := composed(line[next].r, mark); ok && (mark == slash || covers(box, t.boxOf(line[next].at))) {
+			if r, ok := accent.Compose(line[next].r, mark); ok && (mark == accent.Slash || covers(box, t.boxOf(line[next].at))) {
 				if n := len(out); n > 1 && out[n-1].r == ' ' && !apart(t.boxOf(out[n-2].at), t.boxOf(line[next].at)) {
 					out = out[:n-1] // PDFium saw the width of the accent as a gap
 				}
@@ -114,7 +103,7 @@ func (t *textPage) compose(line []glyph) []glyph {
 			}
 		}
 		if n := len(out); n > 0 {
-			if r, ok := composed(out[n-1].r, mark); ok && covers(box, t.boxOf(out[n-1].at)) {
+			if r, ok := accent.Compose(out[n-1].r, mark); ok && covers(box, t.boxOf(out[n-1].at)) {
 				out[n-1].r = r
 				continue
 			}
@@ -141,7 +130,7 @@ const near = 100
 // higher than the letters behind these. An accent over the space between two letters is one of a formula.
 func (t *textPage) accentuate(letters []glyph, box Word, mark rune) bool {
 	for i, g := range letters {
-		r, ok := composed(g.r, mark)
+		r, ok := accent.Compose(g.r, mark)
 		if !ok {
 			continue
 		}
@@ -152,21 +141,6 @@ func (t *textPage) accentuate(letters []glyph, box Word, mark rune) bool {
 		}
 	}
 	return false
-}
-
-// composed returns a letter with an accent as one character.
-func composed(letter, mark rune) (rune, bool) {
-	switch letter {
-	case 'ı':
-		letter = 'i'
-	case 'ȷ':
-		letter = 'j'
-	}
-	if !unicode.IsLetter(letter) && mark != slash {
-		return 0, false
-	}
-	runes := []rune(norm.NFC.String(string([]rune{letter, mark})))
-	return runes[0], len(runes) == 1
 }
 
 // apart reports whether there is a space between two boxes of a line.
@@ -294,34 +268,16 @@ func (t *textPage) order(line []glyph) []glyph {
 		}
 	}
 	line = line[:0]
-	for _, g := range bidi.Order(boxed, t.isRightToLeft(boxed)) {
+	for _, g := range bidi.Order(boxed, t.isRightToLeft()) {
 		line = append(line, glyph{g.Rune, g.At})
 	}
 	return line
 }
 
-// isRightToLeft reports whether most letters of a line, or of its page, are of a script that is written
-// from right to left.
-func (t *textPage) isRightToLeft(line []bidi.Glyph) bool {
-	n := 0
-	for _, g := range line {
-		n += leftwards(g.Rune)
-	}
+// isRightToLeft reports whether most letters of the page are of a script that is written from right to left.
+func (t *textPage) isRightToLeft() bool {
 	if t.leftwards == 0 {
-		for _, r := range t.text {
-			t.leftwards += leftwards(r)
-		}
+		t.leftwards = bidi.Leftwards(t.text)
 	}
-	return n > 0 || t.leftwards > 0
-}
-
-// leftwards returns 1 for a letter that is written from right to left, -1 for any other letter, and else 0.
-func leftwards(r rune) int {
-	switch {
-	case bidi.IsRightToLeft(r):
-		return 1
-	case unicode.IsLetter(r):
-		return -1
-	}
-	return 0
+	return t.leftwards > 0
 }

@@ -42,8 +42,9 @@ type Page struct {
 	// Notes are the filled-in form fields as "name: value", the comments, and the names
 	// of attached files.
 	Notes  []string
-	Blank  bool // the page has neither text nor images
-	Broken bool // the page could not be read completely
+	Blank  bool   // the page has neither text nor images
+	Broken bool   // the page could not be read completely
+	Rules  []Rule // lines that the page draws; none if it has too few for a table, or too many
 	// Scanned means that pictures cover much of the page, and that it has no text there or none
 	// that can be used.
 	Scanned bool
@@ -70,6 +71,12 @@ type Word struct {
 	Text                  string
 	X, Right, Top, Bottom float32
 }
+
+// Rule is a drawn line, horizontal or vertical. Its box is in points from the left and top of the page as displayed.
+type Rule struct{ X, Right, Top, Bottom float32 }
+
+// Across reports whether a rule is horizontal.
+func (r Rule) Across() bool { return r.Right-r.X > r.Bottom-r.Top }
 
 // request is the request to open a file, to read pages of the open file, or to draw one. A
 // request with none of these closes the open file.
@@ -140,6 +147,10 @@ func (p *Page) Encode(e *process.Encoder) {
 	for _, n := range p.Notes {
 		e.Text(n)
 	}
+	e.Int(len(p.Rules))
+	for _, r := range p.Rules {
+		e.Float(r.X).Float(r.Right).Float(r.Top).Float(r.Bottom)
+	}
 }
 
 // DecodePage decodes a payload to which Page.Encode has appended one page.
@@ -156,6 +167,9 @@ func DecodePage(b []byte) (Page, error) {
 	}
 	for range d.Count(1) {
 		p.Notes = append(p.Notes, d.Text())
+	}
+	for range d.Count(16) {
+		p.Rules = append(p.Rules, Rule{d.Float(), d.Float(), d.Float(), d.Float()})
 	}
 	return p, d.End()
 }

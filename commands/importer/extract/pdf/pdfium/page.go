@@ -56,13 +56,12 @@ func trapped(err error) error {
 // textPage is the text of a page.
 type textPage struct {
 	*document
-	handle uint64
-	text   []rune
-	chars  []int // by rune of the text, the characters of the page; nil if PDFium knows them
-	pairs  []int // indexes of the runes that are two characters of the page
-	mapped bool  // PDFium left no character out of the text
-	// leftwards is how many letters of the page are written from right to left, less the others.
-	leftwards int
+	handle    uint64
+	text      []rune
+	chars     []int            // by rune of the text, the characters of the page; nil if PDFium knows them
+	pairs     []int            // indexes of the runes that are two characters of the page
+	mapped    bool             // PDFium left no character out of the text
+	leftwards int              // letters of the page that are written from right to left, less the others; 0 if not counted
 	fonts     map[uint64]*font // by handle; of characters without a map to Unicode
 }
 
@@ -87,6 +86,7 @@ func (d *document) lines(handle uint64, out *Page) error {
 		}
 		t.repair()
 		t.split(out)
+		out.Rules = d.rules(handle)
 	}
 	out.Scanned = t.scanned(handle, out)
 	return d.trap
