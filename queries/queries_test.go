@@ -48,11 +48,12 @@ var (
 	bob   = queriestest.Bob
 )
 
+// found returns the documents that sources name, each once.
 func found(sources []search.Source) []uuid.UUID {
 	var ids []uuid.UUID
-	for _, s := range sources {
-		if !slices.Contains(ids, s.Document) {
-			ids = append(ids, s.Document)
+	for _, id := range search.Shown(sources) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	return ids

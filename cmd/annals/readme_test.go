@@ -60,7 +60,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	blocks := readmeBlocks(t, "sh")
 	wants := [][]string{ // expected output of each block after the first
-		{`"event_type":"complete"`, `"answer":"1759 by John Smeaton"`},
+		{`"event_type":"complete"`, `"answer":"John Smeaton"`},
 		{`"event_type":"complete"`, `"leaf_title":"Second quarter"`, "\nRevenue of the second quarter rose to 4.2 million.\n"},
 		{" 0 failed", `"answer":"Meilisearch`},
 	}

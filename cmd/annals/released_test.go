@@ -123,7 +123,12 @@ func wantReleasedReplies(t *testing.T, dir string, calls []releasedCall) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := comparable(c.Path, bytes.ReplaceAll(reply, []byte(server.base), nil)); status != c.Status || !reflect.DeepEqual(withoutNew(got, c.Reply), c.Reply) {
+		got := comparable(c.Path, bytes.ReplaceAll(reply, []byte(server.base), nil))
+		same := reflect.DeepEqual(withoutNew(got, c.Reply), c.Reply)
+		if c.Path == "/core/ask" {
+			same = same || sameAnswer(got, c.Reply)
+		}
+		if status != c.Status || !same {
 			t.Errorf("%s %s %s %s: %d %v, want %d %v", c.User, c.Method, c.Path, body, status, got, c.Status, c.Reply)
 		}
 	}
@@ -156,6 +161,17 @@ func withoutNew(reply, earlier any) any {
 		}
 	}
 	return reply
+}
+
+// sameAnswer reports whether one of two replies to a question has the answer of the other in it:
+// a later version may quote more or less of a sentence.
+func sameAnswer(a, b any) bool {
+	text := func(reply any) string {
+		fields, _ := reply.(map[string]any)
+		answer, _ := fields["answer"].(string)
+		return answer
+	}
+	return text(a) != "" && text(b) != "" && (strings.Contains(text(a), text(b)) || strings.Contains(text(b), text(a)))
 }
 
 // comparable returns the part of a reply that must be equal in every version. Scores,

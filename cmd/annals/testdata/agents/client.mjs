@@ -172,15 +172,28 @@ await step('service_get_document_markdown, page by page', async () => {
   assert(text.includes(story.trim()), 'the pages together are not the document');
 });
 
-await step('service_ingest and service_job_status', async () => {
-  await refused('service_ingest', { file_paths: [outside], file_metadata: [{ folder_name: 'lighthouses' }] }, /log\.db/);
-  const { job_id } = await call('service_ingest', { file_paths: [file], file_metadata: [{ folder_name: 'lighthouses/ireland', tags: ['rocks'] }] });
+// end returns the status of a job that has ended.
+async function end(job_id) {
   let job;
   while (!(job = await call('service_job_status', { job_id })).done) await pause(50);
   assert.equal(job.status, 'complete');
+  return job;
+}
+
+await step('service_ingest and service_job_status', async () => {
+  await refused('service_ingest', { file_paths: [outside], file_metadata: [{ folder_name: 'lighthouses' }] }, /log\.db/);
+  const { job_id } = await call('service_ingest', { file_paths: [file], file_metadata: [{ folder_name: 'lighthouses/ireland', tags: ['rocks'] }] });
+  const job = await end(job_id);
   assert(job.results[0].success);
   const { markdown } = await call('service_get_document_markdown', { document_id: job.results[0].document_id });
   assert(markdown.includes('Fastnet Rock'));
+});
+
+await step('service_reread_documents', async () => {
+  const { job_id, total_documents } = await call('service_reread_documents', { doc_ids: [eddystone.id] });
+  assert.equal(total_documents, 1);
+  await end(job_id);
+  await refused('service_reread_documents', { doc_ids: [crypto.randomUUID()] }, /document/);
 });
 
 // read returns the text of a resource, whose pages name the one behind them.
