@@ -216,10 +216,12 @@ func isLetter(u unit) bool { return unicode.IsLetter(u.glyphs[0].Rune) }
 
 // reverseRuns reverses the words and numbers that are written against the direction in which the units are sorted.
 func reverseRuns(units []unit, rightToLeft bool) {
+	looked := 0          // units before this index were looked at for the end of a run
+	afterArabic := false // the last letter that is written from right to left is Arabic
 	for i := 0; i < len(units); {
 		end := i
-		if u := &units[i]; rightToLeft && (u.class == bidi.L || u.isDigit()) || !rightToLeft && u.isRightToLeft() {
-			end = runEnd(units, i, rightToLeft)
+		if u := &units[i]; i >= looked && (rightToLeft && (u.class == bidi.L || u.isDigit()) || !rightToLeft && u.isRightToLeft()) {
+			end, looked = runEnd(units, i, rightToLeft)
 		}
 		switch {
 		case end > i:
@@ -229,8 +231,11 @@ func reverseRuns(units []unit, rightToLeft bool) {
 			}
 			i = end
 		case rightToLeft && units[i].isDigit():
-			i = reverseNumber(units, i)
+			i = reverseNumber(units, i, afterArabic || units[i].class == bidi.AN)
 		default:
+			if units[i].isRightToLeft() {
+				afterArabic = units[i].class == bidi.AL
+			}
 			i++
 		}
 	}
@@ -238,42 +243,37 @@ func reverseRuns(units []unit, rightToLeft bool) {
 
 // runEnd returns the end of the words at units[i] that are written against the direction in which the units are sorted, or i if
 // none of them has a letter. Signs and narrow spaces between the words belong to them, and numbers, but those around words that are written
-// from right to left.
-func runEnd(units []unit, i int, rightToLeft bool) int {
+// from right to left. looked is the index of the first unit that was not looked at.
+func runEnd(units []unit, i int, rightToLeft bool) (end, looked int) {
 	end, letter := i, false
-	for j := i; j < len(units); j++ {
-		u := &units[j]
+	for looked = i; looked < len(units); looked++ {
+		u := &units[looked]
 		if u.wide || rightToLeft && u.isRightToLeft() || !rightToLeft && u.class == bidi.L {
 			break
 		}
 		switch {
 		case u.class == bidi.L, u.isRightToLeft():
-			end, letter = j+1, true
+			end, letter = looked+1, true
 		case rightToLeft && u.isDigit():
-			end = j + 1
+			end = looked + 1
 		}
 	}
 	if !letter {
-		return i
+		return i, looked
 	}
-	return end
+	return end, looked
 }
 
 // reverseNumber reverses the number at units[i], which are sorted from the right, and returns its end. Separators between digits
-// belong to it. Signs such as those of currencies do, too, but not behind digits that follow an Arabic letter, nor does a hyphen
-// between these (rules W2, W4 and W5).
-func reverseNumber(units []unit, i int) (end int) {
+// belong to it. Signs such as those of currencies do, too, but not behind Arabic numbers, which are those with Arabic digits or after an
+// Arabic letter, nor does a hyphen between their digits (rules W2, W4 and W5).
+func reverseNumber(units []unit, i int, arabic bool) (end int) {
 	class := func(i int) bidi.Class {
 		if i < 0 || i >= len(units) {
 			return bidi.WS
 		}
 		return units[i].class
 	}
-	before := i - 1
-	for before > 0 && !units[before].isRightToLeft() {
-		before--
-	}
-	arabic := class(before) == bidi.AL || class(i) == bidi.AN
 	for end = i + 1; end < len(units); end++ {
 		joins := class(end) == bidi.CS || class(end) == bidi.ES && !arabic
 		if !units[end].isDigit() && !(joins && end+1 < len(units) && units[end+1].isDigit()) {

@@ -2,7 +2,9 @@ package bidi_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	xbidi "golang.org/x/text/unicode/bidi"
@@ -81,6 +83,15 @@ func TestOrder(t *testing.T) {
 		if got := textOf(bidi.Order(place([]rune(displayed)), false)); got != want {
 			t.Errorf("order\n got %q\nwant %q", got, want)
 		}
+	}
+}
+
+// The time to order a line grows with its length, not with the square of it: that would take minutes here.
+func TestOrderOfLongLine(t *testing.T) {
+	line := place([]rune(strings.Repeat("1 ", 300_000) + "א"))
+	start := time.Now()
+	if got := bidi.Order(line, true); len(got) != len(line) || time.Since(start) > 10*time.Second {
+		t.Errorf("%d of %d characters after %v", len(got), len(line), time.Since(start))
 	}
 }
 
