@@ -11,6 +11,7 @@ import (
 const (
 	margin     = 0.12   // part of a page's height, at the top and at the bottom, where running heads and feet may be
 	maxCounted = 20_000 // maximum number of different lines that are counted
+	maxRunning = 1_000  // bytes of the longest running head or foot
 )
 
 // furniture finds running heads and feet: lines near the top or bottom of many pages that are at
@@ -45,10 +46,10 @@ func (f *furniture) init() {
 	f.count, f.shown, f.numbers, f.most, f.body = map[position]int{}, map[string]bool{}, map[slot]int{}, map[int]int{}, map[string]bool{}
 }
 
-// positionOf returns the position of a line. ok is false if the line is not near the top or
+// positionOf returns the position of a line. ok is false if the line is too long, or not near the top or
 // bottom.
 func positionOf(l *layoutLine, height float32) (position, bool) {
-	if height <= 0 || l.Turned || l.Y > height*margin && l.Y < height*(1-margin) {
+	if height <= 0 || l.Turned || len(l.Text) > maxRunning || l.Y > height*margin && l.Y < height*(1-margin) {
 		return position{}, false
 	}
 	return position{text: strings.ToLower(l.Text), y: int(math.Round(float64(l.Y) / 4))}, true

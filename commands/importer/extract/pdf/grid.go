@@ -44,7 +44,7 @@ func (g *ruled) cell(w pdfium.Word) *ruledCell {
 // take puts the pieces in the grid into its cells, and replaces them by one for the table. It returns the pieces
 // unchanged if the grid is no table.
 func (g *ruled) take(pieces []*piece, rightToLeft bool) []*piece {
-	first, crossing, words := -1, 0, 0
+	first, line, crossing, all := -1, 0, 0, 0
 	out := make([]*piece, 0, len(pieces))
 	for _, p := range pieces {
 		parts := g.parts(p)
@@ -53,19 +53,19 @@ func (g *ruled) take(pieces []*piece, rightToLeft bool) []*piece {
 			continue
 		}
 		if first < 0 {
-			first = len(out)
+			first, line = len(out), p.line
 			out = append(out, nil)
 		}
 		for _, part := range parts {
 			c := g.cell(part.Words[0])
 			c.pieces = append(c.pieces, part)
-			words++
+			all++
 			if left, right := g.X[c.Column], g.X[c.Column+c.Columns]; part.X < left-grid.Near || part.Right > right+grid.Near {
 				crossing++
 			}
 		}
 	}
-	if first < 0 || crossing*10 > words || !g.isTable() {
+	if first < 0 || crossing*10 > all || !g.isTable() {
 		return pieces
 	}
 	t := &table{cells: g.rows(rightToLeft)}
@@ -76,13 +76,7 @@ func (g *ruled) take(pieces []*piece, rightToLeft bool) []*piece {
 			}
 		}
 	}
-	whole := &piece{layoutLine: t.first, table: t}
-	for _, p := range pieces {
-		if g.parts(p) != nil {
-			whole.line = p.line
-			break
-		}
-	}
+	whole := &piece{layoutLine: t.first, line: line, table: t}
 	whole.X, whole.Right, whole.Text, whole.Words = g.X[0], g.X[len(g.X)-1], "", whole.Words[:1]
 	out[first] = whole
 	return out

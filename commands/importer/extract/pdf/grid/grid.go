@@ -150,10 +150,11 @@ func places(at []float32) []float32 {
 // divide finds the cells: places with no rule between them are one.
 func (g *Grid) divide(rules []pdfium.Rule) bool {
 	rows, columns := len(g.Y)-1, len(g.X)-1
-	// below and beside report whether a rule is below a place, or on its right.
+	// below and beside report whether a rule, or the edge of the grid, is below a place, or on its right.
 	below, beside := make([][]bool, rows), make([][]bool, rows)
 	for i := range rows {
-		below[i], beside[i] = make([]bool, columns), make([]bool, columns)
+		below[i], beside[i] = slices.Repeat([]bool{i == rows-1}, columns), make([]bool, columns)
+		beside[i][columns-1] = true
 	}
 	for _, r := range rules {
 		if r.Across() {
@@ -188,30 +189,29 @@ func (g *Grid) divide(rules []pdfium.Rule) bool {
 
 // fill makes a cell of the places that no rule divides from a first one. It returns false if they are no rectangle.
 func (g *Grid) fill(row, column int, below, beside [][]bool) bool {
-	cell := Cell{Row: row, Column: column, Rows: 1, Columns: 1}
-	for column+cell.Columns < len(g.Region[row]) && !beside[row][column+cell.Columns-1] {
-		cell.Columns++
+	lastRow, lastColumn := row, column
+	for !beside[row][lastColumn] {
+		lastColumn++
 	}
-	for row+cell.Rows < len(g.Region) && !below[row+cell.Rows-1][column] {
-		cell.Rows++
+	for !below[lastRow][column] {
+		lastRow++
 	}
-	for i := row; i < row+cell.Rows; i++ {
-		for c := column; c < column+cell.Columns; c++ {
-			last := c+1 == column+cell.Columns
-			if g.Region[i][c] >= 0 || !last && beside[i][c] || last && c+1 < len(g.Region[i]) && !beside[i][c] || i+1 < row+cell.Rows && below[i][c] || i+1 == row+cell.Rows && i+1 < len(g.Region) && !below[i][c] {
+	for i := row; i <= lastRow; i++ {
+		for c := column; c <= lastColumn; c++ {
+			if g.Region[i][c] >= 0 || beside[i][c] != (c == lastColumn) || below[i][c] != (i == lastRow) {
 				return false
 			}
 			g.Region[i][c] = len(g.Cells)
 		}
 	}
-	g.Cells = append(g.Cells, cell)
+	g.Cells = append(g.Cells, Cell{Row: row, Column: column, Rows: lastRow - row + 1, Columns: lastColumn - column + 1})
 	return true
 }
 
-// row returns the row at y, or -1.
+// row returns the row at y; -1 above the grid, and the number of rows below it.
 func (g *Grid) row(y float32) int { return at(g.Y, y) }
 
-// column returns the column at x, or -1.
+// column is like row.
 func (g *Grid) column(x float32) int { return at(g.X, x) }
 
 // at returns the index of the place at or before v; -1 if v is before all, and the last one if it is behind all.
