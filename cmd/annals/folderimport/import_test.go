@@ -158,6 +158,13 @@ func TestImportPrintsWarnings(t *testing.T) {
 	if err := folderimport.Run(t.Context(), f.Options); err != nil || strings.Count(out.String(), "Sheet ") != 18 || !strings.Contains(out.String(), "only the first 20 different warnings are listed") {
 		t.Errorf("import printed %q (%v), want 20 warnings", out.String(), err)
 	}
+	core.warnings = map[string][]string{"file002.md": {"Install it."}}
+	f = newImporter(t, core, dir)
+	out.Reset()
+	f.JSON, f.Out, f.Err = false, &out, &f.stderr
+	if err := folderimport.Run(t.Context(), f.Options); err != nil || !strings.Contains(out.String(), "\n1 file was imported with warnings:\n") {
+		t.Errorf("import printed %q (%v), want one file with warnings", out.String(), err)
+	}
 }
 
 // Many files with the same warning are counted. Those with another warning are named all the same.

@@ -157,18 +157,22 @@ func (s *Summary) printWarned(out io.Writer) error {
 	if len(s.Warned) == 0 {
 		return nil
 	}
-	fmt.Fprintf(out, "\n%d files were imported with warnings:\n\n", len(s.Warned))
+	files := "1 file was"
+	if n := len(s.Warned); n > 1 {
+		files = fmt.Sprintf("%d files were", n)
+	}
+	fmt.Fprintf(out, "\n%s imported with warnings:\n\n", files)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FILE\tWARNING")
-	warnings, files := s.filesByWarning()
+	warnings, byWarning := s.filesByWarning()
 	for _, w := range warnings[:min(len(warnings), maxShown)] {
-		for i, file := range files[w] {
+		for i, file := range byWarning[w] {
 			text := w
 			if i > 0 {
 				text = "(the same)"
 			}
-			if i == maxNamed && len(files[w]) > maxNamed+1 {
-				fmt.Fprintf(table, "%d more files\t(the same; --json names all files)\n", len(files[w])-maxNamed)
+			if i == maxNamed && len(byWarning[w]) > maxNamed+1 {
+				fmt.Fprintf(table, "%d more files\t(the same; --json names all files)\n", len(byWarning[w])-maxNamed)
 				break
 			}
 			fmt.Fprintf(table, "%s\t%s\n", terminal.Printable(file), terminal.Printable(text))

@@ -87,7 +87,11 @@ func (b *workbook) warnings() (all []string) {
 		all = append(all, fmt.Sprintf("The workbook has more than %d million different texts or %d MiB of them: cells with the texts beyond are empty.", maxStrings>>20, maxStringBytes>>20))
 	}
 	if b.unknown > 0 {
-		all = append(all, fmt.Sprintf("The results of %d formulas are missing, because the program that saved the workbook did not calculate them: open it in Excel or LibreOffice, save it, and upload the new file.", b.unknown))
+		results, them := "The result of 1 formula is", "it"
+		if b.unknown > 1 {
+			results, them = fmt.Sprintf("The results of %d formulas are", b.unknown), "them"
+		}
+		all = append(all, fmt.Sprintf("%s missing, because the program that saved the workbook did not calculate %s: open it in Excel or LibreOffice, save it, and upload the new file.", results, them))
 	}
 	if b.wide {
 		all = append(all, fmt.Sprintf("A row has more than %d KiB of text: its last cells were left out.", maxRow>>10))

@@ -76,7 +76,7 @@ func TestSheetsAreSectionsAndPages(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || info.Pages != 2 || info.Title != "a" || info.MediaType != extract.Excel {
 		t.Errorf("info = %+v\n got %+v\nwant %+v", info, got, want)
 	}
-	if w := strings.Join(info.Warnings, "\n"); !strings.Contains(w, "Hidden sheets were not read: B.") || !strings.Contains(w, "The results of 1 formulas are missing") {
+	if w := strings.Join(info.Warnings, "\n"); !strings.Contains(w, "Hidden sheets were not read: B.") || !strings.Contains(w, "The result of 1 formula is missing") {
 		t.Errorf("warnings: %q", w)
 	}
 }
