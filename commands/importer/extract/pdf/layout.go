@@ -55,11 +55,11 @@ type Layout struct {
 	compounds     map[string]bool // words that contain a hyphen in the middle of a line
 	flow          flow
 
-	pages    int   // number of pages added
-	textless []int // scanned pages that were not recognised
-	scans    scans
-	broken   []int
-	title    string
+	pages  int   // number of pages added
+	unread []int // scanned pages that were not recognised
+	scans  scans
+	broken []int
+	title  string
 }
 
 // NewLayout returns a Layout that writes the pages of doc to w.
@@ -85,7 +85,7 @@ func (l *Layout) Pages() int { return l.pages }
 func (l *Layout) Info() extract.Info {
 	return extract.Info{
 		Pages: l.doc.Pages, Title: l.title, Warnings: l.warnings(),
-		OCRPages: l.scans.pages, Confidence: l.scans.confidence(), UnreadPages: len(l.textless),
+		OCRPages: l.scans.pages, Confidence: l.scans.confidence(), UnreadPages: len(l.unread),
 	}
 }
 
@@ -107,7 +107,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 	case p.Broken:
 		l.broken = append(l.broken, p.Number)
 	case p.Scanned:
-		l.textless = append(l.textless, p.Number)
+		l.unread = append(l.unread, p.Number)
 	}
 	page.confidence = l.scans.add(p)
 	l.addCompounds(page.lines)

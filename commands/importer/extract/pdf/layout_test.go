@@ -315,7 +315,7 @@ func TestPagesAreListedAsRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"6 of 10 pages hold no text and look scanned: 1, 4-5, 7-9."}
+	want := []string{"6 of 10 pages look scanned, and the text in their pictures is missing: 1, 4-5, 7-9."}
 	if got := l.Info().Warnings; !slices.Equal(got, want) {
 		t.Errorf("warnings = %q, want %q", got, want)
 	}
@@ -323,8 +323,8 @@ func TestPagesAreListedAsRanges(t *testing.T) {
 
 func TestWarningOfOnlyPageHasNoNumber(t *testing.T) {
 	for want, page := range map[string]pdfium.Page{
-		"The only page holds no text and looks scanned.":             {Number: 1, Height: 792, Scanned: true},
-		"The only page is damaged and could not be read completely.": {Number: 1, Height: 792, Broken: true},
+		"The only page looks scanned, and the text in its picture is missing.": {Number: 1, Height: 792, Scanned: true},
+		"The only page is damaged and could not be read completely.":           {Number: 1, Height: 792, Broken: true},
 	} {
 		l := pdf.NewLayout(pdfium.Document{Pages: 1}, extract.NewWriter(extracttest.Discard, 0))
 		if err := l.Add(page); err != nil {

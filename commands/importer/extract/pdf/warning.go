@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// warnings returns warnings about pages without text and damaged pages.
+// warnings returns warnings about pages whose pictures were not read and damaged pages.
 func (l *Layout) warnings() []string {
 	var out []string
-	if n := len(l.textless); n > 0 {
-		out = append(out, fmt.Sprintf("%s no text and %s scanned%s.", ofPages(n, l.doc.Pages, "holds", "hold"), looks(n), l.named(l.textless)))
+	if n := len(l.unread); n > 0 { // they may have typed text, too
+		out = append(out, ofPages(n, l.doc.Pages, "looks scanned, and the text in its picture is missing", "look scanned, and the text in their pictures is missing")+l.named(l.unread)+".")
 	}
 	if n := len(l.broken); n > 0 {
 		out = append(out, fmt.Sprintf("%s damaged and could not be read completely%s.", ofPages(n, l.doc.Pages, "is", "are"), l.named(l.broken)))
@@ -33,13 +33,6 @@ func ofPages(n, all int, one, many string) string {
 		return fmt.Sprintf("1 of %d pages %s", all, one)
 	}
 	return fmt.Sprintf("%d of %d pages %s", n, all, many)
-}
-
-func looks(n int) string {
-	if n == 1 {
-		return "looks"
-	}
-	return "look"
 }
 
 // pageList formats sorted page numbers as ranges, such as "1, 4-5". It shortens long lists.

@@ -48,7 +48,7 @@ func TestPDFSections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := extract.Info{MediaType: "application/pdf", Title: "The Whole Report", Pages: 4, Sections: 3, UnreadPages: 1, Warnings: []string{"1 of 4 pages holds no text and looks scanned: 3."}}
+	want := extract.Info{MediaType: "application/pdf", Title: "The Whole Report", Pages: 4, Sections: 3, UnreadPages: 1, Warnings: []string{"1 of 4 pages looks scanned, and the text in its picture is missing: 3."}}
 	if !reflect.DeepEqual(info, want) {
 		t.Errorf("info %+v, want %+v", info, want)
 	}
