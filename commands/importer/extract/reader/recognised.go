@@ -53,16 +53,14 @@ func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
 		p.Blank = len(p.Lines) == 0
 		return p
 	}
-	if r.Turn%2 == 1 {
-		p.Width, p.Height = p.Height, p.Width
-	}
+	p.Turn(pdfium.Direction(r.Turn)) // the boxes of what was recognised are those of the upright page
 	scale := p.Width / float32(r.Width)
 	var lines []pdfium.Line
 	for _, l := range r.Lines {
 		lines = append(lines, lineOf(l, scale))
 	}
 	evenSizes(lines)
-	if p.Typed && r.Turn == 0 {
+	if p.Typed {
 		lines = withTyped(lines, p.Lines)
 	}
 	p.Blank, p.Lines = false, lines
@@ -70,12 +68,13 @@ func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
 }
 
 // withTyped returns recognised lines with the typed lines of the page in the place of what was recognised of
-// them, and without lines that are hardly text, as in photographs.
+// them, and without lines that are hardly text, as in photographs. Typed lines that are turned are the last ones of a
+// page, and stay so.
 func withTyped(lines, typed []pdfium.Line) []pdfium.Line {
 	out := make([]pdfium.Line, 0, len(lines)+len(typed))
 	next := 0
 	before := func(y float32) {
-		for ; next < len(typed) && typed[next].Y < y; next++ {
+		for ; next < len(typed) && typed[next].Y < y && !typed[next].Turned; next++ {
 			out = append(out, typed[next])
 		}
 	}
@@ -96,7 +95,11 @@ func withTyped(lines, typed []pdfium.Line) []pdfium.Line {
 
 // covers reports whether a point is on a word of a line, or between two.
 func covers(l pdfium.Line, x, y float32) bool {
-	return x > l.X && x < l.Right && slices.ContainsFunc(l.Words, func(w pdfium.Word) bool { return y > w.Top-1 && y < w.Bottom+1 })
+	before, behind, beside := false, false, false // words of the line that begin before x, end behind it, and are as high as y
+	for _, w := range l.Words {
+		before, behind, beside = before || w.X < x, behind || w.Right > x, beside || y > w.Top-1 && y < w.Bottom+1
+	}
+	return before && behind && beside
 }
 
 // Shares of a font's size: the height of small letters, of letters with ascenders and of capitals,

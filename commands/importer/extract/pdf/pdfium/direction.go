@@ -101,3 +101,47 @@ func (l *Line) box() Word {
 	}
 	return out
 }
+
+// Turn turns the page so that text in a direction runs from left to right: by as many quarter turns clockwise as the direction
+// is turned counterclockwise. It changes the lines and rules in place.
+func (p *Page) Turn(main Direction) {
+	if main == Rightwards || main >= Stacked {
+		return
+	}
+	w, h := p.Width, p.Height
+	point := func(x, y float32) (float32, float32) {
+		switch main {
+		case Upwards:
+			return h - y, x
+		case Leftwards:
+			return w - x, h - y
+		}
+		return y, w - x
+	}
+	if main != Leftwards {
+		p.Width, p.Height = h, w
+	}
+	for i, r := range p.Rules {
+		x0, y0 := point(r.X, r.Top)
+		x1, y1 := point(r.Right, r.Bottom)
+		p.Rules[i] = Rule{X: min(x0, x1), Right: max(x0, x1), Top: min(y0, y1), Bottom: max(y0, y1)}
+	}
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		for j := range l.Words {
+			o := &l.Words[j]
+			x0, y0 := point(o.X, o.Top)
+			x1, y1 := point(o.Right, o.Bottom)
+			o.X, o.Right, o.Top, o.Bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
+		}
+		l.X, l.Y = point(l.X, l.Y)
+		if l.Direction < Stacked {
+			l.Direction = (l.Direction + 4 - main) % 4
+		}
+		l.Turned = l.Direction != Rightwards
+		l.Right = l.X
+		for _, w := range l.Words {
+			l.Right = max(l.Right, w.Right)
+		}
+	}
+}

@@ -127,10 +127,9 @@ func (t *textPage) scanned(page uint64, out *Page) bool {
 		return false
 	}
 	unread, grey := shown.unread(out)
-	full := shown.pictured > 0.7
-	visible := full || unread > 0.85 || grey > 0.2
-	visible = visible && !t.invisible()
-	out.Typed = visible && !doubtful && (full && few || typed && (unread > 0.85 || grey > 0.2))
+	full, beside := shown.pictured > 0.7, unread > 0.85 || grey > 0.2
+	visible := (full || beside) && !t.invisible() // text that is not shown comes from an earlier recognition
+	out.Typed = visible && !doubtful && (full && few || typed && beside)
 	return out.Typed || full && (few || doubtful || implausible && !visible)
 }
 
