@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"annals/commands/importer/extract/ocr"
+	"annals/commands/importer/extract/pdf"
 	"annals/commands/importer/extract/pdf/pdfium"
 )
 
@@ -53,7 +54,7 @@ func recognised(p pdfium.Page, r ocr.Result) pdfium.Page {
 		p.Blank = len(p.Lines) == 0
 		return p
 	}
-	p.Turn(pdfium.Direction(r.Turn)) // the boxes of what was recognised are those of the upright page
+	pdf.Turn(&p, pdfium.Direction(r.Turn)) // the boxes of what was recognised are those of the upright page
 	scale := p.Width / float32(r.Width)
 	var lines []pdfium.Line
 	for _, l := range r.Lines {
