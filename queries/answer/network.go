@@ -10,8 +10,6 @@ type network struct {
 	weights []float64 // linear weights; then for each hidden unit its output weight, its bias and its input weights
 }
 
-func (n *network) hidden() int { return (len(n.weights) - n.inputs) / (n.inputs + 2) }
-
 func (n *network) score(x []float64) float64 {
 	sum := dot(n.weights[:n.inputs], x)
 	for at := n.inputs; at < len(n.weights); at += n.inputs + 2 {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 )
 
 // depth is the number of ranks that the measures of a search look at. A search returns as
@@ -183,5 +182,3 @@ func reliability(confidences []float64, right []bool) (table []Bin, ece float64)
 	}
 	return table, ece
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
