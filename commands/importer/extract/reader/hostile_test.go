@@ -16,6 +16,7 @@ import (
 	"image/png"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,10 +53,16 @@ func TestHostileFiles(t *testing.T) {
 			fetched <- struct{}{}
 		}
 	}()
-	limits := extract.Limits{Time: 2 * time.Minute, PageTime: 3 * time.Second}
-	r := extracttest.ProcessReader(t, limits)
+	limits := extract.Limits{Time: 2 * time.Minute}
+	patient := extracttest.ProcessReader(t, limits)
+	// Only files that may meet the limits have a short one: a busy machine needs seconds for others.
+	impatient := extracttest.ProcessReader(t, extract.Limits{Time: limits.Time, PageTime: 3 * time.Second})
 	for _, f := range hostileFiles(t, "http://"+listener.Addr().String()) {
 		t.Run(f.name, func(t *testing.T) {
+			r := patient
+			if f.want == "*" {
+				r = impatient
+			}
 			path := filepath.Join(t.TempDir(), "file")
 			begun := time.Now()
 			got, info, err := extracttest.ReadBy(t, reader.Isolated(r), path, f.name, f.content)
@@ -67,11 +74,12 @@ func TestHostileFiles(t *testing.T) {
 			if f.want != "*" && (f.want != "" && (err == nil || !strings.Contains(err.Error(), f.want)) || f.want == "" && err != nil) {
 				t.Errorf("Read: %v, want %q", err, f.want)
 			}
-			all := strings.Join(info.Warnings, "\n")
+			texts := slices.Clone(info.Warnings)
 			for _, s := range got {
-				all += "\n" + s.Title + "\n" + s.Text
+				texts = append(texts, s.Title, s.Text)
 			}
-			if !strings.Contains(all, f.text) {
+			all := strings.Join(texts, "\n")
+			if err == nil && !strings.Contains(all, f.text) {
 				t.Errorf("the text is %.300q, want %q", all, f.text)
 			}
 			if strings.Contains(all, "root:") {
@@ -134,7 +142,7 @@ func hostileFiles(t *testing.T, url string) []hostile {
 		{"deep.docx", word(x("<w:sdt>", 200_000)), "--max-nesting", ""},
 		{"tables.docx", word(x("<w:tbl><w:tr><w:tc>", 130) + extracttest.P("inside") + x("</w:tc></w:tr></w:tbl>", 130)), "", "inside"},
 		{"columns.docx", word("<w:tbl><w:tr>" + x("<w:tc><w:p/></w:tc>", 1_000_000) + "</w:tr></w:tbl>" + extracttest.P("after")), "", "after"},
-		{"attributes.docx", word("<w:p " + x("a='' ", 2_000_000) + "/>" + extracttest.P("after")), "", "after"},
+		{"attributes.docx", word("<w:p " + x("a='' ", 2_000_000) + "/>" + extracttest.P("after")), "*", "after"},
 		{"token.docx", word("<!--" + x("a", 20<<20) + "-->"), "without an XML tag", ""},
 		{"columns.xlsx", extracttest.Archive(t, map[string]string{
 			"_rels/.rels":                extracttest.RelsHead + `<Relationship Id="r" Type="` + extracttest.RelType + `officeDocument" Target="xl/workbook.xml"/></Relationships>`,
