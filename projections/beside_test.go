@@ -43,11 +43,8 @@ func counts(t *testing.T, r *projections.Runner) (documents, found int) {
 }
 
 func TestHeldGenerationIsReadBeside(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	folder, last := projectionstest.ImportDocuments(t, log, 3)
-	o := projectionstest.Options(t, log, dir)
-	s, _ := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("passages"), last)
+	s := serve(t, 3, "passages")
+	o := s.options
 	number, err := o.Hold(t.Context(), "passages", nil)
 	if err != nil || number != 2 {
 		t.Fatalf("Hold = %d, %v", number, err)
@@ -63,8 +60,7 @@ func TestHeldGenerationIsReadBeside(t *testing.T) {
 	if r.Generation() != 2 || s.Runner("passages").Generation() != 1 {
 		t.Errorf("generation %d is read beside %d", r.Generation(), s.Runner("passages").Generation())
 	}
-	_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse") // it follows the log
-	projectionstest.Wait(t, r, last)
+	s.importDocument(t, r) // it follows the log
 	if documents, found := counts(t, r); documents != 4 || found != 4 {
 		t.Errorf("generation 2 has %d documents and finds %d, want 4", documents, found)
 	}
@@ -106,16 +102,8 @@ func TestHeldGenerationIsReadBeside(t *testing.T) {
 	}
 
 	// The generation that was active before can be read as well.
-	old, release, err := s.Beside(t.Context(), "passages", 1)
-	for fault.Is(err, fault.Unavailable) { // the cut-over has not ended yet
-		time.Sleep(poll / 10)
-		old, release, err = s.Beside(t.Context(), "passages", 1)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse")
-	projectionstest.Wait(t, old, last)
+	old, release := s.beside(t, "passages", 1)
+	s.importDocument(t, old)
 	if documents, found := counts(t, old); documents != 5 || found != 5 {
 		t.Errorf("the kept generation has %d documents and finds %d, want 5", documents, found)
 	}
@@ -123,11 +111,8 @@ func TestHeldGenerationIsReadBeside(t *testing.T) {
 }
 
 func TestBesideRefuses(t *testing.T) {
-	log := projectionstest.NewLog(t)
-	_, last := projectionstest.ImportDocuments(t, log, 2)
-	o := projectionstest.Options(t, log, t.TempDir())
-	s, stop := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("passages"), last)
+	s := serve(t, 2, "passages")
+	o := s.options
 	filling := control.Generation{Projection: "passages", Number: 7, Version: s.Runner("passages").Version(), State: control.Filling}
 	older := control.Generation{Projection: "passages", Number: 8, Version: s.Runner("passages").Oldest() - 1, State: control.Kept}
 	for _, g := range []control.Generation{filling, older} {
@@ -140,7 +125,7 @@ func TestBesideRefuses(t *testing.T) {
 			t.Errorf("generation %d: %v, want NotFound", number, err)
 		}
 	}
-	stop()
+	s.stop()
 	if _, _, err := s.Beside(t.Context(), "passages", 8); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after the end: %v, want Unavailable", err)
 	}
@@ -175,26 +160,16 @@ func openFiles(t *testing.T, dir, name string) (open []string) {
 // A generation that was searched and is then removed must not keep its files open, since
 // they would use disk space until the server ends.
 func TestRemovedGenerationIsClosed(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	_, last := projectionstest.ImportDocuments(t, log, 20)
-	o := projectionstest.Options(t, log, dir)
-	s, _ := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("passages"), last)
+	s := serve(t, 20, "passages")
+	o := s.options
 	ask := func(number int) {
 		t.Helper()
-		r, release, err := s.Beside(t.Context(), "passages", number)
-		for fault.Is(err, fault.Unavailable) { // a cut-over has not ended yet
-			time.Sleep(poll / 10)
-			r, release, err = s.Beside(t.Context(), "passages", number)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		projectionstest.Wait(t, r, last)
+		r, release := s.beside(t, "passages", number)
+		projectionstest.Wait(t, r, projectionstest.Head(t, s.log))
 		if documents, found := counts(t, r); documents != 20 || found != 20 {
 			t.Errorf("generation %d has %d documents and finds %d, want 20", number, documents, found)
 		}
-		if len(openFiles(t, dir, fmt.Sprintf("passages-%d", number))) == 0 {
+		if len(openFiles(t, s.dir, fmt.Sprintf("passages-%d", number))) == 0 {
 			t.Errorf("no file of generation %d is open, so the test would find none that stays open", number)
 		}
 		release()
@@ -203,8 +178,8 @@ func TestRemovedGenerationIsClosed(t *testing.T) {
 		t.Helper()
 		name := fmt.Sprintf("passages-%d", number)
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(poll / 10) {
-			open := openFiles(t, dir, name)
-			left, err := filepath.Glob(filepath.Join(dir, name+"*"))
+			open := openFiles(t, s.dir, name)
+			left, err := filepath.Glob(filepath.Join(s.dir, name+"*"))
 			if len(open) == 0 && len(left) == 0 && err == nil {
 				return
 			}
@@ -243,11 +218,8 @@ func TestRemovedGenerationIsClosed(t *testing.T) {
 }
 
 func TestDroppedGenerationIsClosed(t *testing.T) {
-	log := projectionstest.NewLog(t)
-	_, last := projectionstest.ImportDocuments(t, log, 2)
-	o := projectionstest.Options(t, log, t.TempDir())
-	s, _ := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("vault"), last)
+	s := serve(t, 2, "vault")
+	o := s.options
 	if _, err := o.Drop(t.Context(), "vault"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Drop without a held generation: %v, want NotFound", err)
 	}
@@ -274,11 +246,8 @@ func TestDroppedGenerationIsClosed(t *testing.T) {
 }
 
 func TestUnusedGenerationMakesRoom(t *testing.T) {
-	log := projectionstest.NewLog(t)
-	_, last := projectionstest.ImportDocuments(t, log, 2)
-	o := projectionstest.Options(t, log, t.TempDir())
-	s, _ := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("vault"), last)
+	s := serve(t, 2, "vault")
+	o := s.options
 	for _, name := range []string{"vault", "usage"} {
 		if _, err := o.Hold(t.Context(), name, nil); err != nil {
 			t.Fatal(err)
@@ -309,19 +278,19 @@ func TestUnusedGenerationMakesRoom(t *testing.T) {
 
 // An update with a held generation serves the old one until the operator decides.
 func TestHeldGenerationIsNotActivatedAtStart(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	_, last := projectionstest.ImportDocuments(t, log, 2)
-	o := projectionstest.Options(t, log, dir)
-	s, stop := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("passages"), last)
-	stop()
+	s := serve(t, 2, "passages")
+	o := s.options
+	s.stop()
 	if _, err := o.Hold(t.Context(), "passages", nil); err != nil {
 		t.Fatal(err)
 	}
-	s, stop = projectionstest.Serve(t, o)
-	time.Sleep(5 * poll) // a ready generation becomes active within 250 ms
-	if got := states(t, o, "passages"); s.Runner("passages").Generation() != 1 || got[control.Held] != 2 {
-		t.Errorf("generation %d is active, and the others are %v", s.Runner("passages").Generation(), got)
+	if _, err := o.Rebuild(t.Context(), "vault", nil); err != nil {
+		t.Fatal(err)
+	}
+	set, stop := projectionstest.Serve(t, o)
+	projectionstest.UntilServes(t, set.Runner("vault"), 2) // so ready generations were activated
+	if got := states(t, o, "passages"); set.Runner("passages").Generation() != 1 || got[control.Held] != 2 {
+		t.Errorf("generation %d is active, and the others are %v", set.Runner("passages").Generation(), got)
 	}
 	if _, err := o.RebuildFromStart(t.Context(), "passages", nil); !fault.Is(err, fault.Conflict) {
 		t.Errorf("RebuildFromStart = %v, want Conflict", err)
@@ -341,12 +310,9 @@ func TestHeldGenerationIsNotActivatedAtStart(t *testing.T) {
 }
 
 func TestAgedModelStaysWhileOneIsHeld(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	_, last := projectionstest.ImportDocuments(t, log, 2)
-	o := projectionstest.Options(t, log, dir)
-	s, stop := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("vault"), last)
-	stop()
+	s := serve(t, 2, "vault")
+	o := s.options
+	s.stop()
 	// As if the active generation were of an older version that this program can read.
 	version := readmodel.Vault{}.Version()
 	if err := o.Control.Save(t.Context(), control.Generation{Projection: "vault", Number: 2, Version: version, State: control.Held}); err != nil {
@@ -354,8 +320,8 @@ func TestAgedModelStaysWhileOneIsHeld(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	s, _ = projectionstest.Serve(t, o)
-	s.RebuildAged(ctx, readmodel.Vault{})
+	set, _ := projectionstest.Serve(t, o)
+	set.RebuildAged(ctx, readmodel.Vault{})
 	if got := states(t, o, "vault"); got[control.Held] != 2 || len(got) != 1 || ctx.Err() != nil {
 		t.Errorf("the generations are %v, want 2 held", got)
 	}

@@ -18,12 +18,7 @@ import (
 )
 
 func TestSwitchHasNoGap(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	folder, last := projectionstest.ImportDocuments(t, log, 30)
-	o := projectionstest.Options(t, log, dir)
-	s, end := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("vault"), last)
-	projectionstest.Wait(t, s.Runner("passages"), last)
+	s := serve(t, 30, "vault", "passages")
 	var want atomic.Int64 // number of documents that every read has to find
 	want.Store(30)
 	ctx, stop := context.WithCancel(t.Context())
@@ -36,14 +31,14 @@ func TestSwitchHasNoGap(t *testing.T) {
 				if err := s.Runner("vault").DB().QueryRowContext(t.Context(), `SELECT count(*) FROM documents`).Scan(&n); err != nil || n < least {
 					t.Errorf("the vault has %d documents (%v), want %d at least", n, err, least)
 				}
-				hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lighthouse", Granted: []string{folder.String()}, Limit: searchindex.MaxLimit})
+				hits, err := s.Search.Search(t.Context(), searchindex.Query{Text: "lighthouse", Granted: []string{s.folder.String()}, Limit: searchindex.MaxLimit})
 				if int64(len(hits)) < least || err != nil {
 					t.Errorf("a search finds %d passages (%v), want %d at least", len(hits), err, least)
 				}
 			}
 		})
 	}
-	other := projectionstest.Options(t, log, dir)
+	other := projectionstest.Options(t, s.log, s.dir)
 	rebuilt := make(chan error, 1)
 	go func() {
 		for range 2 {
@@ -66,18 +61,16 @@ func TestSwitchHasNoGap(t *testing.T) {
 			}
 		default:
 		}
-		_, last = projectionstest.ImportDocument(t, log, folder, "lighthouse")
-		projectionstest.Wait(t, s.Runner("vault"), last)
-		projectionstest.Wait(t, s.Runner("passages"), last)
+		s.importDocument(t, s.Runner("vault"), s.Runner("passages"))
 	}
 	if vault, passages := s.Runner("vault").Generation(), s.Runner("passages").Generation(); vault != 3 || passages != 3 {
 		t.Errorf("generations %d of the vault and %d of the passages are active, want 3", vault, passages)
 	}
 	stop()
 	readers.Wait()
-	end()
-	o.RemoveGivenUp(t.Context(), readmodel.Vault{}) // if the server ended before it removed them
-	if left := projectionstest.Generations(t, o.Tables, readmodel.Vault{}); len(left) != 2 {
+	s.stop()
+	s.options.RemoveGivenUp(t.Context(), readmodel.Vault{}) // if the server ended before it removed them
+	if left := projectionstest.Generations(t, s.options.Tables, readmodel.Vault{}); len(left) != 2 {
 		t.Errorf("generations %v of the vault have tables, want only the active one and the one before", left)
 	}
 }
@@ -132,12 +125,9 @@ func TestBackReactivatesKeptGeneration(t *testing.T) {
 }
 
 func TestFailedRebuildKeepsActiveGeneration(t *testing.T) {
-	log, dir := projectionstest.NewLog(t), t.TempDir()
-	folder, last := projectionstest.ImportDocuments(t, log, 5)
-	o := projectionstest.Options(t, log, dir)
-	s, _ := projectionstest.Serve(t, o)
-	projectionstest.Wait(t, s.Runner("vault"), last)
-	last = projectionstest.Append(t, log, events.Folders, events.FolderRenamed{Folder: folder, Name: "bad"})
+	s := serve(t, 5, "vault")
+	o := s.options
+	last := projectionstest.Append(t, s.log, events.Folders, events.FolderRenamed{Folder: s.folder, Name: "bad"})
 	projectionstest.Wait(t, s.Runner("vault"), last)
 	if _, err := o.Make(t.Context(), projectionstest.FailingVault{Fails: "bad"}, nil); err == nil {
 		t.Error("a rebuild succeeded although an event of the folder tree cannot be applied")
