@@ -109,8 +109,15 @@ func TestRepeatedRefusalsAreDelayed(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("22 refusals took %s, want at least 1 s", took)
 	}
-	began = time.Now()
-	if resp, _ := s.do("GET", "/vault/tags", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 || time.Since(began) > 900*time.Millisecond {
-		t.Errorf("GET by another user = %d after %s, want no delay", resp.StatusCode, time.Since(began))
+	quickest := time.Hour // of several, since this machine may be busy
+	for range 5 {
+		began = time.Now()
+		if resp, _ := s.do("GET", "/vault/tags", "", "Authorization", "Bearer admin"); resp.StatusCode != 200 {
+			t.Errorf("GET by another user = %d", resp.StatusCode)
+		}
+		quickest = min(quickest, time.Since(began))
+	}
+	if quickest > 900*time.Millisecond {
+		t.Errorf("GET by another user takes %s, want no delay", quickest)
 	}
 }

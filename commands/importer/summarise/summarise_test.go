@@ -182,7 +182,7 @@ func TestHostileTextIsSummarisedInTime(t *testing.T) {
 			s.Add(strconv.Itoa(n/4), piece)
 		}
 		description, summary := s.Result()
-		if took := time.Since(begun); took > 5*time.Second || len(description) > maxDescription || len(summary) > maxSummary {
+		if took := time.Since(begun); took > 30*time.Second || len(description) > maxDescription || len(summary) > maxSummary {
 			t.Errorf("%s: %d bytes of description and %d of summary after %v", name, len(description), len(summary), took)
 		} else {
 			t.Log(name, took)

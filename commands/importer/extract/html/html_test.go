@@ -108,7 +108,7 @@ func TestHostileHTMLIsReadInTime(t *testing.T) {
 		if peak := extracttest.PeakHeap(func() { _, _, err = extracttest.Read(t, "a.html", []byte(source)) }); peak > 100<<20 {
 			t.Errorf("%s: the heap grew by %d MiB", name, peak>>20)
 		}
-		if took := time.Since(begun); err != nil || took > 10*time.Second {
+		if took := time.Since(begun); err != nil || took > time.Minute {
 			t.Errorf("%s: %v after %s", name, err, took)
 		} else {
 			t.Logf("%s: %s", name, took.Round(time.Millisecond))
@@ -129,7 +129,7 @@ func FuzzHTML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		begun := time.Now()
 		got, info, err := extracttest.ReadBy(t, r, path, "a.html", content)
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%d bytes took %v", len(content), took)
 		}
 		extracttest.CheckSections(t, got, info, err)

@@ -59,7 +59,7 @@ func TestUnreadableMessages(t *testing.T) {
 		"parts":       multi("mixed", strings.Split(strings.Repeat(part("text/x", "y")+"\x00", 6_000), "\x00")...),
 	} {
 		begun := time.Now()
-		if _, _, err := extracttest.Read(t, "a.eml", []byte(content)); !fault.Is(err, fault.Invalid) || time.Since(begun) > 5*time.Second {
+		if _, _, err := extracttest.Read(t, "a.eml", []byte(content)); !fault.Is(err, fault.Invalid) || time.Since(begun) > time.Minute {
 			t.Errorf("%s: %v after %v, want invalid", name, err, time.Since(begun))
 		}
 	}
@@ -77,7 +77,7 @@ func FuzzMail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		begun := time.Now()
 		got, info, err := extracttest.ReadBy(t, r, path, "a.eml", content)
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%d bytes took %v", len(content), took)
 		}
 		extracttest.CheckSections(t, got, info, err)

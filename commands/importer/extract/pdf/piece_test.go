@@ -18,7 +18,7 @@ func TestLineOfManyPieces(t *testing.T) {
 	}
 	begun := time.Now()
 	pieces := cut([]layoutLine{{Line: l}})
-	if took := time.Since(begun); len(pieces) != words || pieces[words-1].Text != "w" || took > 3*time.Second {
+	if took := time.Since(begun); len(pieces) != words || pieces[words-1].Text != "w" || took > 20*time.Second {
 		t.Errorf("%d pieces after %v, want %d", len(pieces), took, words)
 	}
 }

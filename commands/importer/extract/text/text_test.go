@@ -362,7 +362,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		begun := time.Now()
 		got, info, err := extracttest.ReadBy(t, r, path, "a.md", content)
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%d bytes took %v", len(content), took)
 		}
 		extracttest.CheckSections(t, got, info, err)
@@ -379,7 +379,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		begun := time.Now()
 		got, info, err := extracttest.ReadBy(t, r, path, "a.txt", content)
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%d bytes took %v", len(content), took)
 		}
 		extracttest.CheckSections(t, got, info, err)

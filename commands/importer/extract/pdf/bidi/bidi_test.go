@@ -90,7 +90,7 @@ func TestOrder(t *testing.T) {
 func TestOrderOfLongLine(t *testing.T) {
 	line := place([]rune(strings.Repeat("1 ", 300_000) + "א"))
 	start := time.Now()
-	if got := bidi.Order(line, true); len(got) != len(line) || time.Since(start) > 10*time.Second {
+	if got := bidi.Order(line, true); len(got) != len(line) || time.Since(start) > time.Minute {
 		t.Errorf("%d of %d characters after %v", len(got), len(line), time.Since(start))
 	}
 }

@@ -19,7 +19,7 @@ func TestHostileMapOfFont(t *testing.T) {
 		binary.BigEndian.PutUint16(b[16+3*size+at:], 0xfffe)
 	}
 	begun := time.Now()
-	if runes := b.runes(); len(runes) > maxRunes || time.Since(begun) > time.Second {
+	if runes := b.runes(); len(runes) > maxRunes || time.Since(begun) > 10*time.Second {
 		t.Errorf("%d characters after %v", len(runes), time.Since(begun))
 	}
 }
