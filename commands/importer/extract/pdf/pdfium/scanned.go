@@ -3,10 +3,10 @@ package pdfium
 import (
 	"encoding/binary"
 	"math"
-	"regexp"
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"annals/commands/importer/extract/pdf/quality"
 )
 
 const (
@@ -106,19 +106,18 @@ func (d *document) isGrey(page, object uint64) bool {
 // scanned reports whether the page has to be recognised from its picture, and sets Typed. It errs on the side
 // of the page's own text.
 func (t *textPage) scanned(page uint64, out *Page) bool {
-	var q quality
-	q.count(out.Lines)
-	if len(out.Lines) > 0 && q.rubbish(t.missing()) {
+	q := qualityOf(out.Lines)
+	if len(out.Lines) > 0 && q.Rubbish(t.missing()) {
 		return true
 	}
-	if q.letters == 0 {
+	if q.Letters == 0 {
 		shown := t.drawing(page, out)
 		out.Blank = len(out.Lines) == 0 && !shown.images && !shown.lettered()
 		return shown.pictured > 0.05 || shown.lettered()
 	}
-	few := q.all && q.letters < 200 && out.inMargins()
-	typed := q.all && q.letters < maxTyped
-	doubtful, implausible := q.doubtful(), q.implausible()
+	few := q.All && q.Letters < 200 && out.inMargins()
+	typed := q.All && q.Letters < maxTyped
+	doubtful, implausible := q.Doubtful(), q.Implausible()
 	if !few && !typed && !doubtful && !implausible {
 		return false
 	}
@@ -184,14 +183,8 @@ func (t *textPage) invisible() bool {
 // lettered reports whether the shapes look like letters that are drawn as paths.
 func (d *drawing) lettered() bool { return d.glyphs >= 60 || d.segments >= 2000 }
 
-// missing describes characters that the page's fonts do not map to Unicode.
-type missing struct {
-	unusable float32 // share of characters without any meaning
-	unmapped float32 // share of characters that PDFium shows by their codes in the font
-	visible  int     // number of characters that are no spaces
-}
-
-func (t *textPage) missing() (m missing) {
+// missing looks for characters that the page's fonts do not map to Unicode.
+func (t *textPage) missing() (m quality.Missing) {
 	unusable := 0
 	for _, r := range t.text {
 		switch {
@@ -200,12 +193,12 @@ func (t *textPage) missing() (m missing) {
 		case r < ' ', r >= 0x7f && r < 0xa0, r == utf8.RuneError, unicode.Is(unicode.Co, r):
 			unusable++
 		}
-		m.visible++
+		m.Visible++
 	}
-	if m.visible == 0 {
+	if m.Visible == 0 {
 		return m
 	}
-	m.unusable = float32(unusable) / float32(m.visible)
+	m.Unusable = float32(unusable) / float32(m.Visible)
 	looked, unmapped := 0, 0
 	for i := 0; i < len(t.text); i += 1 + len(t.text)/samples {
 		if c := t.charIndexOf(i); c >= 0 && t.text[i] > ' ' {
@@ -215,120 +208,26 @@ func (t *textPage) missing() (m missing) {
 			}
 		}
 	}
-	m.unmapped = float32(unmapped) / float32(max(looked, 1))
+	m.Unmapped = float32(unmapped) / float32(max(looked, 1))
 	return m
 }
 
-// quality measures how much lines look like text of some language.
-type quality struct {
-	letters       int // letters and digits; of a sample of the words, if all is false
-	all           bool
-	latin, upper8 int // Latin letters, and those of the upper half of Latin-1
-	words, odd    int // words with letters, and those that no language has
-	mixed         int // words with digits between small letters
-
-	seen                  map[string]bool // different words of Latin letters only
-	seenLatin, seenVowels int             // letters of these
-}
-
-// sampled is the number of words of a page that are looked at.
-const sampled = 250
-
-func (q *quality) count(lines []Line) {
-	q.seen = map[string]bool{}
-	total := 0
+// qualityOf measures the words of lines.
+func qualityOf(lines []Line) *quality.Text {
+	n := 0
 	for i := range lines {
-		total += len(lines[i].Words)
+		n += len(lines[i].Words)
 	}
-	step := 1 + total/sampled
-	q.all = step == 1
-	at := 0
-	for i := range lines {
-		for _, w := range lines[i].Words {
-			if at%step == 0 {
-				q.word(w.Text)
+	return quality.Of(n, func(yield func(string) bool) {
+		for i := range lines {
+			for _, w := range lines[i].Words {
+				if !yield(w.Text) {
+					return
+				}
 			}
-			at++
 		}
-	}
+	})
 }
-
-// vowels of the Latin alphabets. They are 30 to 50 % of the letters of a language.
-const vowels = "aeiouyAEIOUYàáâãäåæèéêëìíîïòóôõöøùúûüýÿÀÁÂÃÄÅÆÈÉÊËÌÍÎÏÒÓÔÕÖØÙÚÛÜÝāăąēĕėęěīĭįıōŏőœūŭůűųĀĂĄĒĖĘĚĪĮŌŐŒŪŮŰŲ"
-
-// digitInWord matches digits between small letters, as in a bad recognition.
-var digitInWord = regexp.MustCompile(`\p{Ll}[0-9]\p{Ll}`)
-
-// word counts a word.
-func (q *quality) word(s string) {
-	s = strings.TrimFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	var latin, vowel, other, digits, symbols, turns, repeated int
-	var last rune
-	for _, r := range s {
-		switch {
-		case unicode.Is(unicode.Latin, r):
-			latin++
-			if strings.ContainsRune(vowels, r) {
-				vowel++
-			}
-			if r >= 0xc0 && r <= 0xff {
-				q.upper8++
-			}
-			if unicode.IsUpper(r) && unicode.IsLower(last) {
-				turns++
-			}
-		case unicode.IsLetter(r):
-			other++
-		case unicode.IsDigit(r):
-			digits++
-		case !strings.ContainsRune("-'’.,/:&@_()–\u00ad", r):
-			symbols++
-		}
-		if r == last && !unicode.IsDigit(r) {
-			repeated++
-		}
-		last = r
-	}
-	q.letters += latin + other + digits
-	q.latin += latin
-	if latin+other == 0 {
-		return
-	}
-	q.words++
-	if latin >= 4 && vowel == 0 && s != strings.ToUpper(s) || latin > 1 && other > 1 || symbols > 0 && latin+other < 4*symbols || turns > 1 || repeated > 3 {
-		q.odd++
-	}
-	if digits > 0 && digitInWord.MatchString(s) {
-		q.mixed++
-	}
-	if latin > 2 && other+digits+symbols == 0 && !q.seen[s] {
-		q.seen[s] = true
-		q.seenLatin += latin
-		q.seenVowels += vowel
-	}
-}
-
-// rubbish reports whether the text cannot be that of the page.
-func (q *quality) rubbish(m missing) bool {
-	vowels := float32(q.seenVowels) / float32(max(q.seenLatin, 1))
-	switch {
-	case m.visible >= 15 && m.unusable > 0.3:
-		return true
-	case len(q.seen) >= 50 && vowels < 0.24: // as if the letters were shifted in the alphabet
-		return true
-	case q.latin >= 100 && q.upper8*5 > q.latin*3: // text in another alphabet, read as Latin-1
-		return true
-	}
-	return m.visible >= 40 && m.unmapped > 0.5 && (len(q.seen) >= 10 && vowels < 0.28 || q.odd*10 > q.words*3)
-}
-
-// implausible reports whether the text may have shifted or confused letters, even if it has few different words.
-func (q *quality) implausible() bool {
-	return len(q.seen) >= 8 && float32(q.seenVowels) < 0.26*float32(q.seenLatin) || q.words >= 15 && q.mixed*5 > q.words*2
-}
-
-// doubtful reports whether the text may be a bad recognition of a scan.
-func (q *quality) doubtful() bool { return q.words >= 15 && q.odd*5 > q.words*2 }
 
 // inMargins reports whether all text is at the edges of the page, as stamps are.
 func (p *Page) inMargins() bool {
