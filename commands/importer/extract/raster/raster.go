@@ -167,6 +167,16 @@ func (f *File) config(page int) (image.Config, error) {
 	if err := f.checkCompression(page); err != nil {
 		return image.Config{}, err
 	}
+	if page >= 1 && page <= len(f.starts) {
+		d := f.tiffPage(page)
+		w, h := d.values(widthTag, 1), d.values(heightTag, 1)
+		if len(w) == 0 || len(h) == 0 {
+			return image.Config{}, reason("its width or height is missing")
+		}
+		if w[0] == 0 || h[0] == 0 {
+			return image.Config{}, noPixels
+		}
+	}
 	return f.format.config(f.page(page))
 }
 
@@ -194,7 +204,7 @@ func (f *File) check(page int) (image.Config, error) {
 		return c, f.damaged(page, err)
 	}
 	if c.Width < 1 || c.Height < 1 {
-		return c, f.damaged(page, errors.New("it has no pixels"))
+		return c, f.damaged(page, noPixels)
 	}
 	if c.Width > maxSide || c.Height > maxSide {
 		return c, Error(fmt.Sprintf("the image has %d x %d pixels, and the limit of a side is %d: make it smaller, and upload it again", c.Width, c.Height, maxSide))
@@ -229,7 +239,28 @@ func (f *File) damaged(page int, err error) error {
 	if errors.As(err, new(tiff.UnsupportedError)) {
 		return Error(fmt.Sprintf("%s, because %s in TIFF files are not read: save it in RGB or grey with the compression LZW or Deflate, or as PNG, and upload the new file", text, f.unsupported(page)))
 	}
-	return Error(fmt.Sprintf("%s (%s: %.200v): save it again, or in another format, and upload the new file", text, f.format.name, err))
+	return Error(fmt.Sprintf("%s, because %s: save it again, or in another format, and upload the new file", text, f.because(err)))
+}
+
+const noPixels = reason("it has no pixels")
+
+// reason is why a page cannot be decoded, in words for the owner of the file.
+type reason string
+
+func (r reason) Error() string { return string(r) }
+
+// because returns why a page cannot be decoded. The decoders' own words are for programmers.
+func (f *File) because(err error) string {
+	var own reason
+	switch {
+	case errors.As(err, &own):
+		return string(own)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the " + f.format.name + " file is damaged or cut off"
+	case errors.As(err, new(png.UnsupportedError)), errors.As(err, new(jpeg.UnsupportedError)), errors.Is(err, bmp.ErrUnsupported):
+		return "this kind of " + f.format.name + " is not read"
+	}
+	return "the " + f.format.name + " file is damaged"
 }
 
 // Draw draws a page in the given size, on white: as an *image.Gray, or as an *image.RGBA. The

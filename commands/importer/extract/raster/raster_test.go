@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -196,6 +197,52 @@ func TestLargeImagesAreRefusedBeforeDecoding(t *testing.T) {
 		if !errors.As(err, &bad) {
 			t.Errorf("%q: %v, want an Error", file, err)
 		}
+	}
+}
+
+// Whatever is wrong with an image, the error says it in words for its owner, not in those of a decoder.
+func TestErrorsAreForOwners(t *testing.T) {
+	sentence := regexp.MustCompile(`^the (PNG|JPEG) image is cut off: |^the TIFF file has no pages|^the image has [0-9]+ x [0-9]+ pixels, and |^(the image|page 1 of the image) cannot be decoded, because (it|its|the places of its blocks|a block of it|this kind of|pages with|pixels|grey pixels|colours|some|[A-Za-z0-9]+ colours|the (PNG|JPEG|TIFF|WebP|BMP) file) `)
+	foreign := regexp.MustCompile(`(?i)png:|jpeg:|tiff:|bmp:|webp:|vp8|riff:|lzw:|ccitt:|flate:|zlib:|EOF|checksum|chunk|invalid|marker`)
+	m := marked(12, 8)
+	files := map[string][]byte{
+		"PNG": pngOf(t, m), "JPEG": jpegOf(t, m), "TIFF": tiffOf(t, m), "TIFF with JPEG": jpegTIFF(t, m, image.Pt(12, 4), true),
+		"BMP":  encoded(t, func(b *bytes.Buffer) error { return bmp.Encode(b, m) }),
+		"WebP": []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0e\x00\x00\x00\x2f\x0b\x40\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+	}
+	seen := map[string]int{}
+	for name, whole := range files {
+		check := func(file []byte) {
+			f, err := Open(bytes.NewReader(file), int64(len(file)), 1<<20)
+			if err == nil {
+				_, err = f.Draw(1, 6, 4, true)
+			}
+			if err == nil || strings.HasPrefix(err.Error(), "the file is not an image") {
+				return
+			}
+			seen[name]++
+			if text := err.Error(); !errors.As(err, new(Error)) || !sentence.MatchString(text) || foreign.MatchString(text) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for i := range whole {
+			for _, b := range []byte{0, 0xff, whole[i] ^ 1} {
+				file := bytes.Clone(whole)
+				file[i] = b
+				check(file)
+			}
+			check(whole[:i])
+		}
+	}
+	for name := range files {
+		if seen[name] == 0 {
+			t.Errorf("no damage to the %s is noticed", name)
+		}
+	}
+	file := tiffOf(t, m)
+	binary.LittleEndian.PutUint32(file[binary.LittleEndian.Uint32(file[4:])+2+8:], 0) // the first tag is the width
+	if _, _, err := open(t, file).Size(1); err == nil || !strings.Contains(err.Error(), "because it has no pixels: ") {
+		t.Errorf("an image without width: %v", err)
 	}
 }
 

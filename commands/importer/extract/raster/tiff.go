@@ -2,7 +2,6 @@ package raster
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -129,14 +128,14 @@ func (p jpegPage) config() image.Config {
 // page are refused before they are decoded.
 func (p jpegPage) decode(memory int64) (image.Image, error) {
 	if p.value(planesTag, 1) != 1 {
-		return nil, errors.New("its colours are stored apart from each other")
+		return nil, reason("its colours are stored apart from each other")
 	}
 	if p.block.X < 1 || p.block.Y < 1 {
-		return nil, errors.New("its blocks have no size")
+		return nil, reason("its blocks have no size")
 	}
 	across, down := (p.width+p.block.X-1)/p.block.X, (p.height+p.block.Y-1)/p.block.Y
 	if across*down > maxBlocks {
-		return nil, fmt.Errorf("it has more than %d blocks", maxBlocks)
+		return nil, reason(fmt.Sprintf("it has more than %d blocks", maxBlocks))
 	}
 	offsetsTag, bytesTag := uint16(stripOffsetsTag), uint16(stripBytesTag)
 	if p.tiled {
@@ -144,7 +143,7 @@ func (p jpegPage) decode(memory int64) (image.Image, error) {
 	}
 	offsets, lengths := p.values(offsetsTag, across*down), p.values(bytesTag, across*down)
 	if len(offsets) < across*down || len(lengths) < across*down {
-		return nil, errors.New("the places of its blocks are missing")
+		return nil, reason("the places of its blocks are missing")
 	}
 	head := p.head()
 	out := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
@@ -184,7 +183,7 @@ func (p jpegPage) decodeBlock(head []byte, at, length, memory int64) (image.Imag
 		cost = 15
 	}
 	if c.Width > p.block.X+maxPadding || c.Height > p.block.Y+maxPadding || int64(c.Width)*int64(c.Height)*cost > memory {
-		return nil, fmt.Errorf("it has %d x %d pixels, and takes too much memory or more room than it has", c.Width, c.Height)
+		return nil, reason(fmt.Sprintf("a block of it has %d x %d pixels, and takes too much memory or more room than it has", c.Width, c.Height))
 	}
 	return jpeg.Decode(io.MultiReader(&start, file))
 }
