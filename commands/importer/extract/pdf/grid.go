@@ -83,9 +83,10 @@ func (g *ruled) take(pieces []*piece, rightToLeft bool) []*piece {
 }
 
 // parts divides a piece between the words that are in different cells. It returns nil if a word of the piece is outside of the
-// grid, or if the piece has no usable position.
+// grid, or if the piece has no usable position. Letters below each other must be in one cell.
 func (g *ruled) parts(p *piece) []*piece {
-	if !p.placed() || p.table != nil {
+	stacked := p.Direction == pdfium.Stacked && !p.furniture && len(p.Words) > 0
+	if !p.placed() && !stacked || p.table != nil {
 		return nil
 	}
 	var starts []int
@@ -102,6 +103,9 @@ func (g *ruled) parts(p *piece) []*piece {
 	}
 	if len(starts) == 1 {
 		return []*piece{p}
+	}
+	if stacked {
+		return nil
 	}
 	return p.split(starts)
 }

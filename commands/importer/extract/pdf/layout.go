@@ -1,7 +1,7 @@
 // Package pdf turns the pages of a PDF into sections. From the lines that package pdfium
 // reads, with positions and fonts, it recognises headings, paragraphs, running heads and the
-// title. It imports extract, extract/pdf/bidi, extract/pdf/grid and
-// extract/pdf/pdfium.
+// title. It imports extract, extract/pdf/bidi, extract/pdf/grid,
+// extract/pdf/pdfium and extract/pdf/vertical.
 package pdf
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"annals/commands/importer/extract"
 	"annals/commands/importer/extract/pdf/pdfium"
+	"annals/commands/importer/extract/pdf/vertical"
 )
 
 // A PDF has no headings, only letters with a font and a position. Headings and running heads
@@ -95,6 +96,7 @@ func (l *Layout) Add(p pdfium.Page) error {
 	dropOutside(&p)
 	dropRepeated(&p)
 	upright(&p)
+	p.Lines = vertical.Join(p.Lines, p.Rules)
 	page := layoutPage{Page: p, lines: make([]layoutLine, len(p.Lines))}
 	letters := false
 	for i, line := range p.Lines {

@@ -148,12 +148,48 @@ func (t *textPage) split(out *Page) {
 		from := len(words)
 		var l Line
 		if words = t.line(&l, words, start, end, hyphen); len(words) > from {
-			l.Words = words[from:len(words):len(words)]
-			out.Lines = append(out.Lines, l)
+			if l.Direction == Stacked && !strings.ContainsFunc(l.Text, isIdeographic) {
+				words = t.linesOfPrint(out, words[:from], start, end)
+			} else {
+				l.Words = words[from:len(words):len(words)]
+				out.Lines = append(out.Lines, l)
+			}
 		}
 		start = end + 1
 	}
 	arrange(out.Lines)
+}
+
+// linesOfPrint adds the text between two indexes to the page, with a line for each line of print: PDFium makes one of the cells of a column if
+// it takes the page for one with vertical writing.
+func (t *textPage) linesOfPrint(out *Page, words []Word, start, end int) []Word {
+	var last Word
+	for i := start; i <= end; i++ {
+		if i < end {
+			if printable(t.text[i]) <= ' ' {
+				continue
+			}
+			box := t.boxOf(i)
+			if middle := (box.Top + box.Bottom) / 2; last.Bottom == 0 && last.Top == 0 || middle > last.Top && middle < last.Bottom {
+				last = box
+				continue
+			}
+			last = box
+		}
+		from := len(words)
+		var l Line
+		if words = t.line(&l, words, start, i, false); len(words) > from {
+			l.Words = words[from:len(words):len(words)]
+			out.Lines = append(out.Lines, l)
+		}
+		start = i
+	}
+	return words
+}
+
+// isIdeographic reports whether a character is of a script that is written vertically.
+func isIdeographic(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo)
 }
 
 // line makes a line of the text between two indexes, and appends its words to words. hyphen
