@@ -220,7 +220,7 @@ func TestSystem(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/healthz":        `{"status":"ok"}`,
-		"/readyz":         `{"status":"ready"}`,
+		"/readyz":         `{"status":"ready","scans_unread":""}`,
 		"/signin/jwks":    "issuer /signin/jwks",
 		"/signin/a/../b?": "issuer /signin/a/../b",
 		"/signin":         "issuer /signin",

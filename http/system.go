@@ -21,10 +21,10 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 // read model.
 type readiness struct {
 	Status string       `json:"status,omitempty"`
-	Detail string       `json:"detail,omitempty"`       // why it is not ready
-	Away   string       `json:"away,omitempty"`         // what is unreachable, although reads are possible
-	Full   string       `json:"full,omitempty"`         // which disks are full, although reads are possible
-	Unread string       `json:"scans_unread,omitempty"` // why scanned pages are not read
+	Detail string       `json:"detail,omitempty"` // why it is not ready
+	Away   string       `json:"away,omitempty"`   // what is unreachable, although reads are possible
+	Full   string       `json:"full,omitempty"`   // which disks are full, although reads are possible
+	Unread string       `json:"scans_unread"`     // why scanned pages are not read; "" if they are
 	Models []modelState `json:"read_models,omitempty"`
 }
 

@@ -67,10 +67,10 @@ func TestReadinessNamesReadModels(t *testing.T) {
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, Head: 9}, {Name: "passages", Position: 9, Head: 9, Waiting: 20_000}}
 	const models = `"read_models":[{"name":"vault","position":7,"head":9,"waiting":0},{"name":"passages","position":9,"head":9,"waiting":20000}]`
 	resp, body := s.do("GET", "/readyz", "")
-	s.want(resp, body, 200, `{"status":"ready",`+models+`}`)
+	s.want(resp, body, 200, `{"status":"ready","scans_unread":"",`+models+`}`)
 	s.library.notReady = fault.Errorf(fault.Unavailable, "the read model vault is at position 7 of 9")
 	resp, body = s.do("GET", "/readyz", "")
-	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9",`+models+`}`)
+	s.want(resp, body, 503, `{"detail":"the read model vault is at position 7 of 9","scans_unread":"",`+models+`}`)
 }
 
 // If the log is unreachable, GET /readyz still replies 200, because reads are possible. It
@@ -80,5 +80,5 @@ func TestReadinessReportsUnreachableLog(t *testing.T) {
 	s.library.models = []queries.Model{{Name: "vault", Position: 7, HeadUnknown: true}}
 	s.library.noStatus = fault.Errorf(fault.Unavailable, "the log does not respond at the moment")
 	resp, body := s.do("GET", "/readyz", "")
-	s.want(resp, body, 200, `{"status":"ready","away":"the log does not respond at the moment","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
+	s.want(resp, body, 200, `{"status":"ready","away":"the log does not respond at the moment","scans_unread":"","read_models":[{"name":"vault","position":7,"waiting":0}]}`)
 }

@@ -58,12 +58,14 @@ func healthCommand() *cobra.Command {
 // recognition prints whether the server reads scanned pages, which may differ from what this command
 // finds: the server may have another configuration, or may have started before Tesseract was installed.
 func (c *healthConfig) recognition(ctx context.Context, out io.Writer) {
-	state, _, err := c.get(ctx, "/readyz")
+	state, reply, err := c.get(ctx, "/readyz")
 	switch {
 	case err != nil:
 		fmt.Fprintln(out, "no server was asked whether it reads scanned pages, because none responds:", err)
-	case state.ScansUnread != "":
-		fmt.Fprintln(out, "the running server does not read scanned pages:", state.ScansUnread)
+	case state.ScansUnread == nil:
+		fmt.Fprintf(out, "what listens at %s does not say whether it reads scanned pages: it responds %s to /readyz, and may be an older version of Annals or another program\n", c.listen, reply.Status)
+	case *state.ScansUnread != "":
+		fmt.Fprintln(out, "the running server does not read scanned pages:", *state.ScansUnread)
 	default:
 		fmt.Fprintln(out, "the running server reads scanned pages")
 	}
@@ -72,7 +74,7 @@ func (c *healthConfig) recognition(ctx context.Context, out io.Writer) {
 // serverState is the part of the server's replies that is printed.
 type serverState struct {
 	Status, Detail string
-	ScansUnread    string `json:"scans_unread"`
+	ScansUnread    *string `json:"scans_unread"` // nil if the server does not say
 }
 
 // check prints the status of the server. If the status of the reply is not 200, it

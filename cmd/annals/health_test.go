@@ -24,8 +24,12 @@ func TestHealthAsksTheServerForRecognition(t *testing.T) {
 			t.Errorf("reply %s: printed %q, want %q", reply, out.String(), want)
 		}
 	}
-	reply = `{"status":"ready"}`
+	reply = `{"status":"ready","scans_unread":""}`
 	prints("the running server reads scanned pages\n")
+	reply = `{"status":"ready"}` // of an older version
+	prints("what listens at " + c.listen + " does not say whether it reads scanned pages: it responds 200 OK to /readyz, ")
+	reply, status = `{"detail":"not found"}`, http.StatusNotFound
+	prints("what listens at " + c.listen + " does not say whether it reads scanned pages: it responds 404 Not Found to /readyz, ")
 	reply, status = `{"detail":"stopping","scans_unread":"install Tesseract"}`, http.StatusServiceUnavailable
 	prints("the running server does not read scanned pages: install Tesseract\n")
 	server.Close()
