@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"annals/cmd/annals/client"
@@ -66,12 +67,21 @@ type run struct {
 	Options
 	progress *terminal.Progress
 	Summary
-	warnings []string // distinct, in order
+	warnings []*warning // the first different ones
+	others   int        // further warnings
+}
+
+// warning is a warning with the documents that have it.
+type warning struct {
+	text  string
+	named []string // the first documents
+	count int      // of all documents
 }
 
 const (
 	maxPoll     = 2 * time.Second
-	maxWarnings = 20
+	maxWarnings = 20 // different warnings that are printed
+	maxNamed    = 5  // documents that are named with a warning
 )
 
 // Run reads documents again, and waits until search finds their new texts. The error says how
@@ -93,6 +103,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	r.progress.End()
+	r.printWarnings()
 	if errPrint := r.print(); err == nil {
 		err = errPrint
 	}
@@ -202,11 +213,40 @@ func (r *run) count(result client.FileResult) {
 	default:
 		r.Unchanged++
 	}
-	for _, w := range result.Warnings {
-		if len(r.warnings) < maxWarnings && !slices.Contains(r.warnings, w) {
-			r.warnings = append(r.warnings, w)
-			r.progress.Print(result.Filename + ": " + w)
+	for i, text := range result.Warnings {
+		if !slices.Contains(result.Warnings[:i], text) {
+			r.warn(result.Filename, text)
 		}
+	}
+}
+
+// warn records a warning of a document.
+func (r *run) warn(document, text string) {
+	at := slices.IndexFunc(r.warnings, func(w *warning) bool { return w.text == text })
+	if at < 0 && len(r.warnings) == maxWarnings {
+		r.others++
+		return
+	}
+	if at < 0 {
+		at, r.warnings = len(r.warnings), append(r.warnings, &warning{text: text})
+	}
+	w := r.warnings[at]
+	if w.count++; len(w.named) < maxNamed {
+		w.named = append(w.named, document)
+	}
+}
+
+// printWarnings prints each warning with the documents that have it.
+func (r *run) printWarnings() {
+	for _, w := range r.warnings {
+		documents := strings.Join(w.named, ", ")
+		if more := w.count - len(w.named); more > 0 {
+			documents += fmt.Sprintf(" and %d more", more)
+		}
+		r.progress.Print(documents + ": " + w.text)
+	}
+	if r.others > 0 {
+		r.progress.Print(fmt.Sprintf("and %d other warnings, which the vault has with each document", r.others))
 	}
 }
 

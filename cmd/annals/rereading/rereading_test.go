@@ -93,7 +93,7 @@ func idsOf(n int) (ids []string) {
 }
 
 // Many documents are read again in several jobs, one after the other. Their results are counted,
-// and each warning is printed once.
+// and each warning is printed once, with its documents.
 func TestRunCountsResults(t *testing.T) {
 	s := &server{running: 2, results: []client.FileResult{
 		{Filename: "a.pdf", Success: true, Outcome: "updated", Warnings: []string{"Page 2 is not read."}},
@@ -108,7 +108,7 @@ func TestRunCountsResults(t *testing.T) {
 	if want := "documents read again: 6 (2 updated, 2 unchanged, 2 failed)\n"; out != want {
 		t.Errorf("printed %q, want %q", out, want)
 	}
-	for text, times := range map[string]int{"a.pdf: Page 2 is not read.": 1, "b.pdf: ": 0, "c.pdf could not be read again: the original is damaged": 2} {
+	for text, times := range map[string]int{"a.pdf, b.pdf, a.pdf, b.pdf: Page 2 is not read.\n": 1, "Page 2": 1, "c.pdf could not be read again: the original is damaged": 2} {
 		if strings.Count(told, text) != times {
 			t.Errorf("%q is not printed %d times: %s", text, times, told)
 		}
@@ -118,6 +118,19 @@ func TestRunCountsResults(t *testing.T) {
 	}
 	if s.polls != s.running+2 {
 		t.Errorf("the jobs were read %d times, want until they had ended", s.polls)
+	}
+}
+
+// The documents of a warning are named up to a limit, and so are different warnings; the others are counted.
+func TestWarningsAreLimited(t *testing.T) {
+	var results []client.FileResult
+	for i := range 30 {
+		results = append(results, client.FileResult{Filename: fmt.Sprintf("%d.pdf", i), Success: true, Warnings: []string{"a page is damaged", "a page is damaged", fmt.Sprintf("page %d is blank", i)}})
+	}
+	_, told, err := (&server{results: results}).run(t.Context(), t, rereading.Options{IDs: idsOf(1)})
+	if err != nil || !strings.Contains(told, "0.pdf, 1.pdf, 2.pdf, 3.pdf, 4.pdf and 25 more: a page is damaged\n0.pdf: page 0 is blank\n") ||
+		!strings.HasSuffix(told, "18.pdf: page 18 is blank\nand 11 other warnings, which the vault has with each document\n") {
+		t.Errorf("%v, printed %s", err, told)
 	}
 }
 
