@@ -93,9 +93,10 @@ var rules = map[string][]string{
 	"projections/readmodel/passages":     {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/readmodel", "projections/searchindex"},
 	"projections/projectionstest":        {"events", "events/memory", "events/sqldb", "events/sqldb/postgrestest", "projections", "projections/control", "projections/generation", "projections/readmodel", "projections/searchindex/bleve", "projections/tables"},
 	"projections/projectionstest/golden": {},
-	"projections/searchindex":            {"events", "events/fault", "events/prose", "projections/searchindex/bm25"},
+	"projections/searchindex":            {"events", "events/fault", "events/prose", "projections/searchindex/bm25", "projections/searchindex/language"},
 	"projections/searchindex/bm25":       {},
-	"projections/searchindex/...":        {"events", "events/disk", "events/fault", "projections/searchindex", "projections/searchindex/bm25"},
+	"projections/searchindex/language":   {},
+	"projections/searchindex/...":        {"events", "events/disk", "events/fault", "projections/searchindex", "projections/searchindex/bm25", "projections/searchindex/language"},
 
 	"queries":             {"projections", "projections/generation", "queries/...", "events", "events/fault"},
 	"queries/freshness":   {"projections", "events", "events/fault"},
@@ -165,7 +166,7 @@ var rules = map[string][]string{
 func engines(t *testing.T) []string {
 	all := []string{"events/memory", "events/sqlite", "events/eventstoredb"}
 	for _, p := range packages(t) {
-		if path.Dir(p.ImportPath) == "projections/searchindex" && path.Base(p.ImportPath) != "bm25" && !strings.HasSuffix(p.ImportPath, "test") {
+		if path.Dir(p.ImportPath) == "projections/searchindex" && path.Base(p.ImportPath) != "bm25" && path.Base(p.ImportPath) != "language" && !strings.HasSuffix(p.ImportPath, "test") {
 			all = append(all, p.ImportPath)
 		}
 	}

@@ -209,7 +209,12 @@ func rank(t *testing.T, r *projections.Runner, table string, id any) (n int) {
 // TestTermsGolden compares the terms that texts have as passages and as queries with the
 // recorded terms. The weights of a query are not recorded: they do not concern the index.
 func TestTermsGolden(t *testing.T) {
-	texts := append(goldenTexts(), "\xff\xfe broken\xff.", "The ships were sailing; generations of relational, electrical engineers argued hopefully about agreed possibilities.")
+	texts := append(goldenTexts(), "\xff\xfe broken\xff.", "The ships were sailing; generations of relational, electrical engineers argued hopefully about agreed possibilities.",
+		"Die Häuser und die großen Schiffe, die in den Hafen kamen", "Les églises et les chevaux de la ville, et l'école dans le port", "Las canciones que se cantaban en la plaza y los barcos",
+		"Le informazioni sulle montagne che erano nel libro, ma non mai", "Os animais que estavam na praia, mas não os livros em uma lista", "De schepen die in de haven kwamen, en hij schreef de boeken",
+		"Skeppen som kom in i hamnen och skrev dem i en bok", "Skibene som kom ind i havnen og ikke skrev det i en bog af dem", "Skipene som kom inn i havnen og ikke skrev det i en bok av dem",
+		"Laivat jotka tulivat satamaan ja hän kirjoitti ne kirjaan koska se oli", "A hajók amelyek a kikötőbe jöttek és egy könyvbe írta őket mert ez volt az", "Casele care sunt în oraș și nu au fost la mare pentru că este",
+		"Gemileri bir deftere yazdı çünkü bu onun için çok şey idi ve", "Корабли входили в гавань и названия книг", "السفن التي تدخل الميناء في الكتاب", "کشتی‌هایی را که به بندر می‌آمدند", "दिल्ली भारत की किताबें है")
 	var out bytes.Buffer
 	for _, text := range texts {
 		text = strings.ToValidUTF8(text[:min(len(text), 300)], "\xff")
@@ -217,7 +222,12 @@ func TestTermsGolden(t *testing.T) {
 		for _, t := range searchindex.QueryTerms(text) {
 			query = append(query, t.Text)
 		}
-		fmt.Fprintf(&out, "%q\n\t%q\n\t%q\n", text, searchindex.Terms(text), query)
+		l, _, _, terms := searchindex.Passage{Text: text}.Terms()
+		code := "en"
+		if l != nil {
+			code = l.Code
+		}
+		fmt.Fprintf(&out, "%q\n\t%s %q\n\t%q\n", text, code, terms, query)
 	}
 	checkPassages(t, "terms", "the terms of texts", out.Bytes())
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"annals/projections/searchindex/language"
 )
 
 // A word of at least OneTypo letters may have one wrong letter, and a word of at least
@@ -18,6 +20,7 @@ func Typos(term string) int {
 	if strings.ContainsFunc(term, unicode.IsDigit) {
 		return 0
 	}
+	term = unmark(term)
 	switch n := utf8.RuneCountInString(term); {
 	case n >= TwoTypos:
 		return 2
@@ -27,12 +30,26 @@ func Typos(term string) int {
 	return 0
 }
 
-// Alike reports whether misspelt may be a misspelling of term. Their first letters have
-// to be equal.
+// unmark returns a term without the mark of its language.
+func unmark(term string) string {
+	if l := language.Of(term); l != nil {
+		return term[len(l.Mark):]
+	}
+	return term
+}
+
+// FirstLetter returns the beginning of a term up to its first letter, with the mark of its
+// language.
+func FirstLetter(term string) string {
+	rest := unmark(term)
+	_, n := utf8.DecodeRuneInString(rest)
+	return term[:len(term)-len(rest)+n]
+}
+
+// Alike reports whether misspelt may be a misspelling of term. Their languages and their
+// first letters have to be the same.
 func Alike(misspelt, term string) bool {
-	a, _ := utf8.DecodeRuneInString(misspelt)
-	b, _ := utf8.DecodeRuneInString(term)
-	return a == b && Within(misspelt, term, Typos(misspelt))
+	return FirstLetter(misspelt) == FirstLetter(term) && Within(misspelt, term, Typos(misspelt))
 }
 
 // Within reports whether the edit distance of two words is at most limit. Swapping

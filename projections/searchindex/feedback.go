@@ -56,7 +56,7 @@ func (r *reranking) strongest(model []float64) []Term {
 // these weights.
 func (r *reranking) model(hits []Hit) (vectors []vector, own, model []float64) {
 	vectors = make([]vector, len(r.candidates))
-	model = make([]float64, len(r.vocabulary))
+	model = make([]float64, r.numbers)
 	for i, c := range r.candidates {
 		vectors[i] = r.vector(c, model)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"annals/events/fault"
 	"annals/events/prose"
+	"annals/projections/searchindex/language"
 )
 
 // Bounds of a query's text.
@@ -24,16 +25,27 @@ type Term struct {
 // QueryTerms returns the distinct terms of a query in the order of the text, at most 256.
 // The weight of a repeated term grows with the square root of its count: in a long query
 // the subject is what is named again and again, but twice is not twice as important.
-func QueryTerms(text string) []Term {
+func QueryTerms(text string) []Term { return QueryTermsIn(nil, text) }
+
+// QueryTermsIn returns the same terms as QueryTerms, in the same order, as passages in
+// another language have them.
+func QueryTermsIn(l *language.Language, text string) []Term {
+	text = clip(text)
+	english := queryTerms(nil, text)
+	forms := english
+	if l != nil {
+		forms = queryTerms(l, text)
+	}
 	counts := make(map[string]int)
 	var terms []Term
-	for _, t := range queryTerms(clip(text)) {
+	var names []string
+	for i, t := range english {
 		if counts[t]++; counts[t] == 1 && len(terms) < maxQueryTerms {
-			terms = append(terms, Term{Text: t})
+			terms, names = append(terms, Term{Text: forms[i]}), append(names, t)
 		}
 	}
 	for i, t := range terms {
-		terms[i].Weight = termWeight(t.Text) * math.Sqrt(float64(counts[t.Text]))
+		terms[i].Weight = termWeight(t.Text) * math.Sqrt(float64(counts[names[i]]))
 	}
 	return terms
 }
@@ -54,12 +66,17 @@ func termWeight(term string) float64 {
 	return 1
 }
 
-// stopTerms are the terms of stop words, which do not describe the subject of a
-// query.
+// stopTerms are the terms of stop words in all languages, which do not describe the
+// subject of a query.
 var stopTerms = func() map[string]bool {
 	terms := make(map[string]bool)
 	for _, t := range Terms(strings.Join(prose.StopWords(), " ")) {
 		terms[t] = true
+	}
+	for _, l := range language.All {
+		for _, t := range termsIn(l, strings.Join(l.StopWords(), " ")) {
+			terms[t] = true
+		}
 	}
 	return terms
 }()
@@ -79,6 +96,17 @@ func (q Query) Check() error {
 // returned ones.
 func (q Query) End() int { return q.Offset + cmp.Or(q.Limit, 10) }
 
-// Heading returns the text that is searched in addition to the passage's own text: the
-// document's title and the titles of the section's path.
-func (p Passage) Heading() string { return strings.TrimSpace(p.Title + "\n" + p.Section) }
+// pathSeparator joins the titles of a section's path.
+const pathSeparator = " > "
+
+func languageOf(title, section, text string) *language.Language {
+	return language.Detect(title, section, text)
+}
+
+// Terms returns the terms of a passage in its language, which is nil for English. The
+// language depends only on the passage's texts. So it needs not be stored, and a document
+// may have several.
+func (p Passage) Terms() (l *language.Language, title, section, text []string) {
+	l = languageOf(p.Title, p.Section, p.Text)
+	return l, termsIn(l, p.Title), termsIn(l, p.Section), termsIn(l, p.Text)
+}

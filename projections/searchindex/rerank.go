@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"annals/projections/searchindex/bm25"
+	"annals/projections/searchindex/language"
 )
 
 // Candidates is how many of an engine's best hits to rerank. On the development
@@ -73,6 +74,8 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 // query have the lowest numbers.
 type reranking struct {
 	vocabulary map[string]int32
+	numbers    int32 // how many numbers there are: a term of the query has the same one in all languages
+	translated map[*language.Language]bool
 	query      []int32
 	wanted     int32 // terms with a number below wanted are terms of the query
 	candidates []termedCandidate
@@ -90,25 +93,45 @@ type termedCandidate struct {
 const noTerm = -1
 
 func newReranking(query string, candidates []Candidate) *reranking {
-	r := &reranking{vocabulary: make(map[string]int32, 64*len(candidates)), candidates: make([]termedCandidate, len(candidates))}
-	r.query = r.number(nil, clip(query))
-	r.wanted = int32(len(r.vocabulary))
+	r := &reranking{
+		vocabulary: make(map[string]int32, 64*len(candidates)), translated: make(map[*language.Language]bool), candidates: make([]termedCandidate, len(candidates)),
+	}
+	query = clip(query)
+	r.query = r.number(nil, nil, query)
+	r.wanted = r.numbers
 	for i, c := range candidates {
-		terms := append(r.number(make([]int32, 0, len(c.Text)/4), c.Section), noTerm)
+		l := languageOf(c.Title, c.Section, c.Text)
+		r.translate(l, query)
+		terms := append(r.number(make([]int32, 0, len(c.Text)/4), l, c.Section), noTerm)
 		title := len(terms)
-		terms = append(r.number(terms, c.Title), noTerm)
-		r.candidates[i] = termedCandidate{r.number(terms, c.Text), title, len(terms)}
+		terms = append(r.number(terms, l, c.Title), noTerm)
+		r.candidates[i] = termedCandidate{r.number(terms, l, c.Text), title, len(terms)}
 	}
 	r.setWeights()
 	return r
 }
 
-func (r *reranking) number(to []int32, text string) []int32 {
-	for _, t := range queryTerms(text) {
+// translate gives the terms of the query in a language the numbers of the same terms in
+// English.
+func (r *reranking) translate(l *language.Language, query string) {
+	if l == nil || r.translated[l] {
+		return
+	}
+	r.translated[l] = true
+	for i, t := range queryTerms(l, query) {
+		if _, known := r.vocabulary[t]; !known {
+			r.vocabulary[t] = r.query[i]
+		}
+	}
+}
+
+func (r *reranking) number(to []int32, l *language.Language, text string) []int32 {
+	for _, t := range queryTerms(l, text) {
 		n, known := r.vocabulary[t]
 		if !known {
-			n = int32(len(r.vocabulary))
+			n = r.numbers
 			r.vocabulary[t] = n
+			r.numbers++
 		}
 		to = append(to, n)
 	}
@@ -117,8 +140,8 @@ func (r *reranking) number(to []int32, text string) []int32 {
 
 // setWeights weights every term by its rareness in titles and texts.
 func (r *reranking) setWeights() {
-	found := make([]int, len(r.vocabulary))
-	last := make([]int, len(r.vocabulary))
+	found := make([]int, r.numbers)
+	last := make([]int, r.numbers)
 	for i, c := range r.candidates {
 		for _, t := range c.terms[c.title:] {
 			if t != noTerm && last[t] != i+1 {
@@ -127,11 +150,16 @@ func (r *reranking) setWeights() {
 			}
 		}
 	}
-	r.weights = make([]float64, len(r.vocabulary))
-	r.stop = make([]bool, len(r.vocabulary))
+	r.weights = make([]float64, r.numbers)
+	r.stop = make([]bool, r.numbers)
 	for term, t := range r.vocabulary {
-		r.weights[t] = termWeight(term) * bm25.RarenessAmong(found[t], len(r.candidates))
-		r.stop[t] = stopTerms[term]
+		r.stop[t] = r.stop[t] || stopTerms[term]
+	}
+	for t := range r.weights {
+		r.weights[t] = bm25.RarenessAmong(found[t], len(r.candidates))
+		if r.stop[t] {
+			r.weights[t] *= stopWeight
+		}
 	}
 }
 

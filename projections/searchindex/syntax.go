@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"annals/projections/searchindex/language"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 // must not occur.
 type Syntax struct {
 	Text              string
-	phrases, excluded [][]string // as terms
+	phrases, excluded []string
 }
 
 // ParseSyntax parses the operators of a search. A hyphen within a word, or before
@@ -30,7 +32,7 @@ type Syntax struct {
 // are wanted, too.
 func ParseSyntax(text string) Syntax {
 	text = clip(text)
-	if strings.HasSuffix(strings.TrimSpace(text), "?") || len(queryTerms(text)) > operatorTerms {
+	if strings.HasSuffix(strings.TrimSpace(text), "?") || len(queryTerms(nil, text)) > operatorTerms {
 		return Syntax{Text: text}
 	}
 	var s Syntax
@@ -42,17 +44,16 @@ func ParseSyntax(text string) Syntax {
 			start++
 		}
 		end, phrase := operand(text, start, excluded, before)
-		terms := queryTerms(text[start:end])
-		if end == start || len(terms) == 0 {
+		if end == start || len(queryTerms(nil, text[start:end])) == 0 {
 			r, n := utf8.DecodeRuneInString(text[i:])
 			words.WriteString(text[i : i+n])
 			i, before = i+n, r
 			continue
 		}
 		if excluded {
-			s.excluded = append(s.excluded, terms)
+			s.excluded = append(s.excluded, text[start:end])
 		} else {
-			s.phrases = append(s.phrases, terms)
+			s.phrases = append(s.phrases, phrase)
 			words.WriteString(phrase)
 		}
 		i, before = end, '"'
@@ -92,41 +93,62 @@ func operand(text string, start int, excluded bool, before rune) (end int, phras
 // Plain reports whether the search has no operators.
 func (s Syntax) Plain() bool { return len(s.phrases) == 0 && len(s.excluded) == 0 }
 
-// Terms returns the terms that a passage has to contain, and those that it must not. An
-// engine can filter by them; Matches also checks the order of words.
-func (s Syntax) Terms() (required, excluded []string) {
+// Terms returns lists of terms of each of which a passage has to contain one, and terms
+// that it must not contain: those of a word in all languages. An engine can filter by
+// them; Matches also checks the order of words.
+func (s Syntax) Terms() (required [][]string, excluded []string) {
 	for _, phrase := range s.phrases {
-		for _, t := range phrase {
-			if !slices.Contains(required, t) {
-				required = append(required, t)
+		forms := termsInAll(phrase)
+		for i, t := range forms[0] {
+			if slices.ContainsFunc(required, func(r []string) bool { return r[0] == t }) {
+				continue
 			}
+			var word []string
+			for _, f := range forms {
+				if !slices.Contains(word, f[i]) {
+					word = append(word, f[i])
+				}
+			}
+			required = append(required, word)
 		}
 	}
 	for _, phrase := range s.excluded {
-		if len(phrase) == 1 {
-			excluded = append(excluded, phrase[0])
+		if forms := termsInAll(phrase); len(forms[0]) == 1 {
+			for _, f := range forms {
+				excluded = append(excluded, f[0])
+			}
 		}
 	}
 	return required, excluded
 }
 
-// Matches reports whether a passage, given as its text and the titles above it, has what
-// the operators demand.
-func (s Syntax) Matches(texts ...string) bool {
+// termsInAll returns the terms of a phrase in English and then in each other language.
+func termsInAll(phrase string) [][]string {
+	forms := [][]string{queryTerms(nil, phrase)}
+	for _, l := range language.All {
+		forms = append(forms, queryTerms(l, phrase))
+	}
+	return forms
+}
+
+// Matches reports whether a passage has what the operators demand.
+func (s Syntax) Matches(c Candidate) bool {
 	if s.Plain() {
 		return true
 	}
+	l := languageOf(c.Title, c.Section, c.Text)
 	var words, sequences [][]string
-	for _, text := range texts {
-		words, sequences = append(words, Terms(text)), append(sequences, queryTerms(text))
+	for _, text := range append(strings.Split(c.Section, pathSeparator), c.Title, c.Text) {
+		words, sequences = append(words, termsIn(l, text)), append(sequences, queryTerms(l, text))
 	}
-	occurs := func(phrase []string) bool {
-		if len(phrase) == 1 {
-			return slices.ContainsFunc(words, func(text []string) bool { return slices.Contains(text, phrase[0]) })
+	occurs := func(phrase string) bool {
+		terms := queryTerms(l, phrase)
+		if len(terms) == 1 {
+			return slices.ContainsFunc(words, func(text []string) bool { return slices.Contains(text, terms[0]) })
 		}
-		return slices.ContainsFunc(sequences, func(text []string) bool { return containsSequence(text, phrase) })
+		return slices.ContainsFunc(sequences, func(text []string) bool { return containsSequence(text, terms) })
 	}
-	return !slices.ContainsFunc(s.phrases, func(phrase []string) bool { return !occurs(phrase) }) &&
+	return !slices.ContainsFunc(s.phrases, func(phrase string) bool { return !occurs(phrase) }) &&
 		!slices.ContainsFunc(s.excluded, occurs)
 }
 

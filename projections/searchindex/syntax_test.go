@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"annals/projections/searchindex/language"
 )
 
 func TestParseSyntax(t *testing.T) {
@@ -24,10 +26,10 @@ func TestParseSyntax(t *testing.T) {
 		{strings.Repeat(`"a" `, 17), strings.Repeat(`"a" `, 17), "", ""},
 	} {
 		s := ParseSyntax(test.query)
-		joined := func(phrases [][]string) string {
+		joined := func(phrases []string) string {
 			texts := make([]string, len(phrases))
 			for i, p := range phrases {
-				texts[i] = strings.Join(p, " ")
+				texts[i] = strings.Join(queryTerms(nil, p), " ")
 			}
 			return strings.Join(texts, "; ")
 		}
@@ -55,7 +57,7 @@ func TestSyntaxMatches(t *testing.T) {
 		{`"水"`, true},
 		{`"清水寺"`, false},
 	} {
-		if got := ParseSyntax(test.query).Matches("Supplier contract", "The notice period is ninety days. 清水"); got != test.want {
+		if got := ParseSyntax(test.query).Matches(Candidate{Section: "Supplier contract", Text: "The notice period is ninety days. 清水"}); got != test.want {
 			t.Errorf("Matches of %s = %t, want %t", test.query, got, test.want)
 		}
 	}
@@ -63,8 +65,18 @@ func TestSyntaxMatches(t *testing.T) {
 
 func TestSyntaxTerms(t *testing.T) {
 	required, excluded := ParseSyntax(`"notice period" "notice of a draft" -contract -"ninety days"`).Terms()
-	if got, want := fmt.Sprint(required, excluded), "[notic period of a draft] [contract]"; got != want {
+	var english []string
+	for _, forms := range required {
+		english = append(english, forms[0])
+		if len(forms) != 1+len(language.All) {
+			t.Errorf("%q are %d terms, want one in each language", forms, len(forms))
+		}
+	}
+	if got, want := fmt.Sprintf("%v %s %d", english, excluded[0], len(excluded)), fmt.Sprintf("[notic period of a draft] contract %d", 1+len(language.All)); got != want {
 		t.Errorf("Terms = %s, want %s", got, want)
+	}
+	if required, _ := ParseSyntax(`"東京都"`).Terms(); fmt.Sprint(required) != "[[東京] [京都]]" {
+		t.Errorf("Terms = %q, want those that are the same in all languages", required)
 	}
 }
 
@@ -78,7 +90,11 @@ func FuzzParseSyntax(f *testing.F) {
 			t.Fatalf("ParseSyntax(%q) = %+v", query, s)
 		}
 		required, _ := s.Terms()
-		if s.Matches(text) && slices.ContainsFunc(required, func(term string) bool { return !slices.Contains(Terms(text), term) }) {
+		_, _, _, terms := Passage{Text: text}.Terms()
+		lacks := func(forms []string) bool {
+			return !slices.ContainsFunc(forms, func(term string) bool { return slices.Contains(terms, term) })
+		}
+		if s.Matches(Candidate{Text: text}) && slices.ContainsFunc(required, lacks) {
 			t.Fatalf("%q matches %q, which lacks one of the terms %q", query, text, required)
 		}
 		if s.Plain() && s.Text != query[:min(len(query), maxQueryBytes)] {

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"annals/projections/searchindex/language"
+
 	"github.com/blevesearch/go-porterstemmer"
 	"golang.org/x/text/unicode/norm"
 )
@@ -18,13 +20,23 @@ const maxTerm = 64
 // and, if they consist of plain Latin letters, stemmed as English words. In scripts
 // without spaces between words, each character is a term, and so is each pair of adjacent
 // characters.
-func Terms(text string) []string { return appendTerms(make([]string, 0, len(text)/6), text, true) }
+//
+// It is for names and texts in English. Passages in another language have the terms that
+// Passage.Terms returns.
+func Terms(text string) []string { return termsIn(nil, text) }
 
-// queryTerms is like Terms, but for a query: in scripts without spaces it returns only
-// the pairs of adjacent characters.
-func queryTerms(text string) []string { return appendTerms(nil, text, false) }
+// termsIn returns the terms of a text that is in a language. The terms of its
+// words are stemmed in that language and begin with its mark; nil is English. So the terms
+// of two languages never match by accident.
+func termsIn(l *language.Language, text string) []string {
+	return appendTerms(make([]string, 0, len(text)/6), l, text, true)
+}
 
-func appendTerms(terms []string, text string, single bool) []string {
+// queryTerms is like termsIn, but for a query: in scripts without spaces it returns only
+// the pairs of adjacent characters. In every language it returns the same number of terms.
+func queryTerms(l *language.Language, text string) []string { return appendTerms(nil, l, text, false) }
+
+func appendTerms(terms []string, l *language.Language, text string, single bool) []string {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf && !wordByte[c] {
 			i++
@@ -32,7 +44,7 @@ func appendTerms(terms []string, text string, single bool) []string {
 		}
 		end, plain := wordEnd(text, i)
 		if end > i {
-			if term := wordTerm(text[i:end], plain); term != "" {
+			if term := wordTerm(l, text[i:end], plain); term != "" {
 				terms = append(terms, term)
 			}
 			i = end
@@ -133,23 +145,43 @@ var (
 	stemSeed = maphash.MakeSeed()
 )
 
-type stemmed struct{ word, term string }
+type stemmed struct {
+	language   *language.Language
+	word, term string
+}
 
-func wordTerm(word string, plain bool) string {
+func wordTerm(l *language.Language, word string, plain bool) string {
 	if len(word) > 2*maxTerm {
-		return makeTerm(word, plain)
+		return makeTerm(l, word, plain)
 	}
 	slot := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
-	if s := slot.Load(); s != nil && s.word == word {
+	if s := slot.Load(); s != nil && s.word == word && s.language == l {
 		return s.term
 	}
-	s := &stemmed{word: strings.Clone(word)}
-	s.term = makeTerm(s.word, plain)
+	s := &stemmed{language: l, word: strings.Clone(word)}
+	s.term = makeTerm(l, s.word, plain)
 	slot.Store(s)
 	return s.term
 }
 
-func makeTerm(word string, plain bool) string {
+// makeTerm returns the term of a word, or "" if nothing remains of it. In every language
+// it returns "" for the same words.
+func makeTerm(l *language.Language, word string, plain bool) string {
+	term := englishTerm(word, plain)
+	if l == nil || term == "" {
+		return term
+	}
+	word = strings.ToLower(strings.ReplaceAll(norm.NFKC.String(word), "’", "'"))
+	if len(word) > 2*maxTerm || strings.ContainsFunc(word, unicode.IsSpace) {
+		return l.Mark + term
+	}
+	if stem, _ := fold(l.Stem(word)); stem != "" && len(stem) <= maxTerm {
+		term = stem
+	}
+	return l.Mark + term
+}
+
+func englishTerm(word string, plain bool) string {
 	if !plain {
 		word, plain = fold(word)
 	}

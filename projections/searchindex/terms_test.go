@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"annals/projections/searchindex/language"
 )
 
 func TestTerms(t *testing.T) {
@@ -43,6 +45,23 @@ func TestQueryTerms(t *testing.T) {
 	}
 }
 
+func TestTermsInLanguages(t *testing.T) {
+	for text, want := range map[string]string{
+		"The keeper wrote the names of ships into the book of the harbour.":               "the keeper wrote the name of ship into the book of the harbour",
+		"Der Wärter schrieb die Namen der Häuser und Schiffe in das Buch 東京 2,5.":         "ƌder ƌwart ƌschrieb ƌdie ƌnam ƌder ƌhaus ƌund ƌschiff ƌin ƌdas ƌbuch 東 京 東京 ƌ2,5",
+		"Le gardien de l’église notait les noms des navires dans un livre pour la ville.": "ƒle ƒgardien ƒde ƒl ƒeglis ƒnotait ƒles ƒnom ƒdes ƒnavir ƒdan ƒun ƒlivr ƒpour ƒla ƒvile",
+	} {
+		if _, _, _, got := (Passage{Text: text}).Terms(); strings.Join(got, " ") != want {
+			t.Errorf("the terms of %q are %q, want %q", text, got, want)
+		}
+	}
+	got := QueryTermsIn(language.All[0], "und die Häuser der Häuser, 東京")
+	want := []Term{{"ƌund", stopWeight}, {"ƌdie", stopWeight}, {"ƌhaus", math.Sqrt2}, {"ƌder", stopWeight}, {"東京", 1}}
+	if !slices.EqualFunc(got, want, func(a, b Term) bool { return a.Text == b.Text && math.Abs(a.Weight-b.Weight) < 1e-9 }) {
+		t.Errorf("QueryTermsIn = %v, want %v", got, want)
+	}
+}
+
 func FuzzTerms(f *testing.F) {
 	for _, seed := range []string{"", "a's", "1.5,", "’", "東京 x", "e\u0301", "\xff", "ﷺ", "กรุง"} {
 		f.Add(seed)
@@ -56,6 +75,11 @@ func FuzzTerms(f *testing.F) {
 		}
 		if again := Terms(text); !slices.Equal(terms, again) {
 			t.Fatalf("Terms(%q) returns %q, and then %q", text, terms, again)
+		}
+		for _, l := range language.All {
+			if english, other := queryTerms(nil, text), queryTerms(l, text); len(english) != len(other) {
+				t.Fatalf("%q has the terms %q, but in %s %q", text, english, l.Code, other)
+			}
 		}
 		for _, q := range QueryTerms(text) {
 			if !slices.Contains(terms, q.Text) {

@@ -11,13 +11,17 @@ import (
 // candidates converts sources for reranking.
 func candidates(found []Source) []searchindex.Candidate {
 	all := make([]searchindex.Candidate, len(found))
-	for i, f := range found {
-		all[i] = searchindex.Candidate{
-			Hit:   searchindex.Hit{ID: f.id, Score: f.Score},
-			Title: f.Title, Section: strings.Join(f.Path, " > "), Text: f.body,
-		}
+	for i := range found {
+		all[i] = found[i].candidate()
 	}
 	return all
+}
+
+func (s *Source) candidate() searchindex.Candidate {
+	return searchindex.Candidate{
+		Hit:   searchindex.Hit{ID: s.id, Score: s.Score},
+		Title: s.Title, Section: strings.Join(s.Path, " > "), Text: s.body,
+	}
 }
 
 // rank returns hits, and documents whose names match the query, in their final order. It

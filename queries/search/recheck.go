@@ -54,7 +54,7 @@ func (c *check) recheck(ctx context.Context, hits []searchindex.Hit) ([]Source, 
 			return nil, err
 		}
 		source.id, source.Score = hits[p.hit].ID, hits[p.hit].Score
-		if c.search.syntax.Matches(slices.Concat(source.Path, []string{source.Title, source.body})...) {
+		if c.search.syntax.Matches(source.candidate()) {
 			found = append(found, source)
 		}
 	}

@@ -72,32 +72,34 @@ func (r *ranking) steps(word string) int {
 // found are the terms of the query that readable passages contain. Passages that the
 // caller may not read can only cause expand to return no terms, if a walk reaches its
 // bound.
-func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []rankedTerm, dictionaries []segment.TermDictionary, passages uint64) (more []rankedTerm, err error) {
+func (r *ranking) expand(ctx context.Context, words [][]searchindex.Term, found []rankedWord, dictionaries []segment.TermDictionary, passages uint64) (more []rankedTerm, err error) {
 	known := make(map[string]float64, len(found))
-	for _, t := range found {
-		known[t.Text] = t.Weight
+	for _, w := range found {
+		known[w.Text] = w.Weight
 	}
-	words := 0
-	for i, t := range terms {
+	looked := 0
+	for i, forms := range words {
+		t := forms[0]
 		weight, held := known[t.Text]
-		last := i == len(terms)-1 && len(terms) <= prefixQuery
+		last := i == len(words)-1 && len(words) <= prefixQuery
 		long := utf8.RuneCountInString(t.Text) >= shortestPrefix
-		if held && (!last || !long) || words == alikeWords {
+		if held && (!last || !long) || looked == alikeWords {
 			continue
 		}
-		words++
+		looked++
 		var alike []segment.Automaton
 		var prefixes []string
-		if n := searchindex.Typos(t.Text); !held && n > 0 {
-			dfa, err := misspelling(t.Text, n)
-			if err != nil {
-				return nil, err
+		for _, form := range forms {
+			if n := searchindex.Typos(form.Text); !held && n > 0 {
+				dfa, err := misspelling(form.Text, n)
+				if err != nil {
+					return nil, err
+				}
+				alike, prefixes = append(alike, dfa), append(prefixes, searchindex.FirstLetter(form.Text))
 			}
-			first, _ := utf8.DecodeRuneInString(t.Text)
-			alike, prefixes = append(alike, dfa), append(prefixes, string(first))
-		}
-		if last && long {
-			alike, prefixes = append(alike, new(vellum.AlwaysMatch)), append(prefixes, t.Text)
+			if last && long {
+				alike, prefixes = append(alike, new(vellum.AlwaysMatch)), append(prefixes, form.Text)
+			}
 		}
 		names, err := namesLike(ctx, alike, prefixes, dictionaries, r.steps(t.Text))
 		if err != nil {
@@ -107,7 +109,9 @@ func (r *ranking) expand(ctx context.Context, terms []searchindex.Term, found []
 		if err != nil {
 			return nil, err
 		}
-		delete(group, t.Text)
+		for _, form := range forms {
+			delete(group, form.Text)
+		}
 		more = append(more, weightGroup(group, t, weight, passages)...)
 	}
 	return more, nil

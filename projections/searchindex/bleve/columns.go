@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"annals/projections/searchindex/language"
+
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -26,6 +28,8 @@ type column struct {
 	place   []uint32          // for each passage, its index in places
 	places  [][]uint32        // distinct lists of folders that contain a passage, as numbers of folders
 	folders map[string]uint32 // the number of each folder, by id
+	// languages of the passages, except English
+	languages []*language.Language
 }
 
 // of returns the columns of a snapshot's segments, in their order.
@@ -62,6 +66,15 @@ func newColumn(seg segment.Segment) (*column, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, l := range language.All {
+		has, err := words.Contains([]byte(l.Mark))
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			c.languages = append(c.languages, l)
+		}
 	}
 	folders, err := seg.Dictionary(foldersField)
 	if err != nil {

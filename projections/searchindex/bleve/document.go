@@ -13,7 +13,7 @@ import (
 
 // Fields of a passage in the index. The index stores only the passage's id.
 const (
-	wordsField    = "words"    // terms of heading and text, and everyPassage
+	wordsField    = "words"    // terms of heading and text, everyPassage, and the mark of the language
 	documentField = "document" // the document's id
 	foldersField  = "folders"  // the ids of its folders as one term, joined by folderSeparator
 	tagField      = "tag"
@@ -22,13 +22,14 @@ const (
 const (
 	// everyPassage is a term that is added to every passage, and that no text contains.
 	// Its postings give the lengths of all passages.
+	// The mark of a language is added to every passage in that language.
 	everyPassage    = "\x00"
 	folderSeparator = "\x00"
 )
 
 func document(p searchindex.Passage) *blevedoc.Document {
 	d := blevedoc.NewDocument(p.ID)
-	d.AddField(&field{name: wordsField, heading: p.Heading(), text: p.Text})
+	d.AddField(&field{name: wordsField, passage: p})
 	d.AddField(&field{name: documentField, terms: []string{p.Document}})
 	if len(p.Folders) > 0 {
 		d.AddField(&field{name: foldersField, terms: []string{strings.Join(p.Folders, folderSeparator)}})
@@ -40,13 +41,13 @@ func document(p searchindex.Passage) *blevedoc.Document {
 }
 
 // field is a field of a document. Either its terms are set, or the index computes them
-// from heading and text in Analyze, on several cores.
+// from the passage in Analyze, on several cores.
 type field struct {
-	name          string
-	heading, text string
-	terms         []string
-	frequencies   index.TokenFrequencies
-	length        int
+	name        string
+	passage     searchindex.Passage
+	terms       []string
+	frequencies index.TokenFrequencies
+	length      int
 }
 
 var _ blevedoc.Field = (*field)(nil)
@@ -55,9 +56,13 @@ var _ blevedoc.Field = (*field)(nil)
 func (f *field) Analyze() {
 	terms := f.terms
 	if f.name == wordsField {
-		heading := slices.Repeat(searchindex.Terms(f.heading), bm25.HeadingTimes)
-		terms = append(slices.Concat(heading, searchindex.Terms(f.text)), everyPassage)
+		l, title, section, text := f.passage.Terms()
+		heading := slices.Repeat(slices.Concat(title, section), bm25.HeadingTimes)
+		terms = append(slices.Concat(heading, text), everyPassage)
 		f.length = len(terms) - 1
+		if l != nil {
+			terms = append(terms, l.Mark)
+		}
 	} else {
 		f.length = len(terms)
 	}
@@ -75,11 +80,13 @@ func (f *field) Analyze() {
 	}
 }
 
-func (f *field) Name() string                                     { return f.name }
-func (f *field) ArrayPositions() []uint64                         { return nil }
-func (f *field) Value() []byte                                    { return nil }
-func (f *field) NumPlainTextBytes() uint64                        { return uint64(len(f.heading) + len(f.text)) }
-func (f *field) Size() int                                        { return len(f.heading) + len(f.text) }
+func (f *field) Name() string              { return f.name }
+func (f *field) ArrayPositions() []uint64  { return nil }
+func (f *field) Value() []byte             { return nil }
+func (f *field) NumPlainTextBytes() uint64 { return uint64(f.Size()) }
+func (f *field) Size() int {
+	return len(f.passage.Title) + len(f.passage.Section) + len(f.passage.Text)
+}
 func (f *field) EncodedFieldType() byte                           { return 't' }
 func (f *field) AnalyzedLength() int                              { return f.length }
 func (f *field) AnalyzedTokenFrequencies() index.TokenFrequencies { return f.frequencies }

@@ -23,8 +23,8 @@ func newFilter(seg *scorch.SegmentSnapshot, q searchindex.Query) (f filter, err 
 	if err == nil && len(q.Tags) > 0 {
 		err = f.require(seg, tagField, q.Tags, !q.AnyTag)
 	}
-	if err == nil && len(q.Required) > 0 {
-		err = f.require(seg, wordsField, q.Required, true)
+	for i := 0; err == nil && i < len(q.Required); i++ {
+		err = f.require(seg, wordsField, q.Required[i], false)
 	}
 	if err == nil && len(q.Excluded) > 0 {
 		f.except, err = containing(seg, wordsField, q.Excluded, false)

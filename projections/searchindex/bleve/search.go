@@ -8,6 +8,7 @@ import (
 
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bm25"
+	"annals/projections/searchindex/language"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -38,7 +39,8 @@ func (x *engine) Search(ctx context.Context, q searchindex.Query) (hits []search
 		return nil, err
 	}
 	r := &ranking{snapshot: s, seed: x.seed, columns: found, within: make([]*scope, len(found)), keep: q.End()}
-	if err := r.lookUp(ctx, terms, q.More, x.scopes.of(s, found, q)); err != nil {
+	words := r.inLanguages(terms, q.Text)
+	if err := r.lookUp(ctx, words, q.More, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
@@ -73,6 +75,34 @@ type rankedTerm struct {
 	postings []segment.PostingsList
 }
 
+// rankedWord is a word of the query with its terms in all languages. A passage contains
+// at most one of these terms. So the word is as rare as if it were one term, and has its
+// weight, but the weights of terms differ if the word is a stop word in some languages.
+type rankedWord struct {
+	bm25.Term // its text identifies the word, its weight is the greatest one of terms
+	terms     []rankedTerm
+}
+
+// inLanguages returns the terms of each word of a query in all languages of the index,
+// English first.
+func (r *ranking) inLanguages(english []searchindex.Term, query string) [][]searchindex.Term {
+	words := make([][]searchindex.Term, len(english))
+	for i := range english {
+		words[i] = english[i : i+1 : i+1]
+	}
+	for _, l := range language.All {
+		if !slices.ContainsFunc(r.columns, func(c *column) bool { return slices.Contains(c.languages, l) }) {
+			continue
+		}
+		for i, t := range searchindex.QueryTermsIn(l, query) {
+			if t.Text != english[i].Text { // terms without spaces are the same in all languages
+				words[i] = append(words[i], t)
+			}
+		}
+	}
+	return words
+}
+
 // candidate is a passage with its score. The passage's id is read only when it is needed.
 type candidate struct {
 	score   float64
@@ -84,7 +114,7 @@ type candidate struct {
 // lookUp finds the terms in all segments and computes their weights. It counts only
 // passages in the scopes. Otherwise a score would reveal how many passages that the
 // caller may not read contain a word.
-func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, scopes []*scope) (err error) {
+func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more []searchindex.Term, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
 	var passages, total uint64
@@ -102,40 +132,65 @@ func (r *ranking) lookUp(ctx context.Context, terms, more []searchindex.Term, sc
 		total += r.within[i].total
 	}
 	r.average = float64(total) / float64(max(passages, 1))
-	if r.terms, err = r.weighted(terms, dictionaries, passages); err != nil {
-		return err
-	}
-	others, err := r.expand(ctx, terms, r.terms, dictionaries, passages)
+	found, err := r.weighted(words, dictionaries, passages)
 	if err != nil {
 		return err
 	}
+	others, err := r.expand(ctx, words, found, dictionaries, passages)
+	if err != nil {
+		return err
+	}
+	single := make([][]searchindex.Term, len(more))
+	for i := range more {
+		single[i] = more[i : i+1]
+	}
+	further, err := r.weighted(single, dictionaries, passages)
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		r.terms = append(r.terms, w.terms...)
+	}
 	r.terms = append(r.terms, others...)
-	r.more, err = r.weighted(more, dictionaries, passages)
+	for _, w := range further {
+		r.more = append(r.more, w.terms...)
+	}
 	bm25.Balance(r.terms, r.more)
-	return err
+	return nil
 }
 
-// weighted returns the terms that at least one readable passage contains, with their
+// weighted returns the words that at least one readable passage contains, with their
 // weights.
-func (r *ranking) weighted(terms []searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
-	var all []rankedTerm
-	for _, t := range terms {
-		ranked := rankedTerm{Term: bm25.Term{Text: t.Text}, postings: make([]segment.PostingsList, len(dictionaries))}
-		for i, d := range dictionaries {
-			list, err := d.PostingsList([]byte(t.Text), r.except(i), nil)
-			if err != nil {
-				return nil, err
+func (r *ranking) weighted(words [][]searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedWord, error) {
+	all := make([]rankedWord, 0, len(words))
+	for _, forms := range words {
+		word := rankedWord{Term: bm25.Term{Text: forms[0].Text}}
+		var sum uint64
+		for _, t := range forms {
+			ranked := rankedTerm{Term: bm25.Term{Text: t.Text, Weight: t.Weight}, postings: make([]segment.PostingsList, len(dictionaries))}
+			for i, d := range dictionaries {
+				list, err := d.PostingsList([]byte(t.Text), r.except(i), nil)
+				if err != nil {
+					return nil, err
+				}
+				found, err := r.count(list, i)
+				if err != nil {
+					return nil, err
+				}
+				ranked.postings[i] = list
+				ranked.found += found
 			}
-			found, err := r.count(list, i)
-			if err != nil {
-				return nil, err
+			if ranked.found > 0 {
+				word.terms = append(word.terms, ranked)
+				sum += ranked.found
 			}
-			ranked.postings[i] = list
-			ranked.found += found
 		}
-		if ranked.found > 0 {
-			ranked.Weight = t.Weight * bm25.Rareness(float64(ranked.found), float64(passages))
-			all = append(all, ranked)
+		for i := range word.terms {
+			word.terms[i].Weight *= bm25.Rareness(float64(sum), float64(passages))
+			word.Weight = max(word.Weight, word.terms[i].Weight)
+		}
+		if sum > 0 {
+			all = append(all, word)
 		}
 	}
 	return bm25.Strongest(all), nil

@@ -18,6 +18,7 @@ type passageDocument struct {
 	Document string   `json:"document"`
 	Folders  []string `json:"folders"`
 	Tags     []string `json:"tags"`
+	Language string   `json:"language,omitempty"` // "" for English
 	Title    string   `json:"title"`
 	Section  string   `json:"section"`
 	Text     string   `json:"text"`
@@ -38,12 +39,14 @@ type stateDocument struct {
 
 const stateID = "_state"
 
-func terms(text string) string { return strings.Join(searchindex.Terms(text), " ") }
-
 func newPassageDocument(p searchindex.Passage) (d passageDocument, err error) {
+	l, title, section, text := p.Terms()
 	d = passageDocument{
 		ID: key(p.ID), Document: key(p.Document), Folders: keys(p.Folders), Tags: keys(p.Tags),
-		Title: terms(p.Title), Section: terms(p.Section), Text: terms(p.Text),
+		Title: strings.Join(title, " "), Section: strings.Join(section, " "), Text: strings.Join(text, " "),
+	}
+	if l != nil {
+		d.Language = l.Code
 	}
 	if len(d.ID) > maxKey {
 		return d, fault.Errorf(fault.Invalid, "the id of passage %.60s… is too long", p.ID)

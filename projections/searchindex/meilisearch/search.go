@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"annals/projections/searchindex"
+	"annals/projections/searchindex/language"
 
 	"github.com/meilisearch/meilisearch-go"
 )
@@ -33,12 +34,11 @@ func (x *index) Search(ctx context.Context, q searchindex.Query) (hits []searchi
 }
 
 func (x *index) search(ctx context.Context, q searchindex.Query) ([]searchindex.Hit, error) {
-	terms := searchindex.QueryTerms(q.Text)
 	readable, limits, none := filterOf(q)
-	if len(terms) == 0 || none {
+	if none || len(searchindex.QueryTerms(q.Text)) == 0 {
 		return nil, nil
 	}
-	w, err := x.weights(ctx, terms, q.More, readable)
+	w, err := x.weights(ctx, q.Text, q.More, readable)
 	if err != nil || len(w.terms) == 0 {
 		return nil, err
 	}
@@ -148,6 +148,31 @@ func (x *index) count(ctx context.Context, words []string, exact bool, scope fil
 		counts[i] = float64(r.EstimatedTotalHits)
 	}
 	return counts, nil
+}
+
+// describe returns how many passages a scope has, and the languages of them except English.
+func (x *index) describe(ctx context.Context, scope filter) (passages float64, languages []*language.Language, err error) {
+	found, err := x.multiSearch(ctx, &meilisearch.MultiSearchRequest{Queries: []*meilisearch.SearchRequest{{
+		IndexUID: x.uid, Limit: 1, Filter: filter{text: "document EXISTS"}.and(scope).value(), AttributesToRetrieve: []string{"id"}, Facets: []string{"language"},
+	}}})
+	if err == nil && found != nil && len(found.Results) != 1 {
+		err = errUnexpectedReply
+	}
+	if err != nil || found == nil {
+		return 0, nil, x.wrap("search", err)
+	}
+	var counts struct{ Language map[string]int }
+	if facets := found.Results[0].FacetDistribution; len(facets) > 0 {
+		if err := json.Unmarshal(facets, &counts); err != nil {
+			return 0, nil, x.wrap("search", errUnexpectedReply)
+		}
+	}
+	for _, l := range language.All {
+		if counts.Language[l.Code] > 0 {
+			languages = append(languages, l)
+		}
+	}
+	return float64(found.Results[0].EstimatedTotalHits), languages, nil
 }
 
 // filter limits a query, in Meilisearch's syntax. If text is "", there is no limit.

@@ -39,7 +39,8 @@ func settings() *meilisearch.Settings {
 	}
 }
 
-// filterable returns the attributes that searches filter by, for equality only.
+// filterable returns the attributes that searches filter by, for equality only, or whose
+// values they count.
 func filterable() *[]any {
 	rule := func(attributes ...string) any {
 		return meilisearch.AttributeRule{
@@ -47,7 +48,7 @@ func filterable() *[]any {
 			Features:          meilisearch.AttributeFeatures{Filter: meilisearch.FilterFeatures{Equality: true}},
 		}
 	}
-	return &[]any{rule("folders", "tags", "document", "gone")}
+	return &[]any{rule("folders", "tags", "document", "gone", "language")}
 }
 
 // prepare creates the index if it does not exist. It fails if the index is not the one

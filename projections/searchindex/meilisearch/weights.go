@@ -9,6 +9,7 @@ import (
 
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bm25"
+	"annals/projections/searchindex/language"
 
 	"github.com/meilisearch/meilisearch-go"
 )
@@ -44,6 +45,7 @@ type weightedQuery struct {
 	more  []weightedTerm // terms that raise the score of passages, but do not find any
 	// Whether terms still have to be counted among the candidates, and whether more have.
 	termsUncounted, moreUncounted bool
+	languages                     []*language.Language // of the terms; nil is English
 }
 
 // weightedTerm is a term of the query. Its weight is an estimate until passages with the
@@ -54,10 +56,15 @@ type weightedTerm struct {
 	alike int     // number of letters that may differ; above 0 only if no passage contains the exact term
 }
 
-// weights weights the terms of a query by counting passages in a scope. If that is too
-// expensive, it only estimates the weights.
-func (x *index) weights(ctx context.Context, terms, more []searchindex.Term, scope filter) (*weightedQuery, error) {
-	w := new(weightedQuery)
+// weights weights the terms of a query, in all languages of a scope, by counting passages
+// in the scope. If that is too expensive, it only estimates the weights.
+func (x *index) weights(ctx context.Context, query string, more []searchindex.Term, scope filter) (*weightedQuery, error) {
+	passages, languages, err := x.describe(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	w := &weightedQuery{languages: append([]*language.Language{nil}, languages...)}
+	terms, words := inLanguages(query, w.languages)
 	more = more[:min(len(more), moreTerms)]
 	w.termsUncounted = len(terms)*scope.values > countedValues
 	w.moreUncounted = w.termsUncounted || (len(terms)+len(more))*scope.values > countedValues
@@ -78,25 +85,46 @@ func (x *index) weights(ctx context.Context, terms, more []searchindex.Term, sco
 	if err != nil {
 		return nil, err
 	}
-	passages, err := x.countWithin(ctx, scope.text)
-	if err != nil {
-		return nil, err
+	sums := make([]float64, len(all)) // by word
+	for i, word := range words {
+		sums[word] += counts[i]
 	}
 	for i, t := range all {
-		switch one := newWeightedTerm(t, 0, bm25.Rareness(counts[i], float64(passages))); {
+		switch {
 		case counts[i] == 0:
 		case i < len(terms):
-			w.terms = append(w.terms, one)
+			w.terms = append(w.terms, newWeightedTerm(t, 0, bm25.Rareness(sums[words[i]], passages)))
 		default:
-			w.more = append(w.more, one)
+			w.more = append(w.more, newWeightedTerm(t, 0, bm25.Rareness(counts[i], passages)))
 		}
 	}
-	unknown, err := x.misspelt(ctx, terms, counts, scope)
-	for t, found := range unknown {
-		w.terms = append(w.terms, newWeightedTerm(t, searchindex.Typos(t.Text), bm25.Rareness(found, float64(passages))))
+	var unknown []searchindex.Term
+	for i, t := range terms {
+		if sums[words[i]] == 0 && searchindex.Typos(t.Text) > 0 {
+			unknown = append(unknown, t)
+		}
+	}
+	misspelt, err := x.misspelt(ctx, unknown, scope)
+	for t, found := range misspelt {
+		w.terms = append(w.terms, newWeightedTerm(t, searchindex.Typos(t.Text), bm25.Rareness(found, passages)))
 	}
 	w.terms = strongest(w.terms)
 	return w, err
+}
+
+// inLanguages returns the terms of a query in several languages, and for each term the
+// index of its word. Terms that are the same in all languages are returned once.
+func inLanguages(query string, languages []*language.Language) (terms []searchindex.Term, words []int) {
+	seen := make(map[string]bool)
+	for _, l := range languages {
+		for i, t := range searchindex.QueryTermsIn(l, query) {
+			if !seen[t.Text] {
+				seen[t.Text] = true
+				terms, words = append(terms, t), append(words, i)
+			}
+		}
+	}
+	return terms, words
 }
 
 func newWeightedTerm(t searchindex.Term, alike int, rareness float64) weightedTerm {
@@ -172,12 +200,40 @@ type part struct {
 	share float64
 }
 
-// parts returns queries for all of the strongest words, for all but the first, for all
+// parts returns the parts of a query: those with the terms of each language, because a
+// passage has terms of one language only.
+func (w *weightedQuery) parts(required [][]string, excluded []string) (parts []part) {
+	for _, l := range w.languages {
+		in := func(term string) bool { return language.Of(term) == l }
+		var terms []weightedTerm
+		for _, t := range w.terms {
+			if in(t.Text) {
+				terms = append(terms, t)
+			}
+		}
+		if len(terms) == 0 {
+			continue
+		}
+		var demanded, forbidden []string
+		for _, forms := range required {
+			demanded = append(demanded, forms[max(0, slices.IndexFunc(forms, in))])
+		}
+		for _, t := range excluded {
+			if in(t) {
+				forbidden = append(forbidden, t)
+			}
+		}
+		parts = append(parts, w.partsOf(terms, demanded, forbidden)...)
+	}
+	return parts
+}
+
+// partsOf returns queries for all of the strongest words, for all but the first, for all
 // but the first two, and so on. Meilisearch itself drops words only from the end. Then it
 // returns a query for each single word. If the weights are only estimated, it returns
 // only queries of the first kind, until one word is left. Each query demands the required
 // terms, and excludes others.
-func (w *weightedQuery) parts(required, excluded []string) []part {
+func (w *weightedQuery) partsOf(terms []weightedTerm, required, excluded []string) []part {
 	operators := ""
 	required = required[:min(len(required), wordLimit-1)]
 	for _, t := range required {
@@ -186,8 +242,8 @@ func (w *weightedQuery) parts(required, excluded []string) []part {
 	for _, t := range excluded {
 		operators += ` -"` + t + `"`
 	}
-	asked := w.terms[:min(len(w.terms), wordLimit-len(required))]
-	whole := bm25.Sum(asked)
+	asked := terms[:min(len(terms), wordLimit-len(required))]
+	whole := bm25.Sum(w.terms[:min(len(w.terms), wordLimit-len(required))])
 	var parts []part
 	add := func(terms []weightedTerm) {
 		words := make([]string, len(terms))
@@ -242,10 +298,11 @@ func newCandidate(found meilisearch.Hit) (c candidate, err error) {
 	return c, nil
 }
 
-// passes reports whether a candidate contains all required terms and no excluded one.
-func (c candidate) passes(required, excluded []string) bool {
+// passes reports whether a candidate contains one of each list of required terms, and no
+// excluded term.
+func (c candidate) passes(required [][]string, excluded []string) bool {
 	contains := func(term string) bool { return c.counts[term] > 0 }
-	lacks := func(term string) bool { return !contains(term) }
+	lacks := func(forms []string) bool { return !slices.ContainsFunc(forms, contains) }
 	return !slices.ContainsFunc(required, lacks) && !slices.ContainsFunc(excluded, contains)
 }
 
@@ -279,15 +336,12 @@ func (t weightedTerm) frequency(counts map[string]int) int {
 	return found
 }
 
-// misspelt returns the terms for which passages of a scope contain only words of similar
+// misspelt returns those terms for which passages of a scope contain words of similar
 // spelling, with the number of these passages.
-func (x *index) misspelt(ctx context.Context, terms []searchindex.Term, counts []float64, scope filter) (map[searchindex.Term]float64, error) {
-	var unknown []searchindex.Term
-	var words []string
-	for i, t := range terms {
-		if counts[i] == 0 && searchindex.Typos(t.Text) > 0 {
-			unknown, words = append(unknown, t), append(words, t.Text)
-		}
+func (x *index) misspelt(ctx context.Context, unknown []searchindex.Term, scope filter) (map[searchindex.Term]float64, error) {
+	words := make([]string, len(unknown))
+	for i, t := range unknown {
+		words[i] = t.Text
 	}
 	alike, err := x.count(ctx, words, false, scope)
 	if err != nil {

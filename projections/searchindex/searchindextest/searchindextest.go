@@ -39,7 +39,9 @@ func Run(t *testing.T, open Open) {
 		"batching does not matter":      testBatching,
 		"required and excluded terms":   testRequired,
 		"ties are broken by id":         testTies,
+		"scripts":                       testScripts,
 		"languages":                     testLanguages,
+		"languages rank alike":          testLanguageScores,
 		"stop words":                    testStopWords,
 		"more terms find nothing alone": testMore,
 		"long and malformed queries":    testMalformedQueries,
@@ -332,7 +334,10 @@ func testRequired(t *testing.T, open Open) {
 		{"", "", "1 2 3 4"}, {"pear", "", "1 2 4"}, {"pear appl", "", "1 2"}, {"light", "", "1"}, {"unknown", "", ""},
 		{"", "plum", "1 3 4"}, {"", "plum light", "3 4"}, {"appl", "pear", "3"}, {"", "unknown", "1 2 3 4"}, {"plum", "plum", ""},
 	} {
-		q := searchindex.Query{Text: "apples or pears", All: true, Required: strings.Fields(test.required), Excluded: strings.Fields(test.excluded)}
+		q := searchindex.Query{Text: "apples or pears", All: true, Excluded: strings.Fields(test.excluded)}
+		for _, t := range strings.Fields(test.required) {
+			q.Required = append(q.Required, []string{t})
+		}
 		got := strings.Fields(ids(search(t, e, q)))
 		slices.Sort(got)
 		if strings.Join(got, " ") != test.want {
@@ -352,7 +357,7 @@ func testTies(t *testing.T, open Open) {
 	}
 }
 
-func testLanguages(t *testing.T, open Open) {
+func testScripts(t *testing.T, open Open) {
 	e := open(t, "a")
 	texts := []string{
 		"The ships were sailing home.", "Die Straße über den Fluß", "Le café près de l'église", "Москва была столицей", "東京都は日本の首都です",

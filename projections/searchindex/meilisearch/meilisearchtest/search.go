@@ -83,6 +83,7 @@ type searchQuery struct {
 	MatchingStrategy     string
 	Offset, Limit        int
 	AttributesToRetrieve []string
+	Facets               []string
 	FederationOptions    *struct{ Weight float64 }
 }
 
@@ -95,7 +96,7 @@ type hit struct {
 // search returns the documents that a query finds: first those with all words of the
 // query, then those with all words but the last, then without the last two, and so on.
 // Words in quotes form a phrase, which a document has to contain, or must not contain if a
-// hyphen is before it.
+// hyphen is before it. A query without words finds all documents.
 func (x *index) search(q searchQuery) ([]hit, error) {
 	if q.MatchingStrategy != "" && q.MatchingStrategy != "last" {
 		return nil, fmt.Errorf("unknown matching strategy `%s`", q.MatchingStrategy)
@@ -114,9 +115,6 @@ func (x *index) search(q searchQuery) ([]hit, error) {
 		return ""
 	})
 	words := word.FindAllString(rest, -1)
-	if len(words)+len(required) == 0 {
-		return nil, nil
-	}
 	var hits []hit
 	for id, d := range x.documents {
 		text := x.contents[id]
@@ -201,7 +199,9 @@ func (s *Server) multiSearch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if q.Federation == nil {
-			results = append(results, map[string]any{"indexUid": one.IndexUID, "hits": x.page(hits, one, one.Offset, one.Limit), "estimatedTotalHits": len(hits)})
+			results = append(results, map[string]any{
+				"indexUid": one.IndexUID, "hits": x.page(hits, one, one.Offset, one.Limit), "estimatedTotalHits": len(hits), "facetDistribution": facets(hits, one.Facets),
+			})
 			continue
 		}
 		for _, h := range hits {
@@ -222,6 +222,22 @@ func (s *Server) multiSearch(w http.ResponseWriter, r *http.Request) {
 	first := q.Queries[0]
 	page := s.indexes[first.IndexUID].page(merged, first, q.Federation.Offset, q.Federation.Limit)
 	reply(w, http.StatusOK, map[string]any{"hits": page, "estimatedTotalHits": len(merged)})
+}
+
+// facets counts the values of attributes of hits.
+func facets(hits []hit, attributes []string) map[string]map[string]int {
+	counts := make(map[string]map[string]int)
+	for _, a := range attributes {
+		counts[a] = make(map[string]int)
+		for _, h := range hits {
+			if value, there := h.document[a]; there {
+				for _, v := range values(value) {
+					counts[a][v]++
+				}
+			}
+		}
+	}
+	return counts
 }
 
 func (x *index) page(hits []hit, q searchQuery, offset, limit int) []document {
