@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"annals/commands/importer/extract/pdf/pdfium"
 )
 
 const (
@@ -46,22 +48,37 @@ func (f *furniture) init() {
 	f.count, f.shown, f.numbers, f.most, f.body = map[position]int{}, map[string]bool{}, map[slot]int{}, map[int]int{}, map[string]bool{}
 }
 
-// positionOf returns the position of a line. ok is false if the line is too long, or not near the top or
+// place returns the baseline of a line and the height of its page if the page is turned so that the line is upright: heads
+// and feet of a page whose table is turned may be turned, too, or not.
+func (p *layoutPage) place(l *layoutLine) (y, height float32) {
+	switch l.Direction {
+	case pdfium.Upwards:
+		return l.X, p.Width
+	case pdfium.Leftwards:
+		return p.Height - l.Y, p.Height
+	case pdfium.Downwards:
+		return p.Width - l.X, p.Width
+	}
+	return l.Y, p.Height
+}
+
+// position returns the position of a line. ok is false if the line is too long, or not near the top or
 // bottom.
-func positionOf(l *layoutLine, height float32) (position, bool) {
-	if height <= 0 || l.Turned || len(l.Text) > maxRunning || l.Y > height*margin && l.Y < height*(1-margin) {
+func (p *layoutPage) position(l *layoutLine) (at position, ok bool) {
+	y, height := p.place(l)
+	if height <= 0 || l.Direction == pdfium.Stacked || len(l.Text) > maxRunning || y > height*margin && y < height*(1-margin) {
 		return position{}, false
 	}
-	return position{text: strings.ToLower(l.Text), y: int(math.Round(float64(l.Y) / 4))}, true
+	return position{text: strings.ToLower(l.Text), y: int(math.Round(float64(y) / 4))}, true
 }
 
 // add counts the lines of a page that may be running heads or feet.
-func (f *furniture) add(lines []layoutLine, page int, height float32) {
+func (f *furniture) add(page *layoutPage) {
 	f.pages++
 	f.total++
-	for i := range lines {
-		l := &lines[i]
-		p, ok := positionOf(l, height)
+	for i := range page.lines {
+		l := &page.lines[i]
+		p, ok := page.position(l)
 		if !ok {
 			if len(l.Text) < 100 && len(f.body) < maxCounted {
 				f.body[key(l.Text)] = true
@@ -73,9 +90,9 @@ func (f *furniture) add(lines []layoutLine, page int, height float32) {
 		}
 		for _, c := range f.counters(l) {
 			if len(f.count) < maxCounted {
-				f.count[position{c.text, p.y, c.number - page}]++
+				f.count[position{c.text, p.y, c.number - page.Number}]++
 			}
-			if s := (slot{p.y, c.number - page}); c.outer && len(f.numbers) < maxCounted {
+			if s := (slot{p.y, c.number - page.Number}); c.outer && len(f.numbers) < maxCounted {
 				f.numbers[s]++
 				f.most[p.y] = max(f.most[p.y], f.numbers[s])
 			}
@@ -214,43 +231,47 @@ var numberOf = regexp.MustCompile(`^(?:page|seite) ([0-9]+) (?:/|of|von|de|sur) 
 
 // mark sets the fields running and furniture of the lines of a page. pages is the number of
 // pages of the document. If the page was not counted with the buffered ones, mark counts it first.
-func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
+func (f *furniture) mark(page *layoutPage, pages int) {
 	if f.pages == 0 {
-		f.add(lines, page, height)
+		f.add(page)
 		f.pages = 0
 	}
+	lines := page.lines
 	var numbered []float32 // baselines of lines with the page's number
 	for i := range lines {
-		p, ok := positionOf(&lines[i], height)
+		p, ok := page.position(&lines[i])
 		if !ok {
 			continue
 		}
 		for _, c := range f.counters(&lines[i]) {
-			if f.isNumber(c, p.y, page) {
-				numbered = append(numbered, lines[i].Y)
+			if f.isNumber(c, p.y, page.Number) {
+				y, _ := page.place(&lines[i])
+				numbered = append(numbered, y)
 			}
 		}
 	}
 	for i := range lines {
 		l := &lines[i]
-		p, ok := positionOf(l, height)
+		p, ok := page.position(l)
 		if !ok {
 			continue
 		}
-		if m := numberOf.FindStringSubmatch(p.text); m != nil && m[1] == strconv.Itoa(page) && m[2] == strconv.Itoa(pages) {
+		if m := numberOf.FindStringSubmatch(p.text); m != nil && m[1] == strconv.Itoa(page.Number) && m[2] == strconv.Itoa(pages) {
 			l.running, l.furniture = true, true
 			continue
 		}
 		text, words, alone := p.text, key(p.text), false
 		often := f.often(f.seen(p))
 		for _, c := range f.counters(l) {
-			repeats := f.often(f.seen(position{c.text, p.y, c.number - page}))
-			if !often && repeats || f.isNumber(c, p.y, page) {
+			repeats := f.often(f.seen(position{c.text, p.y, c.number - page.Number}))
+			if !often && repeats || f.isNumber(c, p.y, page.Number) {
 				text, words, alone, often = c.text, c.words, c.alone, often || repeats
 			}
 		}
-		beside := slices.ContainsFunc(numbered, func(y float32) bool { return absf(y-l.Y) < 2 })
+		at, _ := page.place(l)
+		beside := slices.ContainsFunc(numbered, func(y float32) bool { return absf(y-at) < 2 })
 		if !beside && !often {
+			l.running = page.isFoot(i)
 			continue
 		}
 		l.running = true
@@ -262,4 +283,14 @@ func (f *furniture) mark(lines []layoutLine, page, pages int, height float32) {
 			}
 		}
 	}
+}
+
+// isFoot reports whether line i is a foot although it does not repeat: it is the lowest one, and the file has it before the text above it.
+func (p *layoutPage) isFoot(i int) bool {
+	l := &p.lines[i]
+	if l.Turned || l.Y < p.Height*(1-margin) || i+1 == len(p.lines) || p.lines[i+1].Y > l.Y-2*l.Size {
+		return false
+	}
+	return !slices.ContainsFunc(p.lines[:i], func(o layoutLine) bool { return !o.running }) &&
+		!slices.ContainsFunc(p.lines[i:], func(o layoutLine) bool { return !o.Turned && o.Y > l.Y+l.Size/2 })
 }

@@ -84,3 +84,51 @@ func TestRunningHeadsDifferInPageNumbersOnly(t *testing.T) {
 		}
 	}
 }
+
+// A page of text in landscape has its head and foot where the other pages have theirs, or turned with the text.
+func TestRunningHeadsOfTurnedPages(t *testing.T) {
+	for name, heads := range map[string]bool{"upright": false, "turned": true} {
+		var pages [][]pdfium.Line
+		for n := 1; n <= 6; n++ {
+			head, foot := typeset(72, 30, "Annual report of the society"), typeset(280, 770, fmt.Sprintf("- %d -", n))
+			body := filler(6)
+			if turned := n == 3 || n == 4 || heads; turned {
+				if heads {
+					head, foot = typeset(72, 30, "Annual report of the society"), typeset(280, 590, fmt.Sprintf("- %d -", n))
+					head, foot = turnedUpwards(head), turnedUpwards(foot)
+				}
+				for i := range body {
+					body[i] = turnedUpwards(typeset(100, 200+12*float32(i), "cells of a wide table that is turned"))
+				}
+			}
+			pages = append(pages, append([]pdfium.Line{head, foot}, body...))
+		}
+		got, _ := laidOut(t, pdfium.Document{Pages: 6}, pages...)
+		var all strings.Builder
+		for _, s := range got {
+			all.WriteString(s.Title + "\n" + s.Text + "\n")
+		}
+		if n := strings.Count(all.String(), "Annual report"); n != 1 || strings.Contains(all.String(), "- 3 -") || strings.Contains(all.String(), "- 4 -") {
+			t.Errorf("%s: the head is %d times in the text, want once and no page numbers: %q", name, n, all.String())
+		}
+	}
+}
+
+// turnedUpwards turns a line of a page of 792 x 612 points counterclockwise.
+func turnedUpwards(l pdfium.Line) pdfium.Line {
+	l.Direction, l.Turned = pdfium.Upwards, true
+	l.X, l.Y = l.Y, 792-l.X
+	for i, w := range l.Words {
+		l.Words[i].X, l.Words[i].Right, l.Words[i].Top, l.Words[i].Bottom = w.Top, w.Bottom, 792-w.Right, 792-w.X
+	}
+	return l
+}
+
+// A foot that the file has before the text of its only page is no heading, also in letters that are larger than those of the text.
+func TestFootOfOnlyPageIsNoHeading(t *testing.T) {
+	foot := inFont(typeset(300, 770, "Confidential and proprietary"), 14, 400)
+	got, _ := laidOut(t, pdfium.Document{Pages: 1}, append([]pdfium.Line{foot, inFont(typeset(72, 80, "Waiting"), 24, 400)}, filler(5)...))
+	if out := outlineOf(got); len(out) != 2 || got[0].Title != "" || got[0].Text != "Confidential and proprietary" || got[1].Title != "Waiting" {
+		t.Errorf("sections %q", out)
+	}
+}

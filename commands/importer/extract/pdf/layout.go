@@ -134,7 +134,7 @@ func (l *Layout) flushBuffered() error {
 	l.style.study(l.buffered, l.doc)
 	l.flow.body, l.furniture.size = l.style.body, l.style.body
 	for i := range l.buffered {
-		l.furniture.add(l.buffered[i].lines, l.buffered[i].Number, l.buffered[i].Height)
+		l.furniture.add(&l.buffered[i])
 	}
 	if l.title == "" {
 		l.title = largestText(l.buffered, l.style)
@@ -161,7 +161,7 @@ func (l *Layout) Close() error {
 
 // flush marks the headings of a page and writes it.
 func (l *Layout) flush(page layoutPage) error {
-	l.furniture.mark(page.lines, page.Number, l.doc.Pages, page.Height)
+	l.furniture.mark(&page, l.doc.Pages)
 	page.lines = arrange(page.lines, page.Rules)
 	marks := l.marks[page.Number]
 	if len(marks) > 0 {
