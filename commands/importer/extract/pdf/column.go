@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
+	"annals/commands/importer/extract/pdf/bidi"
 	"annals/commands/importer/extract/pdf/pdfium"
 )
 
@@ -348,14 +348,7 @@ func isRightToLeft(lines []layoutLine) bool {
 	n := 0
 	for i := range lines {
 		for _, r := range lines[i].Text {
-			switch {
-			case r < 0x590:
-				if unicode.IsLetter(r) {
-					n--
-				}
-			case unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana):
-				n++
-			}
+			n += bidi.Leftwards(r)
 		}
 	}
 	return n > 0

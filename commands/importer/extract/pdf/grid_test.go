@@ -42,11 +42,7 @@ func ruledPage(t *testing.T, text string) string {
 	if err := l.Add(p); err != nil || l.Close() != nil || w.Close() != nil {
 		t.Fatal("the layout failed")
 	}
-	var texts []string
-	for _, s := range got {
-		texts = append(texts, strings.TrimSpace(s.Title+"\n"+s.Text))
-	}
-	return strings.Join(texts, "\n")
+	return titlesAndTexts(got)
 }
 
 func TestTablesWithRules(t *testing.T) {

@@ -42,8 +42,12 @@ func typesetPage(text string) (lines []pdfium.Line) {
 func textOf(t *testing.T, lines []pdfium.Line) string {
 	t.Helper()
 	got, _ := laidOut(t, pdfium.Document{Pages: 1}, lines)
+	return titlesAndTexts(got)
+}
+
+func titlesAndTexts(sections []extract.Section) string {
 	var texts []string
-	for _, s := range got {
+	for _, s := range sections {
 		texts = append(texts, strings.TrimSpace(s.Title+"\n"+s.Text))
 	}
 	return strings.Join(texts, "\n")

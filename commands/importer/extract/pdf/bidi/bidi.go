@@ -25,17 +25,16 @@ func IsRightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff && unicode.In(r, unicode.L, unicode.Mn) || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefc
 }
 
-// Leftwards returns the number of letters that are written from right to left, less that of the other letters.
-func Leftwards(text []rune) (n int) {
-	for _, r := range text {
-		switch {
-		case IsRightToLeft(r):
-			n++
-		case unicode.IsLetter(r):
-			n--
-		}
+// Leftwards returns 1 for a letter that is written from right to left, -1 for another letter, and 0 for any other character. The sum is
+// positive for a text whose letters are mostly written from right to left.
+func Leftwards(r rune) int {
+	switch {
+	case IsRightToLeft(r):
+		return 1
+	case unicode.IsLetter(r):
+		return -1
 	}
-	return n
+	return 0
 }
 
 // Distances of characters, in heights of their boxes.
@@ -49,11 +48,11 @@ const (
 // from right to left in this order, but for ligatures and vowel marks. It orders the other words of such a line by the
 // direction of each segment alone. A line that is not horizontal keeps its order.
 func Order(line []Glyph, rightToLeft bool) []Glyph {
-	text := make([]rune, len(line))
-	for i, g := range line {
-		text[i] = g.Rune
+	leftwards := 0
+	for _, g := range line {
+		leftwards += Leftwards(g.Rune)
 	}
-	rightToLeft = rightToLeft || Leftwards(text) > 0
+	rightToLeft = rightToLeft || leftwards > 0
 	ligatures(line)
 	swapLetters(line)
 	swapMarks(line)

@@ -277,7 +277,9 @@ func (t *textPage) order(line []glyph) []glyph {
 // isRightToLeft reports whether most letters of the page are of a script that is written from right to left.
 func (t *textPage) isRightToLeft() bool {
 	if t.leftwards == 0 {
-		t.leftwards = bidi.Leftwards(t.text)
+		for _, r := range t.text {
+			t.leftwards += bidi.Leftwards(r)
+		}
 	}
 	return t.leftwards > 0
 }

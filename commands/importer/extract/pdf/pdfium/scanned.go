@@ -15,6 +15,8 @@ const (
 	samples    = 64    // characters of a page that are looked up for a missing map to Unicode, or for being shown
 
 	maxPictures = 1_000 // maximum number of pictures of a page that are compared with its text
+	maxStudied  = 200   // of these, whose colours and resolution are looked at
+	minStudied  = 0.005 // share of the page that such a picture covers at least: scans may be cut into strips
 	maxTyped    = 1_500 // letters of a page with typed text of which pictures may show more
 	minScanDPI  = 100
 )
@@ -22,6 +24,7 @@ const (
 // drawing is what a page shows apart from text.
 type drawing struct {
 	pictures []picture
+	studied  int     // pictures whose colours and resolution were looked at
 	pictured float32 // share of the page that pictures cover
 	images   bool    // the page has pictures or forms
 	glyphs   int     // drawn shapes of the size of letters
@@ -83,7 +86,12 @@ func (d *document) look(page, object uint64, found *drawing, left *int, level in
 	if hasImage && level == 0 { // boxes of objects in forms are not those on the page
 		found.pictured += w * h
 		if len(found.pictures) < maxPictures {
-			found.pictures = append(found.pictures, picture{d.displayedBox(box[0], box[1], box[2], box[3]), d.isGrey(page, object)})
+			p := picture{box: d.displayedBox(box[0], box[1], box[2], box[3])}
+			if found.studied < maxStudied && w*h >= minStudied*d.w*d.h {
+				found.studied++
+				p.grey = d.isGrey(page, object)
+			}
+			found.pictures = append(found.pictures, p)
 		}
 	}
 	return hasImage
