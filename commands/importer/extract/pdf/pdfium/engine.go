@@ -1,7 +1,7 @@
 // Package pdfium reads the text of PDF files with PDFium. PDFium runs in separate processes,
 // which may hang, crash or exceed their memory without affecting the service. Readers starts
 // and kills the processes, Serve runs in them, and the two exchange frames of package process.
-// The package imports extract/pdf/accent, extract/pdf/bidi, extract/pdf/quality, extract/pdf/truetype, extract/process, extract/sandbox and events/fault.
+// The package imports extract/pdf/accent, extract/pdf/bidi, extract/pdf/quality, extract/pdf/spacing, extract/pdf/truetype, extract/process, extract/sandbox and events/fault.
 package pdfium
 
 import (

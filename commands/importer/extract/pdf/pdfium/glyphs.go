@@ -6,6 +6,7 @@ import (
 
 	"annals/commands/importer/extract/pdf/accent"
 	"annals/commands/importer/extract/pdf/bidi"
+	"annals/commands/importer/extract/pdf/spacing"
 )
 
 // glyph is a character of a line.
@@ -149,6 +150,40 @@ func apart(a, b Word) bool { return gap(a, b) > 0.15*(a.Bottom-a.Top) }
 // gap returns the distance between two boxes, which are beside or above each other.
 func gap(a, b Word) float32 {
 	return max(a.X-b.Right, b.X-a.Right, a.Top-b.Bottom, b.Top-a.Bottom)
+}
+
+// respace adds the spaces that PDFium does not see in a line, and removes those that it sees within words.
+func (t *textPage) respace(line []glyph, words []Word) []glyph {
+	height, narrow := float32(0), 0
+	for i, w := range words {
+		if height = max(height, w.Bottom-w.Top); i > 0 && gap(words[i-1], w) < 0.12*height {
+			narrow++
+		}
+	}
+	if narrow < 3 || narrow*4 < len(words) {
+		return t.missedSpaces(line, words)
+	}
+	text, gaps, last := make([]rune, len(line)), make([]float32, len(line)), Word{}
+	for i, g := range line {
+		if text[i] = g.r; g.r != ' ' {
+			box := t.boxOf(g.at)
+			gaps[i], last = gap(last, box), box
+		}
+	}
+	starts, ok := spacing.ByGaps(text, gaps, height)
+	if !ok {
+		return line
+	}
+	out := make([]glyph, 0, len(line))
+	for i, g := range line {
+		if len(starts) > 0 && starts[0] == i {
+			out, starts = append(out, glyph{' ', -1}), starts[1:]
+		}
+		if g.r != ' ' {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // missedSpaces adds the spaces that PDFium does not see in a line whose words are close to each

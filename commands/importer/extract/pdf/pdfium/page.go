@@ -208,7 +208,7 @@ func (t *textPage) line(l *Line, words []Word, start, end int, hyphen bool) []Wo
 	}
 	from := len(words)
 	words = t.words(l, words, glyphs, hyphen)
-	if all := t.missedSpaces(glyphs, words[from:]); !has.rightToLeft && len(all) > len(glyphs) {
+	if all := t.respace(glyphs, words[from:]); !has.rightToLeft && len(all) != len(glyphs) {
 		words = t.words(l, words[:from], all, hyphen)
 	}
 	if len(words) > from {
