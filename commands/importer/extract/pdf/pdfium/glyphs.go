@@ -3,6 +3,7 @@ package pdfium
 import (
 	"slices"
 	"unicode"
+	"unicode/utf8"
 
 	"annals/commands/importer/extract/pdf/accent"
 	"annals/commands/importer/extract/pdf/bidi"
@@ -154,9 +155,14 @@ func gap(a, b Word) float32 {
 
 // respace adds the spaces that PDFium does not see in a line, and removes those that it sees within words.
 func (t *textPage) respace(line []glyph, words []Word) []glyph {
-	height, narrow := float32(0), 0
-	for i, w := range words {
-		if height = max(height, w.Bottom-w.Top); i > 0 && gap(words[i-1], w) < 0.12*height {
+	height, width, letters := float32(0), float32(0), 0
+	for _, w := range words {
+		height, width, letters = max(height, w.Bottom-w.Top), width+w.Right-w.X, letters+utf8.RuneCountInString(w.Text)
+	}
+	height = min(height, 2.5*width/float32(max(letters, 1))) // some fonts have boxes of several lines
+	narrow := 0
+	for i := 1; i < len(words); i++ {
+		if gap(words[i-1], words[i]) < 0.12*height {
 			narrow++
 		}
 	}
