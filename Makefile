@@ -42,5 +42,9 @@ fuzz:
 crash:
 	ANNALS_CRASH_ROUNDS=$(ROUNDS) scripts/with-postgres go test -tags failpoint -count=1 -timeout=60m -v -run='^TestCrash' ./...
 
+# Search by meaning, with a small model that the first run downloads.
+test-embeddings:
+	scripts/with-embeddings go test -tags failpoint -count=1 -timeout=5m -v -run='^TestHybridWithModel$$' ./queries/search
+
 clean:
 	rm -rf bin dist

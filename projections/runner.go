@@ -182,6 +182,9 @@ func (r *Runner) step(ctx context.Context) (more bool, err error) {
 // pause because the index did not respond.
 func (r *Runner) flush(ctx context.Context) error {
 	g := r.serving
+	if _, follower := r.Projection.(readmodel.Follower); !follower {
+		return g.Flush(ctx)
+	}
 	if g.Applied() == g.Position() && r.pause == 0 || time.Now().Before(r.retryAt) {
 		return nil
 	}
@@ -192,19 +195,36 @@ func (r *Runner) flush(ctx context.Context) error {
 	if err == nil {
 		err = g.Flush(ctx)
 	}
-	if err == nil && r.pause > 0 {
-		r.logger.Info("the search index responds again")
-		r.pause = 0
-		r.update(func() { r.unreachable = nil })
-	}
+	r.responds(err)
 	return r.tolerateIndex(ctx, err)
 }
 
-// tolerateIndex returns nil for an error of an unreachable index, so that the tables
-// continue without it, and sets when to try the index again. It returns any other error.
+// responds ends the pauses if err is nil: the index, or the service that makes vectors,
+// responds.
+func (r *Runner) responds(err error) {
+	if err == nil && r.pause > 0 {
+		r.logger.Info("the " + r.remote() + " responds again")
+		r.pause = 0
+		r.update(func() { r.unreachable = nil })
+	}
+}
+
+// remote names what the projection needs besides its tables, for messages.
+func (r *Runner) remote() string {
+	if _, ok := r.Projection.(readmodel.Embedded); ok {
+		return "embeddings endpoint"
+	}
+	return "search index"
+}
+
+// tolerateIndex returns nil for an error of an unreachable index, or of an unreachable
+// service that makes vectors, so that the tables continue without it, and sets when to try
+// it again. It returns any other error.
 func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 	var unavailable *fault.Error
-	if _, follower := r.Projection.(readmodel.Follower); !follower || ctx.Err() != nil || generation.IsOfLog(err) || sqldb.IsReply(err) {
+	_, follower := r.Projection.(readmodel.Follower)
+	_, embedded := r.Projection.(readmodel.Embedded)
+	if !follower && !embedded || ctx.Err() != nil || generation.IsOfLog(err) || sqldb.IsReply(err) {
 		return err
 	}
 	if !errors.As(err, &unavailable) || unavailable.Kind != fault.Unavailable {
@@ -212,7 +232,7 @@ func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 	}
 	r.pause = min(max(time.Second, 2*r.pause), indexPause)
 	r.retryAt = time.Now().Add(r.pause)
-	r.logger.Warn("the search index does not respond", "error", err, "retry_in", r.pause)
+	r.logger.Warn("the "+r.remote()+" does not respond", "error", err, "retry_in", r.pause)
 	r.update(func() { r.unreachable = unavailable })
 	return nil
 }
@@ -221,12 +241,16 @@ func (r *Runner) tolerateIndex(ctx context.Context, err error) error {
 func (r *Runner) doDeferred(ctx context.Context) (more bool, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	if r.pause > 0 {
+	if _, follower := r.Projection.(readmodel.Follower); follower && r.pause > 0 {
 		return false, nil // the next step tries to reach the index
+	}
+	if time.Now().Before(r.retryAt) {
+		return false, nil
 	}
 	if more, err = r.serving.DoDeferred(ctx); more {
 		r.update(func() {}) // wakes readers that wait until the deferred work is done
 	}
+	r.responds(err)
 	return more && err == nil, r.tolerateIndex(ctx, err)
 }
 

@@ -42,6 +42,18 @@ func (db *DB) QueryRowContext(ctx context.Context, query string, args ...any) re
 	})
 }
 
+// Reached returns the position up to which all deferred work is done, of a read model whose
+// projection can tell that.
+func (r *Runner) Reached(ctx context.Context) (at events.Position, err error) {
+	p, ok := r.Projection.(interface{ Reached() string })
+	if !ok {
+		return r.Position(), nil
+	}
+	var parked int
+	err = r.DB().QueryRowContext(ctx, p.Reached()).Scan(&at, &parked)
+	return at, err
+}
+
 // corruption is an error of a read which shows that a generation is corrupt.
 type corruption struct {
 	generation int

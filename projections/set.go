@@ -41,7 +41,7 @@ func Open(ctx context.Context, o generation.Options) (*Set, error) {
 	s := &Set{options: o}
 	confirmed := time.Now()
 	var errs []error
-	for _, m := range readmodel.All() {
+	for _, m := range o.Models() {
 		p := m.Projection
 		g, aged, err := o.Open(ctx, p)
 		if errors.Is(err, generation.ErrLogTruncated) || errors.Is(err, generation.ErrLogMismatch) {

@@ -34,6 +34,8 @@ type Queries struct {
 type Options struct {
 	// SearchLimit is the default number of passages in a search result. 0 means 10.
 	SearchLimit int
+	// Embedder makes the vectors of queries; nil if searches use words alone.
+	Embedder search.Embedder
 	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
 	// 5 s.
 	MaxLag time.Duration
@@ -49,7 +51,7 @@ func New(set *projections.Set, o Options) *Queries {
 		Models:   models,
 		Rights:   &access.Rights{Models: models},
 		Vault:    &vault.Vault{Models: models},
-		Searcher: &search.Searcher{Models: models, Limit: o.SearchLimit},
+		Searcher: &search.Searcher{Models: models, Limit: o.SearchLimit, Embedder: o.Embedder},
 		Jobs:     &jobs.Jobs{Models: models},
 		Auditor:  &audit.Auditor{Models: models},
 	}

@@ -44,7 +44,7 @@ type Model struct {
 	Position, Head events.Position // last applied position, and the log's head
 	Lag            time.Duration   // age of the first event not yet applied; 0 if it is up to date
 	HeadUnknown    bool            // Head and Lag are unknown, because the log does not respond
-	Waiting        int             // documents whose indexing was deferred: very large ones, and those in moved folders
+	Waiting        int             // documents whose indexing was deferred: very large ones, and those in moved folders; or that wait for vectors
 	Full           bool            // the read model cannot catch up because its disk is full
 	Leader         bool            // this node applies events to the read model
 	Parked         int             // parked events, including later ones of their streams
@@ -85,6 +85,12 @@ func (q *Queries) status(ctx context.Context, m *projections.Runner) (state Mode
 	state.Name, state.Position, state.Leader, state.Full = m.Name(), m.Position(), m.Leads(), m.Full() != nil
 	if err := m.DB().QueryRowContext(ctx, `SELECT count(*) FROM parked`).Scan(&state.Parked); err != nil {
 		return state, err
+	}
+	if m == q.Models.Vectors {
+		if state.Position, err = m.Reached(ctx); err != nil {
+			return state, err
+		}
+		err = m.DB().QueryRowContext(ctx, `SELECT count(*) FROM documents WHERE waiting > 0`).Scan(&state.Waiting)
 	}
 	if m == q.Models.Passages {
 		err = m.DB().QueryRowContext(ctx, `SELECT count(*) FROM deferred`).Scan(&state.Waiting)

@@ -32,6 +32,7 @@ func bindModels(flags *pflag.FlagSet, at *engine.URLs) {
 	bindLog(flags, at)
 	flags.StringVar(&at.ReadModels, "read-models", "", "URL of the read models, the same as for serve (default: in the data folder)")
 	flags.StringVar(&at.Search, "search", "", "URL of the search index, the same as for serve (default: in the data folder)")
+	at.BindEmbeddings(flags)
 }
 
 // limitHelp has the help of the flags that limit one user.

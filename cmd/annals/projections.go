@@ -33,9 +33,7 @@ func projectionsCommand(at *engine.URLs) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			o.URLs, o.Out, o.Messages, o.Logger = *at, cmd.OutOrStdout(), cmd.ErrOrStderr(), warnings(cmd)
-			if o.Names = names; len(names) == 0 {
-				o.Names = readmodel.Names()
-			}
+			o.Names = names
 			if o.Retry {
 				service.LimitMemory()
 			}

@@ -21,7 +21,7 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 		Use:   "rebuild [NAME...]",
 		Short: "Rebuild read models from the log",
 		Long: "Rebuild read models from the log, in new generations, while the active generations keep serving. The read models are\n" +
-			strings.Join(readmodel.Names(), ", ") + ".\n\n" +
+			strings.Join(readmodel.Names(), ", ") + ", and, with --embeddings, vectors.\n\n" +
 			"A running server activates each new generation when it is ready, without an interruption; if no server is running,\n" +
 			"this command does. The previous generation is kept until the next rebuild, and --back activates it again. An\n" +
 			"interrupted rebuild continues with the next call.\n\n" +
@@ -30,7 +30,7 @@ func rebuildCommand(at *engine.URLs) *cobra.Command {
 		Args: func(_ *cobra.Command, names []string) error { return checkRebuild(&r, all, names) },
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all {
-				names = readmodel.Names()
+				names = maintain.AllModels(at)
 			}
 			r.URLs, r.Names, r.Out, r.Messages = *at, names, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			r.Logger = warnings(cmd)

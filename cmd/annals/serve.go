@@ -57,6 +57,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	bindLog(flags, at)
 	flags.StringVar(&at.ReadModels, "read-models", "", "URL of the read models: sqlite:///folder, or postgres://user:password@host/database?schema=PREFIX, which several nodes can share (default: in the data folder)")
 	flags.StringVar(&at.Search, "search", "", "URL of the search index: "+engine.SearchEngines.Forms()+" (default: in the data folder)")
+	at.BindEmbeddings(flags)
 	flags.StringVar(&at.Originals, "originals", "", "URL of the uploaded files: file:///folder, or s3://bucket/prefix, which several nodes can share (default: in the data folder)")
 	flags.StringVar(&c.CoreURL, "core-url", "", "public URL of the core, as clients reach it (default: http://ADDRESS/core with the address of --listen)")
 	flags.StringVar(&c.VaultURL, "vault-url", "", "public URL of the vault, as clients reach it (default: http://ADDRESS/vault with the address of --listen)")

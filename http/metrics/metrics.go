@@ -42,6 +42,7 @@ type Metrics struct {
 	died     prometheus.Counter
 	readers  prometheus.Gauge
 	lacking  prometheus.Gauge
+	embedded embedded
 }
 
 // maxScrapes is the maximum number of concurrent scrapes. A scrape queries the read models,
@@ -85,6 +86,7 @@ func New(version string, logger *slog.Logger) *Metrics {
 		Name: "annals_access_records_lost_total", Help: "Records of sign-ins, refusals and reads that were lost because they came faster than they could be written.",
 	})
 	m.countOutcomes()
+	m.measureEmbeddings()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "annals_info", Help: "Always 1; its label is the version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	})

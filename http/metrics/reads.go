@@ -43,6 +43,7 @@ var (
 	lagSeconds = byModel("lag_seconds", "Age of the first event that a read model has not applied.")
 	parked     = byModel("parked_events", "Parked events of a read model: events that could not be applied, and the later ones in their streams.")
 	deferred   = prometheus.NewDesc("annals_search_documents_waiting", "Documents that are indexed after everything else: very large ones, and those in folders that were moved.", nil, nil)
+	unembedded = prometheus.NewDesc("annals_embeddings_documents_waiting", "Documents some of whose passages have no vectors yet. Only if the service makes vectors.", nil, nil)
 	queued     = prometheus.NewDesc("annals_import_files_waiting", "Accepted files whose import has not ended, including those in progress.", nil, nil)
 	freeBytes  = prometheus.NewDesc("annals_disk_free_bytes", "Free space on the disk of a folder that the service writes to.", []string{"folder"}, nil)
 	oldest     = prometheus.NewDesc("annals_import_oldest_file_seconds", "Time since the oldest file whose import has not ended was accepted.", nil, nil)
@@ -50,7 +51,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, queued, oldest, freeBytes} {
+	for _, d := range []*prometheus.Desc{position, head, lagEvents, lagSeconds, parked, deferred, unembedded, queued, oldest, freeBytes} {
 		to <- d
 	}
 }
@@ -71,6 +72,10 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	waiting := 0
 	for _, m := range models {
+		if m.Name == "vectors" {
+			gauge(unembedded, float64(m.Waiting))
+			m.Waiting = 0
+		}
 		gauge(position, float64(m.Position), m.Name)
 		gauge(parked, float64(m.Parked), m.Name)
 		waiting += m.Waiting

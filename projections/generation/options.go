@@ -21,6 +21,9 @@ type Options struct {
 	Control *control.Store
 	Tables  tables.Home // of the read models, one for each projection and generation
 	Search  searchindex.Store
+	// Embedder makes vectors of texts; nil if there is none. Then there are no Embedded read
+	// models.
+	Embedder readmodel.Embedder
 	// Own says where the passages are stored if nodes share the other read models and
 	// each node has its own search index. If Own is nil, the passages are stored with the
 	// other read models.
@@ -32,6 +35,17 @@ type Options struct {
 type Own struct {
 	Control *control.Store
 	Tables  tables.Home
+}
+
+// Models returns the read models that the service has.
+func (o Options) Models() []readmodel.Model {
+	all := readmodel.All()
+	for _, m := range readmodel.Optional() {
+		if _, ok := m.Projection.(readmodel.Embedded); !ok || o.Embedder != nil {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // ControlOf returns the control store with the generations of a projection.
@@ -184,6 +198,12 @@ func (o Options) OpenTables(ctx context.Context, p readmodel.Projection, number 
 		}
 		failpoint.Here(failpoint.IndexOpened)
 		p = i.With(engine)
+	}
+	if e, ok := p.(readmodel.Embedded); ok && o.Embedder != nil {
+		earlier := func(ctx context.Context, read func(readmodel.Queryer) error) error {
+			return o.earlier(ctx, e, number, read)
+		}
+		p = e.With(readmodel.Embedding{Embedder: o.Embedder, Log: o.Log, Earlier: earlier})
 	}
 	g, err := New(ctx, o.Log, p, o.HomeOf(p), name, o.Logger)
 	if err != nil {

@@ -111,6 +111,9 @@ func (o Options) Make(ctx context.Context, p readmodel.Projection, progress func
 
 // make fills the next generation of a projection, which is then in the state end.
 func (o Options) make(ctx context.Context, p readmodel.Projection, end string, progress func(done, head events.Position)) (generation int, err error) {
+	if _, ok := p.(readmodel.Embedded); ok && o.Embedder == nil {
+		return 0, fault.Errorf(fault.Invalid, "rebuild %s: no endpoint makes vectors: pass the same --embeddings flags as to serve", p.Name())
+	}
 	err = o.ControlOf(p.Name()).WhileRebuilding(ctx, p.Name(), func(ctx context.Context) error {
 		s, err := o.Begin(ctx, p)
 		if err != nil {

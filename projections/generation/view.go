@@ -7,6 +7,7 @@ import (
 
 	"annals/events"
 	"annals/events/fault"
+	"annals/projections/control"
 	"annals/projections/readmodel"
 )
 
@@ -18,11 +19,39 @@ func (o Options) PositionOf(ctx context.Context, p readmodel.Projection, generat
 		return 0, 0, err
 	}
 	query := `SELECT position, (SELECT count(*) FROM parked) FROM checkpoint`
-	if i, ok := p.(readmodel.Indexed); ok {
+	if i, ok := p.(interface{ Reached() string }); ok {
 		query = i.Reached()
 	}
 	err = tables.QueryRowContext(ctx, query).Scan(&at, &parked)
 	return at, parked, errors.Join(err, tables.Close())
+}
+
+// earlier calls read with the tables of all generations of a read model, except one, that
+// this program can read. It passes over those that cannot be opened: they are only asked for
+// what would take long to make again.
+func (o Options) earlier(ctx context.Context, p readmodel.Projection, except int, read func(readmodel.Queryer) error) error {
+	version, number, err := o.ControlOf(p.Name()).Active(ctx, p.Name())
+	if err != nil {
+		return err
+	}
+	all, err := o.ControlOf(p.Name()).Inactive(ctx, p.Name())
+	if err != nil {
+		return err
+	}
+	for _, g := range append(all, control.Generation{Version: version, Number: number}) {
+		if g.Number == 0 || g.Number == except || g.State == control.Gone || !Readable(p, g.Version) {
+			continue
+		}
+		tables, err := o.HomeOf(p).View(ctx, NameOf(p, g.Number))
+		if err != nil {
+			o.Logger.Warn("an earlier generation cannot be read", "projection", p.Name(), "generation", g.Number, "error", err)
+			continue
+		}
+		if err := errors.Join(read(tables), tables.Close()); err != nil {
+			return fmt.Errorf("read generation %d of %s: %w", g.Number, p.Name(), err)
+		}
+	}
+	return nil
 }
 
 // Reader reads the tables of a read model.

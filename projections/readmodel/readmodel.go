@@ -93,6 +93,36 @@ type Indexed interface {
 	Reached() string
 }
 
+// Embedded is a Deferrer with vectors of texts, which a service on another machine makes.
+// The registered projection makes none: With adds the service. Later returns an error of kind
+// fault.Unavailable while the service cannot make vectors, and is then called again later.
+type Embedded interface {
+	Deferrer
+	With(Embedding) Projection
+	// Reached is that of Indexed: the position up to which tables and vectors are up to
+	// date.
+	Reached() string
+}
+
+// Embedding is what an Embedded projection needs to make the vectors of a generation.
+type Embedding struct {
+	Embedder
+	Log *events.Log // has the texts
+	// Earlier calls read with the tables of each other generation of the read model that
+	// can be read, so that vectors are not made again.
+	Earlier func(ctx context.Context, read func(Queryer) error) error
+}
+
+// Embedder makes vectors of texts.
+type Embedder interface {
+	// Model returns the name of the model for new generations, and the number of
+	// dimensions of its vectors.
+	Model() (name string, dimensions int)
+	// Texts returns the vectors of texts, of length 1, in the same order. A text may have
+	// none. The error is fault.Unavailable if the vectors cannot be made at the moment.
+	Texts(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error)
+}
+
 // Tables is the store of a read model outside of a batch.
 type Tables interface {
 	Tx // statements outside of any transaction

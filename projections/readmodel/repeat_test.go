@@ -8,6 +8,7 @@ import (
 	"annals/events/memory"
 	"annals/projections/projectionstest"
 	"annals/projections/readmodel"
+	_ "annals/projections/readmodel/vectors" // registers itself
 )
 
 // counting lists the read models whose Apply is not safe to repeat, because each event
@@ -21,7 +22,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 	driver := memory.New()
 	eventstest.AppendReleased(t, driver)
 	log := projectionstest.LogOver(t, driver)
-	for _, registered := range readmodel.All() {
+	for _, registered := range slices.Concat(readmodel.All(), readmodel.Optional()) {
 		p := registered.Projection
 		if _, ok := p.(readmodel.Indexed); ok || slices.Contains(counting, p.Name()) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"annals/projections/projectionstest/golden"
 	"annals/projections/readmodel"
 	_ "annals/projections/readmodel/passages" // registers itself
+	_ "annals/projections/readmodel/vectors"  // registers itself
 )
 
 var sqlComment = regexp.MustCompile(`--[^\n]*`)
@@ -19,7 +21,7 @@ var sqlComment = regexp.MustCompile(`--[^\n]*`)
 // The schema of a read model must change only together with its Version, because tables
 // of the same version are not rebuilt.
 func TestTablesChangeWithVersion(t *testing.T) {
-	for _, model := range readmodel.All() {
+	for _, model := range slices.Concat(readmodel.All(), readmodel.Optional()) {
 		m := model.Projection
 		t.Run(m.Name(), func(t *testing.T) {
 			var out bytes.Buffer

@@ -12,6 +12,8 @@ import (
 	"annals/events/failpoint"
 	"annals/events/sqldb"
 	"annals/projections/readmodel"
+
+	_ "modernc.org/sqlite/vec" // functions that compare vectors, for every connection
 )
 
 // sqliteStore is an SQLite file with one writer and many readers. Commits are not

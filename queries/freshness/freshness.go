@@ -18,7 +18,8 @@ import (
 type Models struct {
 	*projections.Set
 	Vault, Jobs, Work, Summaries, Audit, Usage, Passages *projections.Runner
-	Search                                               *projections.Index // of Passages
+	Search                                               *projections.Index  // of Passages
+	Vectors                                              *projections.Runner // nil if the service makes no vectors
 	// MaxLag is the maximum time that a read waits for a read model to catch up. 0 means
 	// 5 s.
 	MaxLag time.Duration
@@ -29,12 +30,18 @@ type Models struct {
 
 // New returns the read models of a set.
 func New(s *projections.Set, maxLag time.Duration, start events.Position) *Models {
-	return &Models{
+	m := &Models{
 		Set:   s,
 		Vault: s.Runner("vault"), Jobs: s.Runner("jobs"), Work: s.Runner("work"), Summaries: s.Runner("summaries"),
 		Audit: s.Runner("audit"), Usage: s.Runner("usage"), Passages: s.Runner("passages"), Search: s.Search,
 		MaxLag: maxLag, Start: start,
 	}
+	for _, r := range s.All() {
+		if r.Name() == "vectors" {
+			m.Vectors = r
+		}
+	}
+	return m
 }
 
 // Beside returns read models in which Passages is an inactive generation. Its readers wait

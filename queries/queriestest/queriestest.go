@@ -18,6 +18,7 @@ import (
 	"annals/projections/control"
 	"annals/projections/generation"
 	"annals/projections/projectionstest"
+	"annals/projections/readmodel"
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bleve"
 	"annals/projections/searchindex/searchindextest"
@@ -50,17 +51,23 @@ type World struct {
 // Open returns an empty World.
 func Open(t testing.TB) *World {
 	t.Helper()
-	return open(t, func(e searchindex.Engine) searchindex.Engine { return e })
+	return open(t, nil, func(e searchindex.Engine) searchindex.Engine { return e })
+}
+
+// OpenWithEmbedder returns an empty World with vectors.
+func OpenWithEmbedder(t testing.TB, embedder readmodel.Embedder) *World {
+	t.Helper()
+	return open(t, embedder, func(e searchindex.Engine) searchindex.Engine { return e })
 }
 
 // OpenWithEngine returns an empty World and the search engine of its passages.
 func OpenWithEngine(t testing.TB) (*World, *Engine) {
 	t.Helper()
 	engine := new(Engine)
-	return open(t, func(e searchindex.Engine) searchindex.Engine { engine.Engine = e; return engine }), engine
+	return open(t, nil, func(e searchindex.Engine) searchindex.Engine { engine.Engine = e; return engine }), engine
 }
 
-func open(t testing.TB, wrap func(searchindex.Engine) searchindex.Engine) *World {
+func open(t testing.TB, embedder readmodel.Embedder, wrap func(searchindex.Engine) searchindex.Engine) *World {
 	t.Helper()
 	driver, dir := memory.New(), t.TempDir()
 	search := bleve.Folder(dir)
@@ -70,7 +77,7 @@ func open(t testing.TB, wrap func(searchindex.Engine) searchindex.Engine) *World
 		t.Fatal(err)
 	}
 	stores := generation.Options{
-		Log: log, Control: control, Tables: home, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Control: control, Tables: home, Embedder: embedder, Logger: slog.New(slog.DiscardHandler),
 		Search: searchindextest.Store{Store: search, OnOpen: func(ctx context.Context, name string) (searchindex.Engine, error) {
 			e, err := search.Open(ctx, name)
 			return wrap(e), err

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 )
 
@@ -9,6 +11,14 @@ type distinct struct {
 	sources   []Source
 	added     map[string]bool // by id of the passage, also of duplicates
 	byContent map[string]int  // index in sources
+}
+
+// newDistinct returns sources that have different contents already.
+func newDistinct(sources []Source) (d distinct) {
+	for _, s := range sources {
+		d.add(s)
+	}
+	return d
 }
 
 // add adds a source. If an earlier source has the same content, it adds the source to the
@@ -28,8 +38,9 @@ func (d *distinct) add(s Source) {
 		d.sources = append(d.sources, s)
 		return
 	}
-	if original := &d.sources[first]; len(original.Duplicates) < maxDuplicates {
-		original.Duplicates = append(original.Duplicates, Duplicate{s.Document, s.Title, s.Folder, s.StartPage, s.DeepLink})
+	duplicate := Duplicate{s.Document, s.Title, s.Folder, s.StartPage, s.DeepLink}
+	if original := &d.sources[first]; len(original.Duplicates) < maxDuplicates && !slices.Contains(original.Duplicates, duplicate) {
+		original.Duplicates = append(original.Duplicates, duplicate)
 	}
 }
 

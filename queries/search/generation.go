@@ -19,7 +19,7 @@ func (q *Searcher) in(ctx context.Context, user events.User, generation int) (bo
 	case !user.Admin:
 		return nil, nil, fault.Errorf(fault.Forbidden, "only administrators may choose the generation that is searched")
 	}
-	bound = &Searcher{Models: q.Models, Limit: q.Limit, generation: generation}
+	bound = &Searcher{Models: q.Models, Limit: q.Limit, Embedder: q.Embedder, generation: generation}
 	if q.Models.Passages.Generation() == generation {
 		return bound, func() error {
 			if q.Models.Passages.Generation() != generation {

@@ -25,15 +25,24 @@ func (s *Source) candidate() searchindex.Candidate {
 }
 
 // rank returns hits, and documents whose names match the query, in their final order. It
-// uses texts and titles, which the engine does not have. searchindex.Spread selects the
+// uses texts and titles, which the engine does not have, and what is near the query by its
+// meaning, unless near is nil. searchindex.Spread selects the
 // first passages, as many as fit on the first page, so that they are from more
 // documents.
-func rank(query string, first int, found []Source, named []named) []Source {
+func rank(query string, first int, found []Source, near *near, named []named) []Source {
 	byID := make(map[string]Source, len(found))
 	for _, f := range found {
 		byID[f.id] = f
 	}
-	hits := raise(searchindex.Rerank(query, candidates(found)), byID, named)
+	all := candidates(found)
+	hits := searchindex.Rerank(query, all)
+	if near != nil {
+		for _, f := range near.others {
+			byID[f.id] = f
+		}
+		hits = searchindex.Mix(query, all, hits, near.cosines)
+	}
+	hits = raise(hits, byID, named)
 	documents := make(map[string]string, len(byID))
 	for id, f := range byID {
 		documents[id] = f.Document.String()

@@ -29,6 +29,7 @@ type check struct {
 	search   Query
 	versions map[string]int // versions of the current contents of documents seen so far
 	waited   bool           // waitForVault was called
+	lagging  bool           // the hits may be of earlier contents, which are left out
 }
 
 // recheck returns the hits that the user may read and that match the filters. It checks
@@ -115,7 +116,7 @@ func (c *check) passages(ctx context.Context, hits []searchindex.Hit) ([]passage
 		overtaken = overtaken || seen && before != p.shown || !seen && p.version < p.shown
 		c.versions[p.document] = p.shown
 	}
-	if overtaken {
+	if overtaken && !c.lagging {
 		return nil, errOvertaken
 	}
 	return slices.DeleteFunc(rows, func(p passage) bool { return p.version != p.shown }), nil

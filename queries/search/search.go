@@ -25,6 +25,8 @@ import (
 type Searcher struct {
 	Models *freshness.Models
 	Limit  int // default number of passages in a result; 0 means 10
+	// Embedder makes the vectors of queries; nil if searches use words alone.
+	Embedder Embedder
 
 	generation int // to which the searcher is bound; 0 means that it uses the active one
 }
@@ -174,6 +176,7 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User, s Query, first int, query *searchindex.Query) ([]Source, error) {
 	s.Limit = first + 1
 	query.Limit = max(s.Limit, searchindex.Candidates)
+	meant := q.byMeaning(ctx, s.Query, *query)
 	found, err := q.fetch(ctx, user, s, *query)
 	if err != nil {
 		return nil, err
@@ -184,7 +187,11 @@ func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User,
 		}
 	}
 	named, err := q.named(ctx, v, user, s)
-	return rank(s.Query, first, found, named), freshness.Wrap(err, "names of documents")
+	if err != nil {
+		return nil, freshness.Wrap(err, "names of documents")
+	}
+	near, err := q.near(ctx, user, s, found, meant())
+	return rank(s.Query, first, found, near, named), err
 }
 
 // deeper returns the best passages, followed by more in the engine's order, at least

@@ -31,6 +31,9 @@ func (b *Beside) Open(ctx context.Context) (closeAll func() error, err error) {
 	if b.Models, err = b.URLs.Models(); err != nil {
 		return nil, err
 	}
+	if err := b.Embeddings.Check(); err != nil {
+		return nil, err
+	}
 	var driver events.Driver
 	err = b.readLog(ctx, func(ctx context.Context) (err error) {
 		driver, err = OpenLog(ctx, LogFlag, b.Log, b.Data, MustExist)
@@ -51,6 +54,7 @@ func (b *Beside) Open(ctx context.Context) (closeAll func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
+	b.Embedder(&b.Options, nil)
 	closeAll = func() error { return errors.Join(closeControl(), log.Close()) }
 	if err := b.ReadModels(ctx, b.Options.Here); err != nil {
 		return nil, errors.Join(err, closeAll())

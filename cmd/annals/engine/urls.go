@@ -15,6 +15,7 @@ import (
 	"annals/events/disk"
 	"annals/events/s3"
 	"annals/events/sqldb"
+	"annals/projections/embeddings"
 )
 
 // URLs name the places where a service stores its data. If a URL is empty, the data is
@@ -22,6 +23,9 @@ import (
 type URLs struct {
 	Data                                         string // data folder
 	Log, ReadModels, Search, Originals, Accounts string
+	// Embeddings name the endpoint that makes vectors. The key is in the environment variable
+	// EmbeddingsKey, so that it is in no list of processes.
+	Embeddings embeddings.Settings
 }
 
 // localPath returns the path in the file URL text, which must have the given scheme. If
@@ -79,8 +83,10 @@ func (u URLs) Check() error {
 			return err
 		}
 	}
-	_, err = u.HasAccounts()
-	return err
+	if _, err = u.HasAccounts(); err != nil {
+		return err
+	}
+	return u.Embeddings.Check()
 }
 
 // Folders returns the local folders to which the service writes, by name.

@@ -14,16 +14,17 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/projections"
+	"annals/projections/readmodel"
 )
 
 // Overview prints the checkpoint and the parked events of each read model.
 type Overview struct {
 	engine.Beside
-	Names  []string
-	Watch  bool   // print the checkpoints every second until the context of Run ends
-	Retry  bool   // rebuild the read models that have parked events
-	Stream string // select only parked events of this stream; "" for all streams
-	JSON   bool   // print one JSON object per line
+	Names  []string // none means all that the service has
+	Watch  bool     // print the checkpoints every second until the context of Run ends
+	Retry  bool     // rebuild the read models that have parked events
+	Stream string   // select only parked events of this stream; "" for all streams
+	JSON   bool     // print one JSON object per line
 
 	Out, Messages io.Writer
 }
@@ -41,10 +42,34 @@ func (o *Overview) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
+	if len(o.Names) == 0 {
+		if o.Names, err = o.all(ctx); err != nil {
+			return err
+		}
+	}
 	if o.Retry {
 		return o.retryAll(ctx)
 	}
 	return o.show(ctx)
+}
+
+// all returns the names of all read models that the service has.
+func (o *Overview) all(ctx context.Context) ([]string, error) {
+	names := readmodel.Names()
+	err := o.ReadModels(ctx, func(ctx context.Context) error {
+		for _, m := range readmodel.Optional() {
+			name := m.Projection.Name()
+			_, active, err := o.Options.ControlOf(name).Active(ctx, name)
+			if err != nil {
+				return err
+			}
+			if active > 0 {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names, err
 }
 
 // rateInterval is the time over which rates are measured.

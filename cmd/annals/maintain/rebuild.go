@@ -13,6 +13,7 @@ import (
 	"annals/cmd/annals/terminal"
 	"annals/events"
 	"annals/projections/readmodel"
+	"annals/projections/readmodel/vectors"
 )
 
 // Rebuild builds new generations of read models from the log. Meanwhile the active
@@ -31,12 +32,25 @@ type Rebuild struct {
 	Messages io.Writer // progress
 }
 
+// AllModels returns the names of the read models that a service has.
+func AllModels(at *engine.URLs) []string {
+	names := readmodel.Names()
+	if at.Embeddings.On() {
+		names = append(names, vectors.Name)
+	}
+	return names
+}
+
 // CheckNames returns an error if a name is not the name of a read model or occurs
 // twice.
 func CheckNames(names []string) error {
+	known := readmodel.Names()
+	for _, m := range readmodel.Optional() {
+		known = append(known, m.Projection.Name())
+	}
 	for i, name := range names {
-		if !slices.Contains(readmodel.Names(), name) {
-			return fmt.Errorf("there is no read model %q: there are %s", name, strings.Join(readmodel.Names(), ", "))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no read model %q: there are %s", name, strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("the read model %s is named twice: name it only once", name)

@@ -33,6 +33,7 @@ import (
 	"annals/http/signin/accounts"
 	"annals/projections"
 	"annals/projections/control"
+	"annals/projections/embeddings"
 	"annals/projections/generation"
 	"annals/projections/importqueue"
 	"annals/queries"
@@ -167,6 +168,7 @@ func (s *service) openStores(ctx context.Context) error {
 		return err
 	}
 	s.closing(closeControls)
+	embedder := s.config.Embedder(&options, func(r embeddings.Request) { s.metrics.Embedded(r.Query, r.Texts, r.Took, r.Err) })
 	s.control, s.node = options.Control, stores.NewNode()
 	if err := s.control.ReleaseAll(ctx, s.node); err != nil {
 		return fmt.Errorf("release the claims of the previous process: %w", err)
@@ -189,7 +191,12 @@ func (s *service) openStores(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.queries = queries.New(s.models, queries.Options{SearchLimit: s.config.SearchLimit, Start: head})
+	found := queries.Options{SearchLimit: s.config.SearchLimit, Start: head}
+	if embedder != nil {
+		found.Embedder = embedder
+		s.inspectVectors(ctx)
+	}
+	s.queries = queries.New(s.models, found)
 	s.metrics.Follow(s.queries, s.config.Folders())
 	return nil
 }

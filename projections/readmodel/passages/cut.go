@@ -55,6 +55,25 @@ func cutPassages(text string) []span {
 	return appendTrimmed(spans, text, start, len(text))
 }
 
+// Cut returns the texts of the passages into which one part of a section's text is cut. The
+// first part of a section without text has one passage without text.
+func Cut(text string, part int) []string {
+	spans := spansOf(text, part)
+	texts := make([]string, len(spans))
+	for i, s := range spans {
+		texts[i] = text[s.start:s.end]
+	}
+	return texts
+}
+
+func spansOf(text string, part int) []span {
+	spans := cutPassages(text)
+	if len(spans) == 0 && part == 0 {
+		spans = []span{{}}
+	}
+	return spans
+}
+
 func appendTrimmed(spans []span, text string, start, end int) []span {
 	piece := strings.TrimRightFunc(text[start:end], unicode.IsSpace)
 	end = start + len(piece)

@@ -116,11 +116,7 @@ func cutPart(ctx context.Context, tx readmodel.Tx, document string, version int,
 	if err := json.Unmarshal([]byte(p.breaks), &breaks); err != nil {
 		return number, fmt.Errorf("read the page breaks of section %d: %w", p.section, err)
 	}
-	spans := cutPassages(string(p.text))
-	if len(spans) == 0 && p.number == 0 {
-		spans = []span{{}}
-	}
-	for _, s := range spans {
+	for _, s := range spansOf(string(p.text), p.number) {
 		first, last := pageAt(p.startPage, breaks, s.start), pageAt(p.startPage, breaks, max(s.start, s.end-1))
 		err := tx.Insert(ctx, "passages", passageColumns,
 			document, version, p.section, number, p.row, s.start, s.end-s.start, first, last)

@@ -1,0 +1,368 @@
+// Package embeddings gets vectors of texts from an endpoint with the embeddings API of
+// OpenAI. Texts with similar meanings have vectors with similar directions. The package may
+// import events/fault.
+package embeddings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"annals/events/fault"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/sashabaranov/go-openai"
+	"github.com/sony/gobreaker"
+)
+
+// Settings name an endpoint and a model. The zero value means that there is none.
+type Settings struct {
+	URL        string // to which /embeddings is appended, such as https://host/v1
+	Model      string // as the endpoint names it
+	Dimensions int    // of the model's vectors
+	Key        string // sent as a bearer token; "" means none
+}
+
+// Limits of Settings.
+const (
+	MinDimensions = 8
+	MaxDimensions = 8192
+	maxModelBytes = 200
+)
+
+// On reports whether there is an endpoint.
+func (s Settings) On() bool { return s != Settings{Key: s.Key} }
+
+// Check returns an error that names the first invalid setting by its flag.
+func (s Settings) Check() error {
+	if !s.On() {
+		return nil
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case s.URL == "":
+		return errors.New("--embeddings is missing: pass the URL of an endpoint, such as https://host/v1, or leave out the other flags of embeddings")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("--embeddings: the value is not a URL: write it as https://host/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("--embeddings: the URL must have neither a user, nor a query, nor a fragment: set the key in the environment variable ANNALS_EMBEDDINGS_KEY")
+	case s.Model == "":
+		return errors.New("--embeddings-model is missing: pass the name by which the endpoint knows the model")
+	case len(s.Model) > maxModelBytes:
+		return fmt.Errorf("--embeddings-model must have at most %d bytes", maxModelBytes)
+	case s.Dimensions < MinDimensions || s.Dimensions > MaxDimensions || s.Dimensions%8 != 0:
+		return fmt.Errorf("--embeddings-dimensions must be a multiple of 8 from %d to %d: pass the number of dimensions of the model's vectors", MinDimensions, MaxDimensions)
+	}
+	return nil
+}
+
+const (
+	// maxBatch is the maximum number of texts in a request, maxText the maximum size of a
+	// text in bytes; the rest of a longer text is not sent.
+	maxBatch = 32
+	maxText  = 8 << 10
+	// numberBytes is the maximum size of a number in a reply, and replyBytes that of the
+	// rest of a reply.
+	numberBytes = 32
+	replyBytes  = 64 << 10
+	// requestTime is the maximum duration of a request, and batchTime that of a batch with
+	// its retries.
+	requestTime = 30 * time.Second
+	batchTime   = 45 * time.Second
+	// atOnce is the maximum number of concurrent requests for texts of documents.
+	atOnce = 4
+	// maxTries is the maximum number of requests for a batch while errors are transient.
+	maxTries = 3
+	// QueryTime is how long a search waits for the vector of its query.
+	QueryTime = 500 * time.Millisecond
+	// failures is the number of consecutive failures after which queries are not sent for
+	// the time rest.
+	failures = 3
+	rest     = 10 * time.Second
+	// remembered is the maximum number of queries whose vectors are remembered, so that
+	// further pages of a search are cut from the same order.
+	remembered = 256
+)
+
+// Client asks an endpoint. Its methods may be called concurrently.
+type Client struct {
+	settings Settings
+	api      *openai.Client
+	breaker  *gobreaker.CircuitBreaker
+	observe  func(Request)
+
+	mu      sync.Mutex
+	queries map[[2]string][]float32 // by model and text
+	order   [][2]string             // the keys of queries, the oldest first
+}
+
+// Request describes a request that has ended.
+type Request struct {
+	Query bool // of a search, not of documents
+	Texts int
+	Took  time.Duration
+	Err   error
+}
+
+// New returns a client of an endpoint. After each request it calls observe, unless that is
+// nil. The settings must have passed Check.
+func New(s Settings, observe func(Request)) *Client {
+	config := openai.DefaultConfig(s.Key)
+	config.BaseURL = strings.TrimSuffix(s.URL, "/")
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 2 * atOnce
+	config.HTTPClient = &http.Client{
+		Transport:     limited{transport, int64(maxBatch*s.Dimensions*numberBytes + replyBytes)},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key must not reach another host
+	}
+	return &Client{
+		settings: s, api: openai.NewClientWithConfig(config), observe: observe, queries: make(map[[2]string][]float32),
+		breaker: gobreaker.NewCircuitBreaker(gobreaker.Settings{
+			Name: "embeddings", Timeout: rest,
+			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
+			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, context.Canceled) },
+		}),
+	}
+}
+
+// limited is a transport that cuts replies at a number of bytes.
+type limited struct {
+	http.RoundTripper
+	bytes int64
+}
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		reply.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(reply.Body, l.bytes), reply.Body}
+	}
+	return reply, err
+}
+
+// Model returns the name of the model and the number of dimensions of its vectors.
+func (c *Client) Model() (name string, dimensions int) {
+	return c.settings.Model, c.settings.Dimensions
+}
+
+// Query returns the vector of a query, of length 1. It waits at most QueryTime, and fails
+// immediately if several queries before have failed. The error is fault.Unavailable.
+func (c *Client) Query(ctx context.Context, model string, dimensions int, text string) ([]float32, error) {
+	key := [2]string{model, clip(text)}
+	if v := c.recall(key); v != nil {
+		return v, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, QueryTime)
+	defer cancel()
+	found, err := c.breaker.Execute(func() (any, error) { return c.request(ctx, true, model, dimensions, []string{key[1]}) })
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	vector := found.([][]float32)[0]
+	c.remember(key, vector)
+	return vector, nil
+}
+
+func (c *Client) recall(key [2]string) []float32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queries[key]
+}
+
+func (c *Client) remember(key [2]string, vector []float32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.queries[key]; known {
+		return
+	}
+	if len(c.order) == remembered {
+		delete(c.queries, c.order[0])
+		c.order = c.order[1:]
+	}
+	c.queries[key] = vector
+	c.order = append(c.order, key)
+}
+
+// Texts returns the vectors of texts, of length 1, in the same order. A text that the
+// endpoint refuses, although it accepts others, has no vector. The error is
+// fault.Unavailable.
+func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, atOnce)
+	var requests sync.WaitGroup
+	for begin := 0; begin < len(texts) && ctx.Err() == nil; begin += maxBatch {
+		end := min(begin+maxBatch, len(texts))
+		slots <- struct{}{}
+		requests.Go(func() {
+			defer func() { <-slots }()
+			if err := c.batch(ctx, model, dimensions, texts[begin:end], vectors[begin:end]); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	requests.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, unavailable(err)
+	}
+	return vectors, nil
+}
+
+// batch sets the vectors of some texts. If the endpoint refuses the texts, batch asks again
+// for each half of them, because a single text may be the reason, for example because it
+// has too many tokens.
+func (c *Client) batch(ctx context.Context, model string, dimensions int, texts []string, vectors [][]float32) error {
+	clipped := make([]string, len(texts))
+	for i, t := range texts {
+		clipped[i] = clip(t)
+	}
+	found, err := c.retried(ctx, model, dimensions, clipped)
+	switch {
+	case err == nil:
+		copy(vectors, found)
+		return nil
+	case !isRefusal(err):
+		return err
+	case len(texts) == 1:
+		// Skip the text only if the endpoint accepts another one. Otherwise it refuses
+		// the model or the form of the request.
+		_, err = c.retried(ctx, model, dimensions, []string{"text"})
+		return err
+	}
+	half := len(texts) / 2
+	if err := c.batch(ctx, model, dimensions, texts[:half], vectors[:half]); err != nil {
+		return err
+	}
+	return c.batch(ctx, model, dimensions, texts[half:], vectors[half:])
+}
+
+// retried is request with some retries after transient errors.
+func (c *Client) retried(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
+	return backoff.Retry(ctx, func() ([][]float32, error) {
+		found, err := c.request(ctx, false, model, dimensions, texts)
+		if err != nil && !isTransient(err) {
+			err = backoff.Permanent(err)
+		}
+		return found, err
+	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxTries(maxTries))
+}
+
+// request sends one request and checks the reply.
+func (c *Client) request(ctx context.Context, query bool, model string, dimensions int, texts []string) (vectors [][]float32, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	begun := time.Now()
+	if c.observe != nil {
+		defer func() { c.observe(Request{query, len(texts), time.Since(begun), err}) }()
+	}
+	reply, err := c.api.CreateEmbeddings(ctx, openai.EmbeddingRequestStrings{Input: texts, Model: openai.EmbeddingModel(model)})
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	if len(reply.Data) != len(texts) {
+		return nil, replyError("it returned %d vectors for %d texts", len(reply.Data), len(texts))
+	}
+	vectors = make([][]float32, len(texts))
+	for _, e := range reply.Data {
+		if e.Index < 0 || e.Index >= len(texts) || vectors[e.Index] != nil {
+			return nil, replyError("it returned the index %d out of order for %d texts", e.Index, len(texts))
+		}
+		if len(e.Embedding) != dimensions {
+			return nil, replyError("it returned a vector of %d dimensions for the model %s, not of %d: correct --embeddings-dimensions", len(e.Embedding), model, dimensions)
+		}
+		if !normalise(e.Embedding) {
+			return nil, replyError("it returned a vector without a direction")
+		}
+		vectors[e.Index] = e.Embedding
+	}
+	return vectors, nil
+}
+
+// badReply is the error of a reply that cannot be used.
+type badReply string
+
+func (e badReply) Error() string { return string(e) }
+
+func replyError(format string, args ...any) error { return badReply(fmt.Sprintf(format, args...)) }
+
+// normalise makes the length of a vector 1. ok is false if that is impossible.
+func normalise(v []float32) (ok bool) {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	length := math.Sqrt(sum)
+	if length == 0 || math.IsInf(length, 0) || math.IsNaN(length) {
+		return false
+	}
+	for i := range v {
+		v[i] = float32(float64(v[i]) / length)
+	}
+	return true
+}
+
+func clip(text string) string {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "")
+	}
+	return text
+}
+
+// status returns the HTTP status of an error reply, or 0.
+func status(err error) int {
+	var api *openai.APIError
+	var request *openai.RequestError
+	switch {
+	case errors.As(err, &api):
+		return api.HTTPStatusCode
+	case errors.As(err, &request):
+		return request.HTTPStatusCode
+	}
+	return 0
+}
+
+// isTransient reports whether the same request may soon succeed.
+func isTransient(err error) bool {
+	s := status(err)
+	return s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500
+}
+
+// isRefusal reports whether the endpoint refused a request because of its texts.
+func isRefusal(err error) bool {
+	switch status(err) {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// unavailable returns an error of kind fault.Unavailable.
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := "the embeddings endpoint does not respond"
+	var bad badReply
+	switch s := status(err); {
+	case errors.As(err, &bad):
+		text = "the embeddings endpoint cannot be used: " + bad.Error()
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		text = "the embeddings endpoint refused the key: check ANNALS_EMBEDDINGS_KEY"
+	case s != 0:
+		text = fmt.Sprintf("the embeddings endpoint replied with status %d", s)
+	}
+	return fault.Hide(fault.Unavailable, text, err)
+}

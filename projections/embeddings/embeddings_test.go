@@ -1,0 +1,217 @@
+package embeddings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events/fault"
+	"annals/projections/embeddings"
+	"annals/projections/embeddings/embeddingstest"
+)
+
+func TestTextsInOrder(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{Key: "secret"})
+	c := e.Client()
+	var texts []string
+	for i := range 100 {
+		texts = append(texts, strings.Repeat("word ", i%7)+string(rune('a'+i%26)))
+	}
+	all, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		one, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, text)
+		if err != nil || !slices.Equal(one, all[i]) {
+			t.Fatalf("Query(%q) = %v, %v, want the vector of Texts %v", text, one, err, all[i])
+		}
+		length := 0.0
+		for _, x := range one {
+			length += float64(x) * float64(x)
+		}
+		if math.Abs(length-1) > 1e-4 {
+			t.Errorf("the vector of %q has the squared length %g, want 1", text, length)
+		}
+	}
+	if n := e.Requests(); n > 4+100 {
+		t.Errorf("%d requests for 100 texts and 100 queries, want batches of 32 texts", n)
+	}
+}
+
+func TestQueryIsRemembered(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{})
+	c := e.Client()
+	for range 3 {
+		if _, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, "the same"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Query(t.Context(), "others", embeddingstest.Dimensions, "the same"); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.Requests(); n != 2 {
+		t.Errorf("%d requests for one query of two models, want 2", n)
+	}
+}
+
+func TestRetriesTransientErrors(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		e := embeddingstest.Start(t, embeddingstest.Behaviour{Status: func(request int, _ []string) int {
+			if request == 1 {
+				return status
+			}
+			return http.StatusOK
+		}})
+		if v, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, []string{"one"}); err != nil || len(v) != 1 || v[0] == nil {
+			t.Errorf("after status %d: Texts = %v, %v, want a vector", status, v, err)
+		}
+	}
+}
+
+// A text that the endpoint refuses must not keep the others from being found.
+func TestSkipsRefusedText(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{Status: func(_ int, texts []string) int {
+		if slices.Contains(texts, "too long") {
+			return http.StatusBadRequest
+		}
+		return http.StatusOK
+	}})
+	var texts []string
+	for i := range 40 {
+		texts = append(texts, fmt.Sprint("text ", i))
+	}
+	for _, bad := range []int{0, 17, 39} {
+		all := slices.Clone(texts)
+		all[bad] = "too long"
+		got, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			if (v == nil) != (i == bad) {
+				t.Errorf("with text %d refused: the vector of text %d is %v", bad, i, v)
+			}
+		}
+	}
+	if v, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, []string{"too long"}); err != nil || v[0] != nil {
+		t.Errorf("Texts of a refused text = %v, %v, want no vector and no error", v, err)
+	}
+}
+
+func TestUnusableReplies(t *testing.T) {
+	reply := func(text string) func(http.ResponseWriter, []string) {
+		return func(w http.ResponseWriter, _ []string) { _, _ = io.WriteString(w, text) }
+	}
+	zeros := strings.Repeat("0,", embeddingstest.Dimensions-1) + "0"
+	for name, b := range map[string]embeddingstest.Behaviour{
+		"all texts refused": {Status: func(int, []string) int { return http.StatusBadRequest }},
+		"other key":         {Key: "other"},
+		"dimensions":        {Dimensions: 32},
+		"no JSON":           {Reply: reply(`<html>`)},
+		"no vectors":        {Reply: reply(`{"data":[]}`)},
+		"index":             {Reply: reply(`{"data":[{"index":7,"embedding":[1]}]}`)},
+		"no direction":      {Reply: reply(`{"data":[{"index":0,"embedding":[` + zeros + `]}]}`)},
+		"endless": {Reply: func(w http.ResponseWriter, _ []string) {
+			_, _ = io.WriteString(w, `{"data":[{"index":0,"embedding":[`)
+			for range 1 << 20 {
+				if _, err := io.WriteString(w, "0.125,0.125,0.125,0.125,0.125,0.125,0.125,0.125,"); err != nil {
+					return
+				}
+			}
+		}},
+	} {
+		e := embeddingstest.Start(t, b)
+		e.Set(func(*embeddingstest.Behaviour) {})
+		s := e.Settings()
+		if name == "other key" {
+			s.Key = "mine"
+		}
+		c := embeddings.New(s, nil)
+		if v, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, []string{"text"}); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: Texts = %v, %v, want fault.Unavailable", name, v, err)
+		}
+		if v, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, "text"); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: Query = %v, %v, want fault.Unavailable", name, v, err)
+		}
+	}
+}
+
+// A slow endpoint delays a search only briefly, and after some searches not at all.
+func TestSlowEndpoint(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{Delay: time.Hour})
+	c := e.Client()
+	for i := range 5 {
+		begun := time.Now()
+		_, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, fmt.Sprint("query ", i))
+		if took := time.Since(begun); !fault.Is(err, fault.Unavailable) || took > 20*embeddings.QueryTime {
+			t.Errorf("query %d: %v after %v, want fault.Unavailable after %v", i, err, took, embeddings.QueryTime)
+		}
+	}
+	if n := e.Requests(); n > 3 {
+		t.Errorf("%d queries were sent to an endpoint that does not respond, want 3", n)
+	}
+}
+
+func TestCanceledQueriesAreNoFailures(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{})
+	c := e.Client()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 10 {
+		if _, err := c.Query(canceled, "words", embeddingstest.Dimensions, fmt.Sprint(i)); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Query with a canceled context: %v", err)
+		}
+	}
+	if _, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, "text"); err != nil {
+		t.Errorf("Query after canceled ones: %v", err)
+	}
+}
+
+// The key must not be sent to another host.
+func TestFollowsNoRedirect(t *testing.T) {
+	other := embeddingstest.Start(t, embeddingstest.Behaviour{})
+	redirecting := httptest.NewServer(http.RedirectHandler(other.Settings().URL+"/embeddings", http.StatusTemporaryRedirect))
+	defer redirecting.Close()
+	s := other.Settings()
+	s.URL, s.Key = redirecting.URL, "secret"
+	if _, err := embeddings.New(s, nil).Query(t.Context(), "words", embeddingstest.Dimensions, "text"); !fault.Is(err, fault.Unavailable) || other.Requests() > 0 {
+		t.Errorf("Query of a redirecting endpoint: %v after %d redirected requests, want fault.Unavailable after none", err, other.Requests())
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := embeddings.Settings{URL: "https://host/v1", Model: "m", Dimensions: 384}
+	if err := good.Check(); err != nil || !good.On() {
+		t.Errorf("Check(%+v) = %v, On = %t", good, err, good.On())
+	}
+	if off := (embeddings.Settings{Key: "secret"}); off.On() || off.Check() != nil {
+		t.Errorf("a key alone: On = %t, Check = %v", off.On(), off.Check())
+	}
+	for _, change := range []func(*embeddings.Settings){
+		func(s *embeddings.Settings) { s.URL = "" },
+		func(s *embeddings.Settings) { s.URL = "host:80" },
+		func(s *embeddings.Settings) { s.URL = "ftp://host" },
+		func(s *embeddings.Settings) { s.URL = "https://key@host" },
+		func(s *embeddings.Settings) { s.URL = "https://host?key=1" },
+		func(s *embeddings.Settings) { s.Model = "" },
+		func(s *embeddings.Settings) { s.Model = strings.Repeat("m", 300) },
+		func(s *embeddings.Settings) { s.Dimensions = 0 },
+		func(s *embeddings.Settings) { s.Dimensions = 100 },
+		func(s *embeddings.Settings) { s.Dimensions = 1 << 20 },
+	} {
+		bad := good
+		change(&bad)
+		if err := bad.Check(); err == nil || !strings.HasPrefix(err.Error(), "--embeddings") || strings.Contains(err.Error(), "key@") {
+			t.Errorf("Check(%+v) = %v, want an error that names the flag", bad, err)
+		}
+	}
+}
