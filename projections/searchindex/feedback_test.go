@@ -6,7 +6,7 @@ import (
 )
 
 func TestExpandReturnsTermsOfBestPassages(t *testing.T) {
-	all := candidates("wing flutter of an aircraft", "flutter of the tail of an aircraft", "flutter: a heart that beats irregularly")
+	all := candidates("wing flutter of an aircraft", "flutter of the tail of an aircraft", "flutter, as a heart that beats irregularly")
 	all[2].Score = 5
 	terms := Expand("flutter", all)
 	weights := make(map[string]float64)

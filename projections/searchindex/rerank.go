@@ -23,6 +23,7 @@ const (
 	pairShare    = 0.3 // all adjacent words of the query are adjacent in the passage
 	windowShare  = 0.4 // all words of the query occur within windowTerms terms
 	quoteShare   = 0.3 // the passage contains the whole query word for word
+	defineShare  = 0.6 // the passage defines what the query names
 	similarShare = 0.3 // the passage is fully similar to the best passages
 	windowTerms  = 12
 	quoteTerms   = 5 // a shorter query is not regarded as a quotation
@@ -30,8 +31,9 @@ const (
 
 // Rerank orders the best hits of an engine by properties that the engine ignores: whether
 // words of the query are adjacent in the passage, whether they are within one window,
-// whether the passage quotes the query, and whether it is similar to the best passages. Candidates must be in the engine's
-// order. All of them are returned, with new scores. Rareness is computed among the
+// whether the passage quotes the query or defines what it names, and whether it is similar
+// to the best passages. Candidates must be in the engine's order. All of them are
+// returned, with new scores. Rareness is computed among the
 // candidates, so that the result depends only on the arguments.
 func Rerank(query string, candidates []Candidate) []Hit {
 	if len(candidates) == 0 {
@@ -66,6 +68,9 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 		if r.quotes(i) {
 			hits[i].Score += best * quoteShare
 		}
+		if r.defines(i, c.Text) {
+			hits[i].Score += best * defineShare
+		}
 	}
 	return hits
 }
@@ -77,6 +82,7 @@ type reranking struct {
 	numbers    int32 // how many numbers there are: a term of the query has the same one in all languages
 	translated map[*language.Language]bool
 	query      []int32
+	named      int   // how many different words the query has, without stop words
 	wanted     int32 // terms with a number below wanted are terms of the query
 	candidates []termedCandidate
 	weights    []float64 // by term
@@ -86,6 +92,7 @@ type reranking struct {
 // termedCandidate has the terms of a candidate's section, title and text, separated by
 // noTerm.
 type termedCandidate struct {
+	language    *language.Language
 	terms       []int32
 	title, text int // indexes in terms at which title and text begin
 }
@@ -99,13 +106,18 @@ func newReranking(query string, candidates []Candidate) *reranking {
 	query = clip(query)
 	r.query = r.number(nil, nil, query)
 	r.wanted = r.numbers
+	for t := range r.vocabulary {
+		if !stopTerms[t] {
+			r.named++
+		}
+	}
 	for i, c := range candidates {
 		l := languageOf(c.Title, c.Section, c.Text)
 		r.translate(l, query)
 		terms := append(r.number(make([]int32, 0, len(c.Text)/4), l, c.Section), noTerm)
 		title := len(terms)
 		terms = append(r.number(terms, l, c.Title), noTerm)
-		r.candidates[i] = termedCandidate{r.number(terms, l, c.Text), title, len(terms)}
+		r.candidates[i] = termedCandidate{l, r.number(terms, l, c.Text), title, len(terms)}
 	}
 	r.setWeights()
 	return r

@@ -52,7 +52,7 @@ func TestRerank(t *testing.T) {
 // A candidate that is similar to the best candidates must be ranked higher, even if it
 // does not have more words of the query.
 func TestRerankRaisesSimilarPassages(t *testing.T) {
-	all := candidates("wing flutter of aircraft at high speed", "flutter of an aircraft wing at supersonic speed", "flutter: a heart that beats irregularly", "flutter: supersonic aircraft speed")
+	all := candidates("wing flutter of aircraft at high speed", "flutter of an aircraft wing at supersonic speed", "flutter, as a heart that beats irregularly", "flutter, supersonic aircraft speed")
 	for i := range all {
 		all[i].Score -= float64(i) / 100
 	}
