@@ -9,6 +9,7 @@ import (
 
 	"annals/commands"
 	"annals/commands/naming"
+	"annals/http/answers"
 	"annals/http/conditional"
 	"annals/http/form"
 	"annals/http/problem"
@@ -37,7 +38,7 @@ type document struct {
 
 // documentReading says how a document was read.
 type documentReading struct {
-	reading
+	answers.Reading
 	OCRPages    int `json:"ocrPages"`
 	UnreadPages int `json:"unreadPages"`
 }
@@ -51,7 +52,7 @@ func documentItemBody(d vault.Document) documentItem {
 func documentBody(d vault.Document) document {
 	item := documentItemBody(d)
 	item.Size = d.Size
-	return document{item, documentReading{readingBody(d.Confidence), d.OCRPages, d.UnreadPages}, d.Content}
+	return document{item, documentReading{answers.ReadingOf(d.Confidence), d.OCRPages, d.UnreadPages}, d.Content}
 }
 
 // documents handles GET /documents.

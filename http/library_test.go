@@ -108,8 +108,8 @@ func (l *library) SearchPage(_ context.Context, _ events.User, q search.Query) (
 	return l.sources, "", l.fail
 }
 
-func (l *library) Ask(_ context.Context, _ events.User, q search.Query) (search.Answer, error) {
-	l.lastQuery = q
+func (l *library) Ask(_ context.Context, _ events.User, q search.Question) (search.Answer, error) {
+	l.lastQuery = q.Search
 	return l.answer, l.fail
 }
 

@@ -187,7 +187,7 @@ func TestMetricsRevealNoContent(t *testing.T) {
 		}
 	}
 	anID := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}|[0-9a-f]{32}`)
-	known := []string{"projection", "step", "limit", "route", "method", "status", "kind", "version", "quantile", "outcome"}
+	known := []string{"projection", "step", "limit", "route", "method", "status", "kind", "version", "quantile", "outcome", "direction", "use"}
 	series := 0
 	for name, family := range all {
 		for _, m := range family.GetMetric() {

@@ -2,9 +2,7 @@ package http
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"annals/commands"
 	"annals/http/ingest"
+	"annals/http/sse"
 	"annals/queries/jobs"
 
 	"github.com/google/uuid"
@@ -43,15 +42,9 @@ const stalled = "stream_stalled"
 func (s *Server) progress(c *call, started commands.Started, files int) reply {
 	job := started.Job.String()
 	return func(w http.ResponseWriter, r *http.Request) error {
-		h := w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-cache")
-		h.Set("X-Accel-Buffering", "no") // proxies must not buffer the stream
-		h.Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(http.StatusOK)
-		out := &eventStream{w: w, flush: http.NewResponseController(w).Flush, job: job}
+		out := &eventStream{Stream: sse.New(w), job: job}
 		out.first = &progressEvent{EventType: "processing", Message: ingest.FileCount(files) + " accepted"}
-		out.err = out.flush()
+		out.Start()
 		s.follow(c, started, out)
 		return nil
 	}
@@ -90,7 +83,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 	slow := make(map[int]jobs.Update) // files whose pages are recognised or wait for that
 	var steps <-chan jobs.Update      // nil until the first event was sent, so that no update is received before
 	stopping := closing(c.Context())
-	for out.err == nil {
+	for out.Err() == nil {
 		select {
 		case <-known:
 			known, steps = nil, updates
@@ -120,7 +113,7 @@ func (s *Server) follow(c *call, started commands.Started, out *eventStream) {
 			out.send(progressEvent{EventType: "error", Error: stalled, Message: "nothing happened for " + s.Stall.String() + "; the import goes on"})
 			return
 		case <-comments.C:
-			out.comment("keep-alive")
+			_ = out.Comment("keep-alive")
 		case <-stopping.Done():
 			out.send(progressEvent{EventType: "error", Error: stalled, Message: "the server is stopping; the import goes on when it is back"})
 			return
@@ -152,14 +145,11 @@ func eventOf(u jobs.Update) progressEvent {
 	return e
 }
 
-// eventStream writes server-sent events and flushes each of them immediately. After a write
-// error it writes nothing more.
+// eventStream writes the events of a job.
 type eventStream struct {
-	w     io.Writer
-	flush func() error
+	*sse.Stream
 	job   string
 	first *progressEvent // nil after it was sent
-	err   error
 }
 
 // begin sends the first event, unless it was already sent.
@@ -170,27 +160,9 @@ func (s *eventStream) begin() {
 	}
 }
 
-// send writes an event on one data line. If the first event was not sent yet, it sends that
-// before. One line suffices because encoded JSON contains no line breaks.
+// send writes an event. If the first event was not sent yet, it sends that before.
 func (s *eventStream) send(e progressEvent) {
 	s.begin()
 	e.JobID = s.job
-	b, err := json.Marshal(e)
-	if err != nil {
-		s.err = err
-		return
-	}
-	s.write("data: " + string(b) + "\n\n")
-}
-
-// comment writes a comment line. Clients ignore it, but it keeps the connection alive.
-func (s *eventStream) comment(text string) { s.write(": " + text + "\n\n") }
-
-func (s *eventStream) write(text string) {
-	if s.err == nil {
-		_, s.err = io.WriteString(s.w, text)
-	}
-	if s.err == nil {
-		s.err = s.flush()
-	}
+	_ = s.Send(e) // follow ends after an error
 }

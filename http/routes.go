@@ -11,6 +11,7 @@ import (
 	"annals/http/ingest"
 	"annals/queries"
 	"annals/queries/access"
+	"annals/queries/answerlog"
 	"annals/queries/audit"
 	"annals/queries/jobs"
 	"annals/queries/search"
@@ -25,6 +26,7 @@ var coreRoutes = []route{
 	{"GET", "/jobs/{job_id}", (*Server).job, reads},
 	{"POST", "/search", (*Server).search, reads},
 	{"POST", "/ask", (*Server).ask, reads},
+	{"GET", "/answers/{id}", metered(byID((*Server).answerRecord)), reads},
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 	{"GET", "/formats", (*Server).formats, reads},
 }
@@ -117,7 +119,8 @@ type Queries interface {
 	FollowJob(ctx context.Context, user events.User, id string, each func(jobs.Update) error) error
 
 	SearchPage(ctx context.Context, user events.User, s search.Query) (sources []search.Source, next string, err error)
-	Ask(ctx context.Context, user events.User, s search.Query) (search.Answer, error)
+	Ask(ctx context.Context, user events.User, s search.Question) (search.Answer, error)
+	AnswerRecord(ctx context.Context, user events.User, id uuid.UUID) (answerlog.Record, error)
 	FolderSummary(ctx context.Context, user events.User, path string) (vault.FolderSummary, error)
 }
 

@@ -1,57 +1,20 @@
 package http
 
 import (
+	"context"
 	"errors"
 	"math"
+	"net/http"
 	"net/url"
 	"strings"
 
+	"annals/http/answers"
 	"annals/http/form"
 	"annals/http/problem"
 	"annals/queries/search"
+
+	"github.com/google/uuid"
 )
-
-type source struct {
-	DocID         string      `json:"doc_id"`
-	DocumentTitle string      `json:"document_title"`
-	LeafTitle     string      `json:"leaf_title"`
-	StartPage     *int        `json:"start_page"`
-	EndPage       *int        `json:"end_page"`
-	Text          string      `json:"text"`
-	Score         float64     `json:"score"`
-	DeepLink      string      `json:"deep_link"`
-	URL           string      `json:"url,omitempty"`
-	Folder        string      `json:"folder,omitempty"`
-	Owner         string      `json:"owner,omitempty"`
-	Metadata      reading     `json:"metadata"`
-	Duplicates    []duplicate `json:"duplicates,omitempty"`
-}
-
-// duplicate is another passage with the same text.
-type duplicate struct {
-	DocID         string `json:"doc_id"`
-	DocumentTitle string `json:"document_title"`
-	StartPage     *int   `json:"start_page"`
-	DeepLink      string `json:"deep_link"`
-	URL           string `json:"url,omitempty"`
-	Folder        string `json:"folder,omitempty"`
-}
-
-// reading is the metadata of a text that was read: whether some of it was recognised in
-// pictures of pages, and how surely.
-type reading struct {
-	OCR        bool     `json:"ocr"`
-	Confidence *float64 `json:"confidence"`
-}
-
-// readingBody returns the metadata of a text whose recognised words have this confidence, 0
-// if there are none.
-func readingBody(confidence float64) reading {
-	if confidence == 0 {
-		return reading{}
-	}
-	return reading{true, &confidence}
-}
 
 // search handles POST /search. The reply is a page of passages. For a blank question it is
 // empty.
@@ -77,9 +40,9 @@ func (s *Server) search(c *call) (any, error) {
 		return nil, err
 	}
 	out := struct {
-		Sources []source `json:"sources"`
-		Next    *string  `json:"next_cursor"`
-	}{Sources: []source{}}
+		Sources []answers.Source `json:"sources"`
+		Next    *string          `json:"next_cursor"`
+	}{Sources: []answers.Source{}}
 	if strings.TrimSpace(q.Query) == "" {
 		return out, nil
 	}
@@ -95,61 +58,65 @@ func (s *Server) search(c *call) (any, error) {
 		out.Next = &next
 	}
 	s.recordReads(c, "by a search", search.Shown(sources)...)
-	out.Sources = each(sources, s.sourceBody)
+	out.Sources = answers.Sources(sources, s.link)
 	return out, err
 }
 
-func (s *Server) sourceBody(p search.Source) source {
-	return source{
-		DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
-		StartPage: page(p.StartPage), EndPage: page(p.EndPage),
-		Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: Link(s.LinkURL, p.DeepLink), Folder: p.Folder, Owner: p.Owner, Metadata: readingBody(p.Confidence),
-		Duplicates: each(p.Duplicates, s.duplicateBody),
-	}
-}
+// link returns the URL of a deep link, or "" if it is not known.
+func (s *Server) link(deepLink string) string { return Link(s.LinkURL, deepLink) }
 
-func (s *Server) duplicateBody(d search.Duplicate) duplicate {
-	return duplicate{d.Document.String(), d.Title, page(d.StartPage), d.DeepLink, Link(s.LinkURL, d.DeepLink), d.Folder}
-}
-
-// page returns a pointer to n, or nil if n is 0 because the document has no pages.
-func page(n int) *int {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-// ask handles POST /ask.
+// ask handles POST /ask. With stream=true the reply is a stream of events.
 func (s *Server) ask(c *call) (any, error) {
 	var found problem.Fields
+	stream := form.QueryBool(c.Request, "stream", &found)
 	o, err := form.ReadObject(c.Request, s.Limits.JSONBytes, &found)
 	if err != nil {
 		return nil, err
 	}
-	q := search.Query{
-		Query:    o.Text("query", s.Limits.QueryLength),
-		Folder:   o.OptionalText("folder_name"),
-		Tags:     each(o.Texts("tags", s.Limits.Tags, true), NormalizeTag),
-		Document: o.OptionalID("document_id"),
+	q := search.Question{
+		Search: search.Query{
+			Query:    o.Text("query", s.Limits.QueryLength),
+			Folder:   o.OptionalText("folder_name"),
+			Tags:     each(o.Texts("tags", s.Limits.Tags, true), NormalizeTag),
+			Document: o.OptionalID("document_id"),
 
-		Generation: o.OptionalInt("generation", 1, math.MaxInt32),
+			Generation: o.OptionalInt("generation", 1, math.MaxInt32),
+		},
+		History: answers.History(o), Correlation: Correlation(c.Context()),
 	}
 	o.RefuseUnknown()
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.begin(c, len(q.Query)); err != nil {
+	if err := s.begin(c, len(q.Search.Query)); err != nil {
 		return nil, err
 	}
-	a, err := s.Queries.Ask(c.Context(), c.user, q)
-	s.recordReads(c, "by a question", a.Documents...)
-	return struct {
-		Answer     string   `json:"answer"`
-		Reasoning  string   `json:"reasoning"`
-		Confidence float64  `json:"confidence"`
-		Sources    []source `json:"sources"`
-	}{a.Text, a.Reasoning, a.Confidence, each(a.Sources, s.sourceBody)}, err
+	q.Waiting = c.read.Idle
+	answer := func(ctx context.Context, sentence func(string) error) (answers.Answer, error) {
+		q.Sentence = sentence
+		a, err := s.Queries.Ask(ctx, c.user, q)
+		s.recordReads(c, "by a question", a.Documents...)
+		return answers.Of(a, s.link), err
+	}
+	if !stream {
+		return answer(c.Context(), nil)
+	}
+	return reply(func(w http.ResponseWriter, r *http.Request) error {
+		err := answers.Stream(w, r, s.KeepAlive, closing(r.Context()), answer)
+		if err != nil {
+			s.denied(r, c.user, err)
+		}
+		return err
+	}), nil
+}
+
+// answerRecord handles GET /answers/{id}.
+func (s *Server) answerRecord(c *call, id uuid.UUID) (any, error) {
+	r, err := s.Queries.AnswerRecord(c.Context(), c.user, id)
+	if r.Text != nil {
+		s.recordReads(c, "in the record of an answer", r.Documents...)
+	}
+	return answers.RecordOf(r), err
 }
 
 type folderSummary struct {

@@ -115,7 +115,7 @@ type slowAsk struct {
 	slow  chan struct{}
 }
 
-func (s *slowAsk) Ask(context.Context, events.User, search.Query) (search.Answer, error) {
+func (s *slowAsk) Ask(context.Context, events.User, search.Question) (search.Answer, error) {
 	close(s.asked)
 	<-s.slow
 	return search.Answer{Text: "late"}, nil

@@ -19,7 +19,7 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 	id := uuid.NewString()
 	for _, c := range []struct{ call, body, want string }{
 		{"POST /core/search", `{"query":"a","folder":"A"}`, fmt.Sprintf(core, "folder", "did you mean folder_name?", `"A"`)},
-		{"POST /core/ask", `{"query":"a","qqq":null}`, fmt.Sprintf(core, "qqq", "known: query, folder_name, tags, document_id, generation", "null")},
+		{"POST /core/ask", `{"query":"a","qqq":null}`, fmt.Sprintf(core, "qqq", "known: query, folder_name, tags, document_id, generation, history", "null")},
 		{"POST /vault/folders", `{"name":"A","parent":null}`, fmt.Sprintf(vault, "parent", "did you mean parentFolderId?")},
 		{"PATCH /vault/folders/" + id, `{"name":"A","version":1}`, fmt.Sprintf(vault, "version", "known: name, parentFolderId")},
 		{"PUT /vault/folders/" + id + "/permissions", `{"permissions":[{"principal":"user:bob","access":"read","pendng":true}]}`, fmt.Sprintf(vault, "permissions.0.pendng", "did you mean pending?")},

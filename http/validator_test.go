@@ -136,10 +136,14 @@ func (b *validated) check() {
 	}
 }
 
-// checkEvents checks every event of a progress stream against its schema. The OpenAPI library
+// checkEvents checks every event of a stream against its schema. The OpenAPI library
 // can only check whole bodies.
 func (b *validated) checkEvents() {
-	event := b.route.Spec.Components.Schemas["ProgressEvent"].Value
+	name := "ProgressEvent"
+	if b.route.Operation.OperationID == "ask" {
+		name = "AnswerEvent"
+	}
+	event := b.route.Spec.Components.Schemas[name].Value
 	for line := range strings.Lines(b.read.String()) {
 		text, isEvent := strings.CutPrefix(line, "data:")
 		if !isEvent {

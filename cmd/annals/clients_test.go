@@ -181,7 +181,7 @@ func (s *clientTest) testOpenAPIGenerator(t *testing.T) {
 			switch {
 			case line == "", line == "Warnings:", strings.HasPrefix(line, "Validating spec"), line == "No validation issues detected.":
 			case strings.HasPrefix(line, "[info] Spec has "):
-			case line == "- Unused model: ProgressEvent", line == "- Unused model: FileMetadata":
+			case line == "- Unused model: ProgressEvent", line == "- Unused model: AnswerEvent", line == "- Unused model: FileMetadata":
 				// openapi-generator prints this because it does not support
 				// contentSchema.
 			default:

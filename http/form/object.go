@@ -166,6 +166,34 @@ func (o Object) Texts(name string, limit int, nullable bool) []string {
 	return out
 }
 
+// Objects returns an optional list of up to limit objects.
+func (o Object) Objects(name string, limit int) []Object {
+	v, _ := o.Get(name)
+	if v == nil {
+		return nil
+	}
+	loc := problem.Under(o.loc, name)
+	list, ok := v.([]any)
+	if !ok {
+		o.found.Add("list_type", "Input should be a valid list", v, nil, loc...)
+		return nil
+	}
+	if len(list) > limit {
+		o.found.TooLong(v, limit, len(list), loc)
+		return nil
+	}
+	var out []Object
+	for i, e := range list {
+		values, ok := e.(map[string]any)
+		if !ok {
+			o.found.Add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", e, nil, problem.Under(loc, i)...)
+			continue
+		}
+		out = append(out, NewObject(problem.Under(loc, i), values, o.found))
+	}
+	return out
+}
+
 // Boolean returns an optional boolean, false if it is missing or null.
 func (o Object) Boolean(name string) bool {
 	v, _ := o.Get(name)

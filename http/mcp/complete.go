@@ -14,7 +14,7 @@ const maxCompletions = 100
 // complete completes names of folders and tags that the caller may read.
 func (h *Handler) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	c := caller(ctx)
-	found, err := metered(h, c, tool{}, len(req.Params.Argument.Value), func() ([]string, error) { return h.completions(c, req.Params) })
+	found, err := metered(h, c, tool{}, len(req.Params.Argument.Value), func(call) ([]string, error) { return h.completions(c, req.Params) })
 	if err != nil {
 		return nil, h.protocolError(c, "completion/complete", err, req.Params.Argument)
 	}

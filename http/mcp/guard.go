@@ -34,6 +34,8 @@ type call struct {
 	user            events.User
 	batch           *batch
 	address         string // of the client
+	// idle is called while the call waits for a language model, see ratelimit.Read.Idle; nil if the call is free.
+	idle func() (resume func())
 }
 
 type callKey struct{}
@@ -73,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Accept", "*/*") // the meaning of a missing header in RFC 9110 12.5.1
 	}
 	ctx := commands.Through(r.Context(), "tools")
-	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch), h.address(r)})
+	ctx = context.WithValue(ctx, callKey{}, call{r.Context(), user, new(batch), h.address(r), nil})
 	h.next.ServeHTTP(w, r.WithContext(ctx))
 }
 

@@ -56,7 +56,7 @@ type Queries interface {
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 	Job(ctx context.Context, user events.User, id string) (jobs.Job, error)
 	SearchPage(ctx context.Context, user events.User, s search.Query) (sources []search.Source, next string, err error)
-	Ask(ctx context.Context, user events.User, s search.Query) (search.Answer, error)
+	Ask(ctx context.Context, user events.User, s search.Question) (search.Answer, error)
 }
 
 // Commands are the commands of the tools. *commands.Handler implements it.

@@ -74,7 +74,7 @@ func (a request) plain() string {
 // reply ends with the URI of the next page.
 func (h *Handler) readResource(ctx context.Context, _ *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	c, a := caller(ctx), ctx.Value(requestKey{}).(request)
-	out, err := metered(h, c, tool{}, len(a.uri), func() (output, error) { return h.resource(c, a) })
+	out, err := metered(h, c, tool{}, len(a.uri), func(call) (output, error) { return h.resource(c, a) })
 	if err != nil {
 		return nil, h.resourceError(c, a.uri, err)
 	}

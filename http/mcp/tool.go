@@ -58,7 +58,7 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, I
 	}
 	sdk.AddTool(s, definition, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		c := caller(ctx)
-		out, err := metered(h, c, t, len(req.Params.Arguments), func() (Out, error) { return run(c, in) })
+		out, err := metered(h, c, t, len(req.Params.Arguments), func(c call) (Out, error) { return run(c, in) })
 		if err != nil {
 			return nil, out, h.shown(c, name, err)
 		}
@@ -73,7 +73,7 @@ func add[In any, Out output](h *Handler, s *sdk.Server, t tool, run func(call, I
 // metered runs a tool call and charges the user for its duration, unless the tool is free.
 // length is the length of the arguments in bytes. If a user keeps sending calls that are
 // refused, the replies are delayed.
-func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, error)) (out Out, err error) {
+func metered[Out any](h *Handler, c call, t tool, length int, run func(call) (Out, error)) (out Out, err error) {
 	defer func() {
 		if err != nil {
 			h.Brake.Refused(c, c.user.Principal, err)
@@ -83,14 +83,15 @@ func metered[Out any](h *Handler, c call, t tool, length int, run func() (Out, e
 		return out, commands.ErrReadOnly
 	}
 	if t.effect != reads || t.free {
-		return run()
+		return run(c)
 	}
 	read, err := h.Reads.Begin(c, c.user, length)
 	if err != nil {
 		return out, err
 	}
 	defer read.End()
-	return run()
+	c.idle = read.Idle
+	return run(c)
 }
 
 // addTools registers the tools that the options allow.

@@ -160,6 +160,36 @@ func (m *Metrics) Readers(up bool, lacking int) {
 	}
 }
 
+// Answers adds the metrics of the language model that writes answers. It must be called only once.
+// The function that it returns adds one answer, or one failure to write it.
+func (m *Metrics) Answers(outcomes []string) (add func(outcome string, input, output int, cost float64, dropped int, took time.Duration)) {
+	calls := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "annals_answers_seconds", Help: "Time until the language model had written an answer or had failed to, by outcome; all outcomes but composed mean that the passages were quoted.",
+		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 600},
+	}, []string{"outcome"})
+	for _, o := range outcomes {
+		calls.WithLabelValues(o)
+	}
+	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "annals_answers_tokens_total", Help: "Tokens of prompts (input) and replies (output) of the language model.",
+	}, []string{"direction"})
+	in, out := tokens.WithLabelValues("input"), tokens.WithLabelValues("output")
+	spent := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "annals_answers_cost_total", Help: "Cost of these tokens, in the currency of the configured prices.",
+	})
+	unsupported := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "annals_answers_dropped_sentences_total", Help: "Sentences of the language model that were dropped, because no passage supports them.",
+	})
+	m.registry.MustRegister(calls, tokens, spent, unsupported)
+	return func(outcome string, input, output int, cost float64, dropped int, took time.Duration) {
+		calls.WithLabelValues(outcome).Observe(took.Seconds())
+		in.Add(float64(input))
+		out.Add(float64(output))
+		spent.Add(cost)
+		unsupported.Add(float64(dropped))
+	}
+}
+
 // Request adds the duration of a finished request to the histogram.
 func (m *Metrics) Request(a httpd.Answered) {
 	m.requests.WithLabelValues(a.Route, a.Method, strconv.Itoa(a.Status)).Observe(a.Took.Seconds())

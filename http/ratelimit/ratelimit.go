@@ -226,7 +226,26 @@ func (r *Read) Keep() {
 	}
 }
 
+// Idle releases the slot of a read that waits for something other than this service, such as
+// a language model. The time until resume is called is not charged.
+func (r *Read) Idle() (resume func()) {
+	if r == nil {
+		return func() {}
+	}
+	r.release()
+	began := r.limiter.clock()
+	return func() { r.idled(r.limiter.clock().Sub(began)) }
+}
+
+func (r *Read) idled(d time.Duration) {
+	r.limiter.mu.Lock()
+	defer r.limiter.mu.Unlock()
+	r.idle += d
+}
+
 func (r *Read) release() {
+	r.limiter.mu.Lock()
+	defer r.limiter.mu.Unlock()
 	if r.slot {
 		r.slot = false
 		<-r.account.running
@@ -240,14 +259,14 @@ func (r *Read) End() {
 	}
 	r.once.Do(func() {
 		r.release()
+		r.limiter.mu.Lock()
+		defer r.limiter.mu.Unlock()
 		cost := r.base
 		if r.begun.IsZero() {
 			cost = 0 // the read never ran
 		} else {
-			cost += r.limiter.clock().Sub(r.begun) - r.idle
+			cost += max(0, r.limiter.clock().Sub(r.begun)-r.idle) // writes while the read waits for something else count twice
 		}
-		r.limiter.mu.Lock()
-		defer r.limiter.mu.Unlock()
 		r.account.left = min(r.account.full, r.account.left+r.reserved-cost)
 		r.account.reads--
 	})
@@ -273,7 +292,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	began := w.read.limiter.clock()
 	n, err := w.ResponseWriter.Write(p)
-	w.read.idle += w.read.limiter.clock().Sub(began)
+	w.read.idled(w.read.limiter.clock().Sub(began))
 	return n, err
 }
 

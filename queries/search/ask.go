@@ -3,14 +3,34 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"annals/events"
+	"annals/projections/searchindex"
+	"annals/queries/access"
 	"annals/queries/answer"
+	"annals/queries/followup"
+	"annals/queries/freshness"
+	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
+
+// Question is a question to Ask.
+type Question struct {
+	Search Query // Limit and Cursor are ignored
+	// History has the questions that were asked before, oldest first, and their answers. A
+	// question such as "And in Germany?" is understood by them.
+	History []followup.Turn
+	// Sentence is called with each sentence that a language model composed, as soon as it was
+	// checked. It may be nil. The Answer is what counts: passages may be withdrawn meanwhile.
+	Sentence func(text string) error
+	// Waiting is called before a language model is asked, and resume after it replied. It may be nil.
+	Waiting     func() (resume func())
+	Correlation string // id of the request, for the record of the answer
+}
 
 // Answer is the result of Ask.
 type Answer struct {
@@ -19,6 +39,7 @@ type Answer struct {
 	Confidence float64     // 0 to 1; below 0.3 there is no answer
 	Documents  []uuid.UUID // documents of the passages that were considered
 	Sources    []Source    // passages that the answer quotes; none if there is no answer
+	Composed   Composed
 }
 
 // askPassages is the number of passages considered for an answer. It is more than a page of
@@ -26,40 +47,110 @@ type Answer struct {
 const askPassages = 20
 
 // Ask answers a question from the passages that Search finds for the user. If they
-// contain no answer, Text says so and the confidence is below 0.3.
-func (q *Searcher) Ask(ctx context.Context, user events.User, s Query) (a Answer, err error) {
-	q, release, err := q.in(ctx, user, s.Generation)
+// contain no answer, Text says so and the confidence is below 0.3. With a Composer, a language
+// model writes the answer from the passages; if it does not, the passages are quoted.
+func (q *Searcher) Ask(ctx context.Context, user events.User, s Question) (a Answer, err error) {
+	bound, release, err := q.in(ctx, user, s.Search.Generation)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer func() { err = cmp.Or(err, release()) }()
-	s.Limit, s.Literal = askPassages, true
-	sources, err := q.Search(ctx, user, s)
+	asked := s.Search.Query
+	s.Search.Query = followup.Resolve(asked, s.History)
+	s.Search.Limit, s.Search.Literal = askPassages, true
+	sources, err := bound.Search(ctx, user, s.Search)
 	if err != nil {
 		return Answer{}, err
 	}
-	passages := make([]answer.Passage, len(sources))
-	var documents []uuid.UUID
+	a.Documents = documentsOf(nil, sources)
+	if q.Composer != nil && len(sources) > 0 {
+		composed, err := bound.compose(ctx, q, user, s, asked, sources)
+		composed.Documents = a.Documents
+		if err != nil || len(composed.Sources) > 0 {
+			return composed, err
+		}
+		a.Composed = composed.Composed
+		// The model took its time: see what may be read now.
+		if sources, err = bound.Search(ctx, user, s.Search); err != nil {
+			return a, err
+		}
+		a.Documents = documentsOf(a.Documents, sources)
+	}
+	found := answer.Find(s.Search.Query, passagesOf(sources))
+	for _, i := range found.Used {
+		a.Sources = append(a.Sources, sources[i])
+	}
+	a.Text, a.Reasoning, a.Confidence = found.Text, found.Reasoning, found.Confidence
+	return a, nil
+}
+
+// documentsOf adds the documents of sources to documents.
+func documentsOf(documents []uuid.UUID, sources []Source) []uuid.UUID {
 	for _, id := range Shown(sources) {
 		if !slices.Contains(documents, id) {
 			documents = append(documents, id)
 		}
 	}
+	return documents
+}
+
+func passagesOf(sources []Source) []answer.Passage {
+	passages := make([]answer.Passage, len(sources))
 	for i, src := range sources {
 		passages[i] = answer.Passage{
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
 			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Score: src.Score,
 		}
 	}
-	found := answer.Find(s.Query, passages)
-	var used []Source
-	for _, i := range found.Used {
-		used = append(used, sources[i])
-	}
-	return Answer{Text: found.Text, Reasoning: found.Reasoning, Confidence: found.Confidence, Documents: documents, Sources: used}, nil
+	return passages
 }
 
 // ownerNames formats principals for readers: "alice and the group staff".
 func ownerNames(principals string) string {
 	return strings.NewReplacer("user:", "", "group:", "the group ", ", ", " and ").Replace(principals)
+}
+
+// current returns those sources as they are now. ok is false if the user may no longer read one of them, or
+// if it has changed.
+func (q *Searcher) current(ctx context.Context, user events.User, s Query, sources []Source) (now []Source, ok bool, err error) {
+	hits := make([]searchindex.Hit, len(sources))
+	for i, src := range sources {
+		hits[i] = searchindex.Hit{ID: src.id, Score: src.Score}
+	}
+	c := check{Searcher: q, user: user, search: s, versions: make(map[string]int)}
+	now, err = c.recheck(ctx, hits)
+	switch {
+	case errors.Is(err, errOvertaken):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, freshness.Wrap(err, "passages")
+	case len(now) != len(sources):
+		return nil, false, nil
+	}
+	v, err := access.New(ctx, q.Models, user)
+	if err != nil {
+		return nil, false, err
+	}
+	duplicates := []string{}
+	for _, src := range sources {
+		for _, d := range src.Duplicates {
+			duplicates = append(duplicates, d.Document.String())
+		}
+	}
+	readable, err := vault.ByID(ctx, v, duplicates)
+	if err != nil {
+		return nil, false, freshness.Wrap(err, "documents")
+	}
+	for i := range now {
+		if now[i].id != sources[i].id || now[i].body != sources[i].body {
+			return nil, false, nil
+		}
+		now[i].DeepLink = sources[i].DeepLink
+		for _, d := range sources[i].Duplicates {
+			if _, ok := readable[d.Document.String()]; ok {
+				now[i].Duplicates = append(now[i].Duplicates, d)
+			}
+		}
+	}
+	return now, true, addOwners(ctx, v, now)
 }

@@ -17,12 +17,12 @@ func TestAskAboutOneDocument(t *testing.T) {
 	f.Settle()
 	for id, want := range map[uuid.UUID]string{north: "Smeaton", south: "Stevenson"} {
 		q := search.Query{Query: "Who finished the lighthouse?", Document: id}
-		if a, err := f.search.Ask(t.Context(), alice, q); err != nil || !strings.Contains(a.Text, want) {
+		if a, err := f.search.Ask(t.Context(), alice, search.Question{Search: q}); err != nil || !strings.Contains(a.Text, want) {
 			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", id, a, err, want)
 		} else if len(a.Sources) != 1 || a.Sources[0].Document != id || !strings.Contains(a.Sources[0].Text, want) || a.Sources[0].DeepLink == "" {
 			t.Errorf("Ask(alice, %s): got sources %+v", id, a.Sources)
 		}
-		if a, err := f.search.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) || len(a.Sources) > 0 {
+		if a, err := f.search.Ask(t.Context(), bob, search.Question{Search: q}); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) || len(a.Sources) > 0 {
 			t.Errorf("Ask(bob, %s) = %+v, %v, want no answer", id, a, err)
 		}
 	}

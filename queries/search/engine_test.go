@@ -53,7 +53,7 @@ func TestSearchAwaitsIndexAtStart(t *testing.T) {
 	if hits, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Search before the index has caught up: %v (%v), want fault.Unavailable", hits, err)
 	}
-	if answer, err := f.search.Ask(t.Context(), alice, search.Query{Query: "What is a zebra?"}); !fault.Is(err, fault.Unavailable) {
+	if answer, err := f.search.Ask(t.Context(), alice, search.Question{Search: search.Query{Query: "What is a zebra?"}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Ask before the index has caught up: %v (%v), want fault.Unavailable", answer, err)
 	}
 	release()
@@ -74,7 +74,7 @@ func TestSearchOfStoppedPassagesIsUnavailable(t *testing.T) {
 	if s, err := f.search.Search(t.Context(), alice, search.Query{Query: "zebra"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Search: %v (%v), want fault.Unavailable", s, err)
 	}
-	if a, err := f.search.Ask(t.Context(), alice, search.Query{Query: "Who is the zebra?"}); !fault.Is(err, fault.Unavailable) {
+	if a, err := f.search.Ask(t.Context(), alice, search.Question{Search: search.Query{Query: "Who is the zebra?"}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Ask: %v (%v), want fault.Unavailable", a, err)
 	}
 }

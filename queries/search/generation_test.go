@@ -39,7 +39,7 @@ func (f *fixture) titles(s search.Query, n int, want string) {
 			f.t.Errorf("generation %d: a passage has the title %q, want %q", s.Generation, source.LeafTitle, want)
 		}
 	}
-	if a, err := f.search.Ask(f.t.Context(), admin, search.Query{Query: "Where did the walrus swim?", Generation: s.Generation}); err != nil || len(a.Sources) == 0 || a.Sources[0].LeafTitle != want {
+	if a, err := f.search.Ask(f.t.Context(), admin, search.Question{Search: search.Query{Query: "Where did the walrus swim?", Generation: s.Generation}}); err != nil || len(a.Sources) == 0 || a.Sources[0].LeafTitle != want {
 		f.t.Errorf("generation %d: the answer is %+v, %v, want its source from %q", s.Generation, a, err, want)
 	}
 }
@@ -93,7 +93,7 @@ func TestAdministratorsChooseTheGeneration(t *testing.T) {
 			if sources, err := f.search.Search(t.Context(), user, s); !fault.Is(err, fault.Forbidden) || len(sources) > 0 {
 				t.Errorf("Search(%s, generation %d) = %d passages, %v, want Forbidden", user.Principal, s.Generation, len(sources), err)
 			}
-			if a, err := f.search.Ask(t.Context(), user, s); !fault.Is(err, fault.Forbidden) || a.Text != "" {
+			if a, err := f.search.Ask(t.Context(), user, search.Question{Search: s}); !fault.Is(err, fault.Forbidden) || a.Text != "" {
 				t.Errorf("Ask(%s, generation %d) = %+v, %v, want Forbidden", user.Principal, s.Generation, a, err)
 			}
 		}

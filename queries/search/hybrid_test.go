@@ -62,7 +62,7 @@ func TestHybridFindsByMeaning(t *testing.T) {
 	if err != nil || !slices.Equal(found(sources), []uuid.UUID{both, meant}) {
 		t.Errorf("Search = %v, %v, want %v", found(sources), err, []uuid.UUID{both, meant})
 	}
-	a, err := f.search.Ask(t.Context(), alice, search.Query{Query: "Where does the car stand?"})
+	a, err := f.search.Ask(t.Context(), alice, search.Question{Search: search.Query{Query: "Where does the car stand?"}})
 	if err != nil || !slices.Contains(a.Documents, meant) {
 		t.Errorf("Ask considered %v, %v, want also %s", a.Documents, err, meant)
 	}

@@ -1,7 +1,7 @@
 // Package search finds the passages that match a query best, among those that the
 // caller may read, and answers questions from them. It imports projections,
-// projections/searchindex, events, queries/access, queries/answer, queries/freshness
-// and queries/vault.
+// projections/searchindex, events, queries/access, queries/answer, queries/answerlog,
+// queries/compose, queries/followup, queries/freshness and queries/vault.
 package search
 
 import (
@@ -15,6 +15,8 @@ import (
 	"annals/events/fault"
 	"annals/projections/searchindex"
 	"annals/queries/access"
+	"annals/queries/answerlog"
+	"annals/queries/compose"
 	"annals/queries/freshness"
 	"annals/queries/vault"
 
@@ -27,6 +29,10 @@ type Searcher struct {
 	Limit  int // default number of passages in a result; 0 means 10
 	// Embedder makes the vectors of queries; nil if searches use words alone.
 	Embedder Embedder
+	// Composer lets a language model write answers. If it is nil, answers are quotations.
+	Composer *compose.Composer
+	// Answers records the answers of the Composer. If it is nil, they are not recorded.
+	Answers *answerlog.Log
 
 	generation int // to which the searcher is bound; 0 means that it uses the active one
 }

@@ -192,7 +192,7 @@ func TestDeepLinkLeadsToMatch(t *testing.T) {
 			s, err := f.search.Search(t.Context(), alice, search.Query{Query: query})
 			if question {
 				var a search.Answer
-				a, err = f.search.Ask(t.Context(), alice, search.Query{Query: query})
+				a, err = f.search.Ask(t.Context(), alice, search.Question{Search: search.Query{Query: query}})
 				s = a.Sources
 			}
 			if err != nil || len(s) != 1 && !question {
@@ -262,7 +262,7 @@ func TestSourcesNameFolderAndOwner(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0].Folder != want[0] || found[0].Owner != want[1] {
 			t.Errorf("Search(%s) = %+v, %v, want it in %s of %s", word, found, err, want[0], want[1])
 		}
-		a, err := f.search.Ask(t.Context(), alice, search.Query{Query: "Who saw the " + word + "?"})
+		a, err := f.search.Ask(t.Context(), alice, search.Question{Search: search.Query{Query: "Who saw the " + word + "?"}})
 		if err != nil || !strings.Contains(a.Reasoning, want[2]) {
 			t.Errorf("Ask(%s) = %+v, %v, want%s in the reasoning", word, a, err, want[2])
 		}

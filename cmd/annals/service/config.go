@@ -51,6 +51,8 @@ type Config struct {
 	Quota                       usage.Settings
 	Searches                    int // maximum number of concurrent searches of one user
 
+	Answers Answers
+
 	AuditReads      accesslog.Reads
 	AccessRetention time.Duration
 	AccessBytes     int64
@@ -160,6 +162,9 @@ func (c *Config) Check() error {
 		}
 	}
 	if err := c.OCR.check(); err != nil {
+		return err
+	}
+	if err := c.Answers.check(); err != nil {
 		return err
 	}
 	for flag, d := range map[string]time.Duration{"extract-time": c.Extract.Time, "page-time": c.Extract.PageTime, "ocr-page-time": c.OCR.PageTime, "ocr-time": c.OCR.Time, "file-timeout": c.FileTimeout, "stall": c.Stall} {

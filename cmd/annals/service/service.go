@@ -38,6 +38,7 @@ import (
 	"annals/projections/importqueue"
 	"annals/queries"
 	"annals/queries/accesslog"
+	"annals/queries/answerlog"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -68,6 +69,7 @@ type service struct {
 	accounts   *accounts.Store
 	verifier   *signin.Verifier
 	access     *accesslog.Log
+	answers    *answerlog.Log             // nil if no language model writes answers
 	address    func(*http.Request) string // returns the address of the client
 	queries    *queries.Queries
 	importer   *importer.Importer
@@ -98,7 +100,7 @@ func openService(ctx context.Context, c *Config, urls addresses, logger *slog.Lo
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openAccess, s.openSignIn, s.openQuotas, s.openImporter} {
+	for _, open := range []func(context.Context) error{s.openMetrics, s.openStores, s.openAccess, s.openAnswers, s.openSignIn, s.openQuotas, s.openImporter} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -417,6 +419,9 @@ func (s *service) sweep(ctx context.Context) {
 			s.logger.Warn("cannot delete originals that nothing refers to", "error", err)
 		} else if n > 0 {
 			s.logger.Info("deleted originals that nothing refers to", "originals", n)
+		}
+		if err := s.sweepAnswers(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Warn("cannot delete old records of answers", "error", err)
 		}
 		if err := s.pageCache.Sweep(ctx, s.queries.Refers); err != nil && ctx.Err() == nil {
 			s.logger.Warn("cannot remove the pages of deleted documents from the cache", "error", err)

@@ -17,7 +17,7 @@ const settingPrefix = "ANNALS_"
 // notSettings matches environment variables that begin with ANNALS_ and are no
 // settings of flags: keys, those of tests, benchmarks and deploy/, and those that Kubernetes sets for
 // a service named annals. They are not reported as unknown.
-var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|EMBEDDINGS_KEY|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT_\d+_.*)$`)
+var notSettings = regexp.MustCompile(`^ANNALS_(TEST_.*|BENCH_.*|CRASH_.*|FAILPOINT|HOSTILE|SHOW_PDF|HOST|CONFIG|ANSWERS_KEY|EMBEDDINGS_KEY|(.*_)?SERVICE_(HOST|PORT.*)|(.*_)?PORT_\d+_.*)$`)
 
 // servicePort matches ANNALS_PORT if Kubernetes has set it, because its value is then a
 // URL. A number comes from a user who takes it for a setting, and is reported.

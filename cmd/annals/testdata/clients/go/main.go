@@ -139,7 +139,7 @@ func (c *client) searches(ctx context.Context) error {
 
 func (c *client) asks(ctx context.Context) error {
 	folder := "Go"
-	answer, err := c.core.AskWithResponse(ctx, core.AskRequest{Query: "Who finished the lighthouse at Eddystone?", FolderName: &folder})
+	answer, err := c.core.AskWithResponse(ctx, nil, core.AskRequest{Query: "Who finished the lighthouse at Eddystone?", FolderName: &folder})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,355 @@
+// Package llm calls a language model behind an endpoint with the API of OpenAI. Every call is
+// limited in time, tokens and bytes, few calls run concurrently, and a breaker stops calling
+// an endpoint that keeps failing. The caller always needs another way to go on: a call that
+// fails says why, and is not repeated.
+//
+// It imports no other package of this module.
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+	"github.com/sony/gobreaker"
+	"golang.org/x/sync/semaphore"
+)
+
+// Reason says why a call failed.
+type Reason string
+
+// The reasons.
+const (
+	Busy        Reason = "busy"        // too many calls are running
+	Unreachable Reason = "unreachable" // no connection, status 5xx, or the breaker is open
+	TimedOut    Reason = "timed_out"   // it took longer than the limit
+	Limited     Reason = "limited"     // the endpoint limits the rate or the amount of calls: status 429
+	Refused     Reason = "refused"     // the endpoint rejected the call, or the model refused to answer
+	Unreadable  Reason = "unreadable"  // the reply does not follow the API, or has no text
+)
+
+// Reasons returns every reason.
+func Reasons() []Reason {
+	return []Reason{Busy, Unreachable, TimedOut, Limited, Refused, Unreadable}
+}
+
+// Error is the error of a call.
+type Error struct {
+	Reason Reason
+	Err    error // for the operator; it may quote the endpoint
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("ask the language model: %s: %v", e.Reason, e.Err) }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ReasonOf returns the reason of an error of Stream.
+func ReasonOf(err error) Reason {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e.Reason
+	}
+	return Unreachable
+}
+
+// Options configure a Client. The zero value of a limit selects the default in its comment.
+type Options struct {
+	URL   string // of the API, such as https://api.openai.com/v1
+	Model string
+	Key   string // sent as a bearer token; may be ""
+
+	Timeout      time.Duration // of a call, including the wait for others; 30 s
+	InputTokens  int           // of the messages, estimated; 6,000
+	OutputTokens int           // of the reply; 800
+	AtOnce       int           // maximum number of concurrent calls; 4
+	// InputPrice and OutputPrice are what a million tokens cost, in any currency.
+	InputPrice, OutputPrice float64
+}
+
+// Client calls one model. Its methods are safe for concurrent use.
+type Client struct {
+	Options
+	api     *openai.Client
+	slots   *semaphore.Weighted
+	breaker *gobreaker.TwoStepCircuitBreaker
+}
+
+// The breaker opens after failures failed calls in a row. After pause it lets one call
+// through, and closes if that succeeds.
+const (
+	failures = 5
+	pause    = 30 * time.Second
+)
+
+// New returns a client. It does not connect.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("%q is not the URL of an endpoint: write it as https://HOST/v1, without a key", o.URL)
+	}
+	orElse(&o.Timeout, 30*time.Second)
+	orElse(&o.InputTokens, 6000)
+	orElse(&o.OutputTokens, 800)
+	orElse(&o.AtOnce, 4)
+	config := openai.DefaultConfig(o.Key)
+	config.BaseURL = strings.TrimRight(o.URL, "/")
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 64 << 10
+	config.HTTPClient = &http.Client{
+		Transport: limited{transport, maxReply(o.OutputTokens)},
+		// The key must not follow a redirect to another host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Client{
+		Options: o, api: openai.NewClientWithConfig(config), slots: semaphore.NewWeighted(int64(o.AtOnce)),
+		breaker: gobreaker.NewTwoStepCircuitBreaker(gobreaker.Settings{
+			Timeout: pause, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
+		}),
+	}, nil
+}
+
+func orElse[T comparable](v *T, def T) {
+	if *v == *new(T) {
+		*v = def
+	}
+}
+
+// Message is a part of a prompt.
+type Message struct {
+	Role    string `json:"role"` // System or User
+	Content string `json:"content"`
+}
+
+// The roles of messages.
+const (
+	System = openai.ChatMessageRoleSystem
+	User   = openai.ChatMessageRoleUser
+)
+
+// Usage is what a call used. The tokens are estimated if the endpoint does not report them.
+type Usage struct {
+	Input, Output int // tokens
+	Cost          float64
+}
+
+// Tokens estimates the tokens of a text, rather too high: English has four bytes a token,
+// Chinese and Japanese about three.
+func Tokens(text string) int { return len(text)/3 + 1 }
+
+// InputOf estimates the tokens of messages.
+func InputOf(messages []Message) int {
+	n := 0
+	for _, m := range messages {
+		const frame = 8 // tokens that separate messages
+		n += Tokens(m.Content) + frame
+	}
+	return n
+}
+
+// Most returns the most that a call with these messages may use.
+func (c *Client) Most(messages []Message) Usage {
+	return c.priced(InputOf(messages), c.OutputTokens)
+}
+
+func (c *Client) priced(input, output int) Usage {
+	return Usage{input, output, (float64(input)*c.InputPrice + float64(output)*c.OutputPrice) / 1e6}
+}
+
+// Reply is what the model wrote.
+type Reply struct {
+	Text  string
+	Cut   bool // the reply does not end here: a limit was reached, or the connection was lost
+	Usage Usage
+}
+
+// Stream asks the model, and calls each with the pieces of its reply as they arrive. If each
+// returns an error, Stream ends with that error. If the call fails after some text has arrived, Stream returns
+// what there is, with Cut set, and no error. Else the error is an *Error, or that of ctx. Usage is set in any case.
+func (c *Client) Stream(ctx context.Context, messages []Message, each func(piece string) error) (Reply, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if n := InputOf(messages); n > c.InputTokens {
+		return Reply{}, &Error{Refused, fmt.Errorf("the prompt has about %d tokens, and the limit is %d", n, c.InputTokens)}
+	}
+	// Wait for a slot only for a part of the time: the call needs the rest.
+	waiting, stop := context.WithTimeout(ctx, c.Timeout/4)
+	err := c.slots.Acquire(waiting, 1)
+	stop()
+	if err != nil {
+		if caller.Err() != nil {
+			return Reply{}, caller.Err()
+		}
+		return Reply{}, &Error{Busy, fmt.Errorf("%d calls are running", c.AtOnce)}
+	}
+	defer c.slots.Release(1)
+	done, err := c.breaker.Allow()
+	if err != nil {
+		return Reply{}, &Error{Unreachable, fmt.Errorf("it failed %d times in a row, and is tried again after %s", failures, pause)}
+	}
+	reply, err := c.stream(ctx, messages, each)
+	if caller.Err() != nil && (err != nil || reply.Cut) {
+		done(true) // the caller went away: that says nothing about the endpoint
+		return reply, caller.Err()
+	}
+	e := (*Error)(nil)
+	done(!errors.As(err, &e) || e.Reason == Refused || e.Reason == Unreadable)
+	return reply, err
+}
+
+// stream makes the call, after the breaker allowed it.
+func (c *Client) stream(ctx context.Context, messages []Message, each func(string) error) (reply Reply, err error) {
+	request := c.request(messages)
+	// Before the first byte arrives, nothing is known about what the endpoint has used.
+	reply.Usage = c.priced(InputOf(messages), 0)
+	stream, err := c.api.CreateChatCompletionStream(ctx, request)
+	if err != nil {
+		return reply, failure(ctx, err)
+	}
+	defer stream.Close()
+	var text strings.Builder
+	finish, reported := openai.FinishReason(""), (*openai.Usage)(nil)
+	finished := func(err error) (Reply, error) {
+		reply.Text = text.String()
+		reply.Usage = c.priced(InputOf(messages), Tokens(reply.Text))
+		if u := reported; u != nil && u.PromptTokens >= 0 && u.CompletionTokens >= 0 && u.PromptTokens < math.MaxInt32 && u.CompletionTokens < math.MaxInt32 {
+			reply.Usage = c.priced(u.PromptTokens, u.CompletionTokens)
+		}
+		reply.Cut = err != nil || finish != openai.FinishReasonStop
+		e := (*Error)(nil)
+		switch {
+		case errors.As(err, &e) && strings.TrimSpace(reply.Text) != "":
+			return reply, nil
+		case err == nil && finish == openai.FinishReasonContentFilter:
+			return reply, &Error{Refused, errors.New("the endpoint's filter stopped the reply")}
+		case err == nil && strings.TrimSpace(reply.Text) == "":
+			return reply, &Error{Unreadable, errors.New("the reply has no text")}
+		}
+		return reply, err
+	}
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return finished(nil)
+		}
+		if err != nil {
+			return finished(failure(ctx, err))
+		}
+		if part.Usage != nil {
+			reported = part.Usage
+		}
+		if len(part.Choices) == 0 {
+			continue
+		}
+		choice := part.Choices[0]
+		if choice.Delta.Refusal != "" {
+			return finished(&Error{Refused, fmt.Errorf("the model refused: %.200q", choice.Delta.Refusal)})
+		}
+		if choice.FinishReason != "" {
+			finish = choice.FinishReason
+		}
+		piece := choice.Delta.Content
+		if piece == "" {
+			continue // calls of tools among others, which are never followed
+		}
+		if over := text.Len() + len(piece) - maxText(c.OutputTokens); over > 0 {
+			finish = openai.FinishReasonLength
+			return finished(nil)
+		}
+		text.WriteString(piece)
+		if err := each(piece); err != nil {
+			return finished(err)
+		}
+	}
+}
+
+// request returns the request for messages. The endpoint is offered no tools.
+func (c *Client) request(messages []Message) openai.ChatCompletionRequest {
+	r := openai.ChatCompletionRequest{
+		Model: c.Model, MaxTokens: c.OutputTokens, Stream: true, StreamOptions: &openai.StreamOptions{IncludeUsage: true},
+		Temperature: math.SmallestNonzeroFloat32, // 0 would be left out of the request
+	}
+	for _, m := range messages {
+		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
+	}
+	if openai.NewReasoningValidator().Validate(r) != nil {
+		// Models that reason know neither parameter.
+		r.MaxTokens, r.MaxCompletionTokens, r.Temperature = 0, c.OutputTokens, 0
+	}
+	return r
+}
+
+// failure returns the *Error for an error of the API's client.
+func failure(ctx context.Context, err error) error {
+	var network net.Error
+	var status *statusError
+	switch {
+	case ctx.Err() != nil || errors.As(err, &network) && network.Timeout():
+		return &Error{TimedOut, err}
+	case errors.As(err, &status) && status.code == http.StatusTooManyRequests:
+		return &Error{Limited, err}
+	case errors.As(err, &status) && status.code < 500:
+		return &Error{Refused, err}
+	case errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Unreachable, err}
+	}
+	return &Error{Unreadable, err}
+}
+
+// maxText returns the maximum bytes of a reply's text, in case an endpoint ignores the limit
+// of tokens.
+func maxText(tokens int) int { return 16 * tokens }
+
+// maxReply returns the maximum bytes of a reply. Each token may come in an event of its own.
+func maxReply(tokens int) int64 { return 256<<10 + 1024*int64(tokens) }
+
+// limited bounds the size of replies, and turns a status other than 200 into an error.
+type limited struct {
+	http.RoundTripper
+	bytes int64
+}
+
+type statusError struct {
+	code int
+	body []byte
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("status %d: %.300q", e.code, e.body) }
+
+var errTooLong = errors.New("the reply is too long")
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1024))
+		return nil, &statusError{resp.StatusCode, body}
+	}
+	resp.Body = &limitedBody{resp.Body, l.bytes}
+	return resp, nil
+}
+
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

@@ -1,0 +1,411 @@
+package answer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"annals/events/prose"
+)
+
+// Support checks what somebody else, such as a language model, wrote about passages. It is
+// strict rather than fair: a sentence that is true but says it in quite other words is not
+// supported.
+type Support struct {
+	asked    question
+	passages []Passage
+}
+
+// NewSupport returns a Support for an answer to a question from passages.
+func NewSupport(asked string, passages []Passage) *Support {
+	return &Support{parseQuestion(cut(asked, maxQuestion)), passages[:min(len(passages), maxPassages)]}
+}
+
+// maxClaim is the maximum number of bytes of a sentence to check. A longer one is not
+// supported.
+const maxClaim = 600
+
+// maxCited is the maximum number of passages that one sentence may rest on.
+const maxCited = 3
+
+// leastSupport is the share of the words of a sentence, weighted by their rarity, that the
+// passages must have. Words of the question count half if they are missing.
+const leastSupport = 0.75
+
+// Supports reports whether the passages with the given indexes say what a sentence, without
+// markup, says. The numbers and names of the sentence, its addresses on the web, its
+// negation, and the words that limit it or say who speaks, such as "only", "must" and "we", must be in one place of a
+// passage, and so must most of its other words. If the sentence rests on several passages, they may be in one
+// place of each of two.
+func (s *Support) Supports(sentence string, cited []int) bool {
+	if len(sentence) > maxClaim || len(cited) == 0 || len(cited) > maxCited {
+		return false
+	}
+	c := s.claim(sentence)
+	if len(c.terms) == 0 {
+		return false
+	}
+	var best []place // of each cited passage
+	for _, i := range cited {
+		if i < 0 || i >= len(s.passages) {
+			return false
+		}
+		p := s.passages[i]
+		if !s.concerns(p) {
+			return false
+		}
+		p.Text = tableHead(s.passages, i) + p.Text
+		places := c.places(newPassage(&c.question, p))
+		top := -1
+		for at := range places {
+			if c.holds(&places[at]) {
+				return true
+			}
+			if top < 0 || c.share(places[at].credits) > c.share(places[top].credits) {
+				top = at
+			}
+		}
+		if top >= 0 {
+			best = append(best, places[top])
+		}
+	}
+	for i := range best {
+		for j := range best[:i] {
+			if both := best[i].with(&best[j]); c.holds(&both) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// concerns reports whether a passage has a word of the question, or its titles have one.
+func (s *Support) concerns(p Passage) bool {
+	return s.asked.bare || slices.ContainsFunc(newPassage(&s.asked, p).credits, func(c float64) bool { return c >= 0.5 })
+}
+
+// claim is a sentence to check.
+type claim struct {
+	question // the sentence, parsed like a question
+	numbers  []int
+	names    []int
+	limits   []string
+	weights  []float64 // of the terms
+	links    []string
+}
+
+// limiting are words that change what a sentence says, by group of those that may stand for
+// each other.
+var limiting = func() map[string]string {
+	m := map[string]string{}
+	for _, group := range []string{"only solely exclusively", "all every each", "always", "must shall required mandatory obliged need needs requires", "except", "unless", "until",
+		"i me my", "we us our", "you your", "least minimum", "most maximum", "more over above exceeding", "less under below fewer", "before", "after", "without"} {
+		words := strings.Fields(group)
+		for _, w := range words {
+			m[w] = words[0]
+		}
+	}
+	return m
+}()
+
+// attributing are words with which a sentence names its source. They need not be in it.
+var attributing = set(`document documents passage passages text section source sources according state states stated mention mentions mentioned
+	describe describes described provide provides provided information question answer`)
+
+// link matches addresses on the web and of mail, and names of hosts and files.
+var link = regexp.MustCompile(`[^\s()<>\[\]"“”]*(?:://|@|\pL\.\pL{2}|\d\.\pL{2})[^\s()<>\[\]"“”]*`)
+
+func (s *Support) claim(sentence string) claim {
+	c := claim{question: parseQuestion(sentence)}
+	for i := range c.tokens {
+		t := &c.tokens[i]
+		if group, ok := limiting[t.lower]; ok {
+			c.limits = append(c.limits, group)
+		}
+		switch {
+		case t.digit || numerals[t.lower] && t.lower != "one" && t.lower != "once":
+			c.numbers = append(c.numbers, i)
+		case t.capital && i > 0 && t.class == prose.Content:
+			c.names = append(c.names, i)
+		}
+	}
+	for i, t := range c.terms {
+		for _, o := range synonyms[t.stem] { // those of the word itself are there already: "costs" has none, "cost" has
+			if v := stem(o); synonyms[t.word] == nil && v != t.stem {
+				c.variants[v[0]] = append(c.variants[v[0]], variant{v, i, 0.6})
+			}
+		}
+		w := rarity(&token{lower: t.word, digit: t.number, capital: t.name}, 1)
+		switch {
+		case attributing[t.word] || limiting[t.word] != "":
+			w = 0
+		case slices.ContainsFunc(s.asked.terms, func(a term) bool { return a.stem == t.stem }):
+			w /= 2
+		}
+		c.weights = append(c.weights, w)
+	}
+	c.links = links(sentence)
+	return c
+}
+
+// place is a unit of a passage with what belongs to it: its lead-in and titles, and of a
+// sentence the sentences around it.
+type place struct {
+	units   [][]token // the unit, and those around it; numbers and names are related within each
+	context []token   // lead-in and titles
+	rows    bool      // the unit is a row, in which a number stands far from what it counts
+	credits []float64 // best credit of each term
+	text    string    // of the passage
+}
+
+// with returns a place that has both.
+func (p *place) with(o *place) place {
+	both := place{units: slices.Concat(p.units, o.units), context: slices.Concat(p.context, o.context), rows: p.rows || o.rows,
+		credits: slices.Clone(p.credits), text: p.text + "\n" + o.text}
+	for t, c := range o.credits {
+		both.credits[t] = max(both.credits[t], c)
+	}
+	return both
+}
+
+// places returns the places of a passage.
+func (c *claim) places(p passage) []place {
+	var titles []token
+	for _, title := range append([]string{p.source.Section, p.source.Document}, p.source.Path[:min(len(p.source.Path), 10)]...) {
+		titles = tokenize(cut(title, maxTitle), 0, len(cut(title, maxTitle)), titles)
+	}
+	units := appendUnits(nil, 0, &p)
+	places := make([]place, len(units))
+	for i := range units {
+		u := &units[i]
+		at := place{units: [][]token{p.tokens[u.from:u.to]}, rows: u.kind == row, text: p.text}
+		at.context = slices.Concat(p.tokens[u.leads[0]:u.leads[1]], titles)
+		at.credits = slices.Clone(u.credits)
+		for t := range at.credits {
+			at.credits[t] = max(at.credits[t], u.context[t])
+		}
+		for _, near := range [2]int{i - 1, i + 1} {
+			if u.kind == row || near < 0 || near >= len(units) || units[near].kind == row {
+				continue
+			}
+			at.units = append(at.units, p.tokens[units[near].from:units[near].to])
+			for t, credit := range units[near].credits {
+				at.credits[t] = max(at.credits[t], credit)
+			}
+		}
+		places[i] = at
+	}
+	return places
+}
+
+// share returns the share of the claim's weight that credits cover.
+func (c *claim) share(credits []float64) float64 {
+	found, total := 0.0, 0.0
+	for t, w := range c.weights {
+		total += w
+		if credits[t] >= 0.5 {
+			found += w
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return found / total
+}
+
+// holds reports whether a place says what the claim says.
+func (c *claim) holds(p *place) bool {
+	return c.share(p.credits) >= leastSupport && c.limited(p) && c.named(p) && c.counted(p) && c.linked(p) && c.denies(p)
+}
+
+// limited reports whether the place has the limiting words of the claim, and for no word of the
+// claim its opposite instead.
+func (c *claim) limited(p *place) bool {
+	has, groups := map[string]bool{}, map[string]bool{}
+	for t := range p.all() {
+		has[t.lower] = true
+		groups[limiting[t.lower]] = true
+	}
+	for _, group := range c.limits {
+		if !groups[group] {
+			return false
+		}
+	}
+	for i := range c.tokens {
+		word := c.tokens[i].lower
+		if o, ok := opposites[word]; ok && has[o] && !has[word] {
+			return false
+		}
+	}
+	return true
+}
+
+// all iterates over the tokens of a place.
+func (p *place) all() func(yield func(*token) bool) {
+	return func(yield func(*token) bool) {
+		for _, part := range append([][]token{p.context}, p.units...) {
+			for i := range part {
+				if !yield(&part[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// named reports whether the place has the names of the claim.
+func (c *claim) named(p *place) bool {
+	for _, i := range c.names {
+		found := false
+		for t := range p.all() {
+			if found = alike(t, &c.tokens[i]); found {
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// alike reports whether two tokens are the same name or number.
+func alike(a, b *token) bool {
+	if a.lower == b.lower {
+		return true
+	}
+	if a.digit || b.digit {
+		return strings.ReplaceAll(a.lower, ",", "") == strings.ReplaceAll(b.lower, ",", "") || slices.Contains(synonyms[a.lower], b.lower) && numeral(a) && numeral(b)
+	}
+	return !numeral(a) && !numeral(b) && a.class == prose.Content && similarity(stem(a.lower), stem(b.lower)) >= 0.6
+}
+
+func numeral(t *token) bool { return t.digit || numerals[t.lower] }
+
+// counted reports whether the place has the numbers of the claim, each with the noun after it, and with
+// none of several names that the claim does not name.
+func (c *claim) counted(p *place) bool {
+	for _, n := range c.numbers {
+		if !c.counts(p, n) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *claim) counts(p *place, n int) bool {
+	number := &c.tokens[n]
+	var noun *token
+	if n+1 < len(c.tokens) && !c.tokens[n+1].pause && c.tokens[n+1].class == prose.Content && !numeral(&c.tokens[n+1]) {
+		noun = &c.tokens[n+1]
+	}
+	for at, unit := range append([][]token{p.context}, p.units...) {
+		for i := range unit {
+			if !alike(&unit[i], number) {
+				continue
+			}
+			if at == 0 || p.rows || (noun == nil || near(unit, i, noun)) && c.owns(unit, i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// near reports whether a noun is within three words of unit[i].
+func near(unit []token, i int, noun *token) bool {
+	for k := max(0, i-3); k <= min(len(unit)-1, i+3); k++ {
+		if k != i && alike(&unit[k], noun) {
+			return true
+		}
+	}
+	return false
+}
+
+// owns reports whether the names nearest to unit[i], on the left and on the right, are such that the number there may
+// belong to a name of the claim: if there are names at all, one of the nearest is in the claim.
+func (c *claim) owns(unit []token, i int) bool {
+	if len(c.names) == 0 {
+		return true
+	}
+	nearest, found := len(unit)+1, true
+	for k := range unit {
+		t := &unit[k]
+		if k == i || !t.capital || k == 0 && !c.isNamed(t) || t.class != prose.Content || t.digit {
+			continue
+		}
+		switch d := max(k-i, i-k); {
+		case d < nearest:
+			nearest, found = d, c.isNamed(t)
+		case d == nearest:
+			found = found || c.isNamed(t)
+		}
+	}
+	return found
+}
+
+// isNamed reports whether a token is a name of the claim.
+func (c *claim) isNamed(t *token) bool {
+	return slices.ContainsFunc(c.tokens, func(o token) bool { return o.capital && o.class == prose.Content && alike(t, &o) })
+}
+
+// linked reports whether the place's passage has the addresses of the claim, character by
+// character.
+func (c *claim) linked(p *place) bool {
+	if len(c.links) == 0 {
+		return true
+	}
+	known := links(p.text)
+	return !slices.ContainsFunc(c.links, func(l string) bool { return !slices.Contains(known, l) })
+}
+
+// links returns the addresses in a text.
+func links(text string) []string {
+	all := link.FindAllString(text, -1)
+	for i, l := range all {
+		all[i] = strings.TrimRight(l, ".,;:!?'’”)")
+	}
+	return all
+}
+
+// denies reports whether the place is negated if the claim is, and only then. Of each unit,
+// only the words from the first to the last one that the claim has count, and a few around
+// them that no punctuation separates: "Entry is free, but parking is not".
+func (c *claim) denies(p *place) bool {
+	const around = 3
+	known := make([]bool, len(c.terms))
+	denied := false
+	for _, unit := range p.units {
+		first, last := -1, -1
+		for i := range unit {
+			if t := &unit[i]; t.term >= 0 && t.credit >= 0.5 && !known[t.term] {
+				if first < 0 {
+					first = i
+				}
+				last = i
+			}
+		}
+		if first < 0 {
+			continue
+		}
+		for i := first; i <= last; i++ {
+			if t := unit[i].term; t >= 0 {
+				known[t] = true
+			}
+		}
+		for n := 0; n < around && first > 0 && !unit[first].pause; n++ {
+			first--
+		}
+		for n := 0; n < around && last+1 < len(unit) && !unit[last+1].pause; n++ {
+			last++
+		}
+		denied = denied || slices.ContainsFunc(unit[first:last+1], func(t token) bool { return negative(t.lower) })
+	}
+	return denied == c.denied
+}
+
+// Where names the section, document, pages and folder of a passage, for people.
+func (p Passage) Where() string { return (&passage{source: p}).where() }
+
+// Plain returns a text in Markdown without inline markup.
+func Plain(text string) string { return unmarked(text) }

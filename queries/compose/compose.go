@@ -1,0 +1,261 @@
+// Package compose lets a language model write the answer to a question from passages, and
+// checks what it writes. A sentence counts only if it names passages that say the same
+// ([answer.Support]); everything else is dropped and counted. So neither a model that invents
+// nor one that follows instructions in a document can say what no passage says.
+//
+// It imports events, events/fault, events/llm, events/prose, queries/answer and
+// queries/followup.
+package compose
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/llm"
+	"annals/queries/answer"
+	"annals/queries/followup"
+)
+
+// Composer composes answers. Its methods are safe for concurrent use.
+type Composer struct {
+	Model  *llm.Client
+	Budget Budget // nil means that only the limits of the Model hold
+	// Observe is called after each call of Compose. It may be nil.
+	Observe func(Composition)
+	Logger  *slog.Logger
+
+	mu      sync.Mutex
+	running map[events.Principal]int // calls of each user
+}
+
+// begin counts a call of a user. It reports false if the user has half of all calls already, and
+// at least one.
+func (c *Composer) begin(user events.Principal) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running[user] >= max(1, c.Model.AtOnce/2) {
+		return false
+	}
+	if c.running == nil {
+		c.running = make(map[events.Principal]int)
+	}
+	c.running[user]++
+	return true
+}
+
+func (c *Composer) end(user events.Principal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running[user]--; c.running[user] == 0 {
+		delete(c.running, user)
+	}
+}
+
+// Budget limits what users spend.
+type Budget interface {
+	// Reserve takes the most that a call may use from the budget of a user. settle must be
+	// called with what it used. The error is of kind fault.Exhausted if too little is left.
+	Reserve(ctx context.Context, user events.Principal, most llm.Usage) (settle func(llm.Usage), err error)
+}
+
+// Request is a question with the passages that may answer it.
+type Request struct {
+	User     events.Principal
+	Question string
+	History  []followup.Turn // oldest first
+	Resolved string          // the question as it is understood without History
+	Passages []answer.Passage
+	// Readable returns an error unless the user may still read the passages with these
+	// indexes. It is called before each sentence is accepted, since the model may take long.
+	Readable func(ctx context.Context, passages []int) error
+	// Each is called with each sentence that is accepted. It may be nil.
+	Each func(Sentence) error
+}
+
+// Sentence is a sentence of an answer.
+type Sentence struct {
+	Text     string
+	Passages []int // indexes of the passages that say it
+}
+
+// Outcome is the outcome of a call of Compose: Composed, a reason of package llm, or another reason why there
+// is no answer of the model.
+type Outcome string
+
+// The outcomes that are no reasons of package llm.
+const (
+	Composed    Outcome = "composed"
+	NoAnswer    Outcome = "no_answer"   // the model found no answer in the passages
+	Unsupported Outcome = "unsupported" // the passages support no sentence of the reply
+	OverBudget  Outcome = "over_budget" // of the user or of all
+	Withdrawn   Outcome = "withdrawn"   // the user may no longer read the passages, or they have changed
+	Unrecorded  Outcome = "unrecorded"  // the answer cannot be recorded
+)
+
+// Outcomes returns every outcome.
+func Outcomes() []Outcome {
+	all := []Outcome{Composed, NoAnswer, Unsupported, OverBudget, Withdrawn, Unrecorded}
+	for _, r := range llm.Reasons() {
+		all = append(all, Outcome(r))
+	}
+	return all
+}
+
+// Composition is the result of Compose.
+type Composition struct {
+	Outcome   Outcome
+	Sentences []Sentence // the answer; none unless Outcome is Composed
+	Dropped   int        // number of sentences that no passage supports
+	Cut       bool       // the reply ended early
+	// Confidence is the probability that the passages of the answer answer the question, less the share of dropped
+	// sentences; at least 0.3, because every sentence is supported.
+	Confidence float64
+
+	Model    string
+	Prompt   []llm.Message // nil if the model was not asked
+	Prompted int           // number of the passages in the prompt
+	Reply    string
+	Usage    llm.Usage
+	Took     time.Duration
+}
+
+// ErrUnreadable is the error of Request.Readable for passages that may not be read.
+var ErrUnreadable = fault.Errorf(fault.NotFound, "the passages can no longer be read")
+
+// errEnough ends a call when the answer is long enough.
+var errEnough = errors.New("the answer is long enough")
+
+const (
+	maxAnswer = 10 // sentences
+	// leastConfidence is that of answers; below it there is none.
+	leastConfidence = 0.3
+)
+
+// Compose asks the model. The error is that of ctx, Each or Readable; all other failures are outcomes.
+func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err error) {
+	began := time.Now()
+	a.Model = c.Model.Model
+	defer func() {
+		a.Took = time.Since(began)
+		if a.Outcome != Composed {
+			a.Sentences = nil
+		}
+		if err == nil && c.Observe != nil {
+			c.Observe(a)
+		}
+	}()
+	if !c.begin(q.User) {
+		a.Outcome = Outcome(llm.Busy)
+		return a, nil
+	}
+	defer c.end(q.User)
+	messages, used := prompt(q, c.Model.InputTokens)
+	if used == 0 {
+		a.Outcome = Outcome(llm.Refused)
+		return a, nil
+	}
+	settle := func(llm.Usage) {}
+	if c.Budget != nil {
+		settle, err = c.Budget.Reserve(ctx, q.User, c.Model.Most(messages))
+		if fault.Is(err, fault.Exhausted) {
+			a.Outcome = OverBudget
+			return a, nil
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	a.Prompt, a.Prompted = messages, used
+	w := writer{Request: q, composition: &a, reply: reply{passages: used}, support: answer.NewSupport(q.Resolved, q.Passages[:used])}
+	reply, err := c.Model.Stream(ctx, messages, func(piece string) error { return w.accept(ctx, w.reply.add(piece)) })
+	settle(reply.Usage)
+	a.Reply, a.Usage, a.Cut = reply.Text, reply.Usage, reply.Cut
+	failed := (*llm.Error)(nil)
+	if err == nil {
+		err = w.accept(ctx, w.reply.end(reply.Cut))
+	}
+	switch {
+	case errors.As(err, &failed):
+		c.Logger.WarnContext(ctx, "the language model did not answer: the passages are quoted instead", "reason", failed.Reason, "error", failed.Err)
+		a.Outcome = Outcome(failed.Reason)
+		return a, nil
+	case errors.Is(err, ErrUnreadable):
+		a.Outcome = Withdrawn
+		return a, nil
+	case errors.Is(err, errEnough):
+		a.Cut = true
+	case err != nil:
+		return a, err
+	}
+	switch {
+	case len(a.Sentences) > 0:
+		a.Outcome = Composed
+		a.Confidence = w.confidence()
+	case w.reply.abstains:
+		a.Outcome = NoAnswer
+	default:
+		a.Outcome = Unsupported
+	}
+	return a, nil
+}
+
+// writer collects the accepted sentences.
+type writer struct {
+	Request
+	composition *Composition
+	reply       reply
+	support     *answer.Support
+}
+
+// accept adds those sentences that are supported.
+func (w *writer) accept(ctx context.Context, sentences []said) error {
+	a := w.composition
+	for _, s := range sentences {
+		text, ok := clean(s.text)
+		if !ok || !w.support.Supports(text, s.cited) {
+			a.Dropped++
+			continue
+		}
+		if err := w.Readable(ctx, s.cited); err != nil {
+			return err
+		}
+		one := Sentence{text, s.cited}
+		if slices.ContainsFunc(a.Sentences, func(other Sentence) bool { return other.Text == text }) {
+			continue // a model that repeats itself
+		}
+		a.Sentences = append(a.Sentences, one)
+		if w.Each != nil {
+			if err := w.Each(one); err != nil {
+				return err
+			}
+		}
+		if len(a.Sentences) == maxAnswer {
+			return errEnough
+		}
+	}
+	return nil
+}
+
+// confidence returns the confidence of the answer: that of the best quotation from the same
+// passages, less the share of the sentences that were dropped.
+func (w *writer) confidence() float64 {
+	var cited []answer.Passage
+	seen := map[int]bool{}
+	for _, s := range w.composition.Sentences {
+		for _, i := range s.Passages {
+			if !seen[i] {
+				seen[i] = true
+				cited = append(cited, w.Passages[i])
+			}
+		}
+	}
+	kept := float64(len(w.composition.Sentences))
+	share := kept / (kept + float64(w.composition.Dropped))
+	return max(leastConfidence, share*answer.Find(w.Resolved, cited).Confidence)
+}
