@@ -43,6 +43,7 @@ type engine struct {
 	index   bleve.Index
 	columns columns
 	scopes  scopeCache
+	bases   baseCache
 	seed    maphash.Seed // see ranking.steps
 	close   func() error
 }

@@ -24,6 +24,7 @@ type columns struct {
 // the segment.
 type column struct {
 	lengths []uint32          // in terms
+	longest uint32            // the greatest one of lengths
 	total   uint64            // sum of lengths, including deleted passages
 	place   []uint32          // for each passage, its index in places
 	places  [][]uint32        // distinct lists of folders that contain a passage, as numbers of folders
@@ -63,6 +64,7 @@ func newColumn(seg segment.Segment) (*column, error) {
 	err = visit(words, everyPassage, true, func(p segment.Posting) {
 		c.lengths[p.Number()] = fieldLength(p.Norm())
 		c.total += uint64(c.lengths[p.Number()])
+		c.longest = max(c.longest, c.lengths[p.Number()])
 	})
 	if err != nil {
 		return nil, err

@@ -39,17 +39,24 @@ func (x *engine) Search(ctx context.Context, q searchindex.Query) (hits []search
 		return nil, err
 	}
 	r := &ranking{snapshot: s, seed: x.seed, columns: found, within: make([]*scope, len(found)), keep: q.End()}
-	words := r.inLanguages(terms, q.Text)
-	if err := r.lookUp(ctx, words, q.More, x.scopes.of(s, found, q)); err != nil {
+	scored := newBase(s, q)
+	if len(q.More) > 0 {
+		r.base = x.bases.known(scored)
+	}
+	if err := r.lookUp(ctx, r.inLanguages(terms, q.Text), q.More, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.segment(i, q); err != nil {
+		if err := r.segment(i, q, scored); err != nil {
 			return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 		}
+	}
+	if len(q.More) == 0 {
+		scored.weight = bm25.Sum(r.terms)
+		x.bases.keep(scored)
 	}
 	hits, err = r.hits()
 	return hits[min(q.Offset, len(hits)):], err
@@ -61,9 +68,11 @@ type ranking struct {
 	seed     maphash.Seed
 	columns  []*column
 	within   []*scope // the passages that the caller may read, by segment; nil means all
+	base     *base    // the scores of terms, if they are known
 	terms    []rankedTerm
 	more     []rankedTerm // terms that raise the score of passages, but do not find any
 	average  float64      // average length of a passage in terms
+	norms    []float64    // bm25.Norm of each length of a passage
 	keep     int
 	best     []candidate // a heap, the worst candidate first
 }
@@ -132,12 +141,10 @@ func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more [
 		total += r.within[i].total
 	}
 	r.average = float64(total) / float64(max(passages, 1))
-	found, err := r.weighted(words, dictionaries, passages)
-	if err != nil {
-		return err
-	}
-	others, err := r.expand(ctx, words, found, dictionaries, passages)
-	if err != nil {
+	r.setNorms()
+	if r.base != nil {
+		r.terms = []rankedTerm{{Term: bm25.Term{Weight: r.base.weight}}} // Balance needs no more
+	} else if err := r.lookUpTerms(ctx, words, dictionaries, passages); err != nil {
 		return err
 	}
 	single := make([][]searchindex.Term, len(more))
@@ -148,15 +155,25 @@ func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more [
 	if err != nil {
 		return err
 	}
-	for _, w := range found {
-		r.terms = append(r.terms, w.terms...)
-	}
-	r.terms = append(r.terms, others...)
 	for _, w := range further {
 		r.more = append(r.more, w.terms...)
 	}
 	bm25.Balance(r.terms, r.more)
 	return nil
+}
+
+// lookUpTerms finds the terms of the query, and those that replace or complete some.
+func (r *ranking) lookUpTerms(ctx context.Context, words [][]searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) error {
+	found, err := r.weighted(words, dictionaries, passages)
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		r.terms = append(r.terms, w.terms...)
+	}
+	others, err := r.expand(ctx, words, found, dictionaries, passages)
+	r.terms = append(r.terms, others...)
+	return err
 }
 
 // weighted returns the words that at least one readable passage contains, with their
@@ -213,18 +230,26 @@ func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) 
 	return countWithin(list, r.within[segment].set)
 }
 
-// segment ranks the passages of one segment that pass the query's filters.
-func (r *ranking) segment(i int, q searchindex.Query) error {
+// segment ranks the passages of one segment that pass the query's filters. It adds their
+// scores for the query's terms to scored.
+func (r *ranking) segment(i int, q searchindex.Query, scored *base) error {
 	pass, err := newFilter(r.snapshot.Segments()[i], q)
 	if err != nil {
 		return err
 	}
 	sum := newScores(len(r.columns[i].lengths))
 	defer sum.release()
-	for _, t := range r.terms {
-		if err := r.score(sum, t, i, true); err != nil {
-			return err
+	if r.base != nil {
+		r.base.copyTo(sum, i)
+	} else {
+		for _, t := range r.terms {
+			if err := r.score(sum, t, i, true); err != nil {
+				return err
+			}
 		}
+	}
+	if len(q.More) == 0 {
+		scored.add(sum)
 	}
 	for _, t := range r.more {
 		if err := r.score(sum, t, i, false); err != nil {
@@ -258,7 +283,23 @@ func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) erro
 		if !within.has(number) || !finds && sum.scores[number] == 0 {
 			continue
 		}
-		sum.add(number, bm25.Score(t.Weight, float64(p.Frequency()), float64(lengths[number]), r.average))
+		sum.add(number, bm25.Score(t.Weight, float64(p.Frequency()), r.norms[min(lengths[number], maxNorm)]))
+	}
+}
+
+// maxNorm is the length of a passage in terms from which longer ones count the same.
+// Texts are cut into much shorter ones.
+const maxNorm = 1 << 12
+
+// setNorms computes bm25.Norm for every length, which is cheaper than for every posting.
+func (r *ranking) setNorms() {
+	longest := uint32(0)
+	for _, c := range r.columns {
+		longest = max(longest, c.longest)
+	}
+	r.norms = make([]float64, min(longest, maxNorm)+1)
+	for length := range r.norms {
+		r.norms[length] = bm25.Norm(float64(length), r.average)
 	}
 }
 

@@ -50,11 +50,14 @@ func RarenessAmong(found, candidates int) float64 {
 	return Rareness(float64(found), perCandidate*float64(candidates))
 }
 
+// Norm returns by how much the length of a passage reduces the scores of its terms. length
+// is the passage's length in terms, and average is the average length of passages.
+func Norm(length, average float64) float64 { return k1 * (1 - b + b*length/average) }
+
 // Score returns the score of a term in a passage. frequency is how often the passage
-// contains the term, length is the passage's length in terms, and average is the average
-// length of passages.
-func Score(weight, frequency, length, average float64) float64 {
-	return weight * (k1 + 1) * frequency / (frequency + k1*(1-b+b*length/average))
+// contains the term, and norm is the Norm of the passage.
+func Score(weight, frequency, norm float64) float64 {
+	return weight * (k1 + 1) * frequency / (frequency + norm)
 }
 
 // Term is a term of a query.

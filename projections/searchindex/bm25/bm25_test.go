@@ -23,13 +23,13 @@ func TestRarerTermsWeighMore(t *testing.T) {
 }
 
 func TestScoreRisesWithFrequencyAndFallsWithLength(t *testing.T) {
-	if got := bm25.Score(2, 1, 100, 100); got != 2 {
+	if got := bm25.Score(2, 1, bm25.Norm(100, 100)); got != 2 {
 		t.Errorf("a term once in a passage of average length scores %g, want its weight 2", got)
 	}
-	if once, twice := bm25.Score(2, 1, 80, 100), bm25.Score(2, 2, 80, 100); twice <= once || twice >= 2*once {
+	if once, twice := bm25.Score(2, 1, bm25.Norm(80, 100)), bm25.Score(2, 2, bm25.Norm(80, 100)); twice <= once || twice >= 2*once {
 		t.Errorf("a term that occurs twice scores %g, and one that occurs once %g, want more but less than double", twice, once)
 	}
-	if short, long := bm25.Score(2, 1, 50, 100), bm25.Score(2, 1, 200, 100); long >= short {
+	if short, long := bm25.Score(2, 1, bm25.Norm(50, 100)), bm25.Score(2, 1, bm25.Norm(200, 100)); long >= short {
 		t.Errorf("a term scores %g in a long passage and %g in a short one, want less in the long one", long, short)
 	}
 }

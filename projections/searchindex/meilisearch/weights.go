@@ -320,7 +320,7 @@ func (w *weightedQuery) score(c candidate) (score float64) {
 }
 
 func (t weightedTerm) score(frequency, length int) float64 {
-	return bm25.Score(t.Weight, float64(frequency), float64(length), averageLength)
+	return bm25.Score(t.Weight, float64(frequency), bm25.Norm(float64(length), averageLength))
 }
 
 func (t weightedTerm) frequency(counts map[string]int) int {
