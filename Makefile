@@ -1,12 +1,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: build release test check bench fuzz crash clean
+.PHONY: build release test check bench bench-curve fuzz crash clean
 
 VERSION  ?= $(shell sed -n 's/^[[:space:]]release *= "\(.*\)"/\1/p' cmd/annals/version.go)
 FUZZTIME ?= 30s
 ROUNDS   ?= 25
 ONLY     ?=
+PASSAGES ?= 10000 100000 1000000
 
 # The program, static.
 build:
@@ -32,6 +33,11 @@ check:
 bench:
 	scripts/test-deps
 	scripts/bench
+
+# Time of searches, memory and disk by the number of passages; a million takes a quarter
+# of an hour and 3 GB in the folder for temporary files.
+bench-curve:
+	ANNALS_BENCH_CURVE="$(PASSAGES)" go test -tags failpoint -run='^$$' -bench=BenchmarkCurve -benchtime=300x -timeout=3h ./projections/searchindex/bleve
 
 # Every Fuzz function for FUZZTIME.
 fuzz:

@@ -57,8 +57,7 @@ func (f *field) Analyze() {
 	terms := f.terms
 	if f.name == wordsField {
 		l, title, section, text := f.passage.Terms()
-		heading := slices.Repeat(slices.Concat(title, section), bm25.HeadingTimes)
-		terms = append(slices.Concat(heading, text), everyPassage)
+		terms = append(slices.Concat(slices.Repeat(title, bm25.TitleTimes), slices.Repeat(section, bm25.SectionTimes), text), everyPassage)
 		f.length = len(terms) - 1
 		if l != nil {
 			terms = append(terms, l.Mark)

@@ -21,9 +21,10 @@ const (
 )
 
 const (
-	// HeadingTimes is how many times a word in a passage's heading counts. It is above 1
-	// because a heading describes the whole text.
-	HeadingTimes = 2
+	// TitleTimes and SectionTimes are how many times a word counts in the title of the
+	// document, and in the titles of the section's path. Section titles describe the
+	// passage; the title of a document is above all its passages, and often begins the path.
+	TitleTimes, SectionTimes = 1, 3
 	// rankedTerms is the maximum number of terms of a query that contribute to scores.
 	rankedTerms = 32
 	// AlikeShare is the weight of a word of the query if passages contain only words of

@@ -281,14 +281,10 @@ func newCandidate(found meilisearch.Hit) (c candidate, err error) {
 		return c, err
 	}
 	c.counts = make(map[string]int)
-	for _, attribute := range []string{"title", "section", "text"} {
+	for attribute, each := range map[string]int{"title": bm25.TitleTimes, "section": bm25.SectionTimes, "text": 1} {
 		text, err := textOf(found, attribute)
 		if err != nil {
 			return c, err
-		}
-		each := bm25.HeadingTimes
-		if attribute == "text" {
-			each = 1
 		}
 		for term := range strings.FieldsSeq(text) {
 			c.counts[term] += each
