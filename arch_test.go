@@ -107,7 +107,7 @@ var rules = map[string][]string{
 	"queries":             {"projections", "projections/generation", "queries/...", "events", "events/fault"},
 	"queries/freshness":   {"projections", "events", "events/fault"},
 	"queries/access":      {"projections", "queries/freshness", "events", "events/fault"},
-	"queries/vault":       {"projections", "queries/access", "queries/freshness", "queries/pagemark", "events", "events/fault", "events/lookalike"},
+	"queries/vault":       {"projections", "queries/access", "queries/describe", "queries/freshness", "queries/pagemark", "events", "events/fault", "events/lookalike"},
 	"queries/search":      {"projections", "projections/readmodel", "projections/readmodel/passages", "projections/readmodel/vectors", "projections/searchindex", "queries/access", "queries/answer", "queries/answerlog", "queries/compose", "queries/followup", "queries/freshness", "queries/vault", "events", "events/fault"},
 	"queries/jobs":        {"projections", "queries/access", "queries/freshness", "queries/vault", "events", "events/fault"},
 	"queries/audit":       {"projections", "queries/access", "queries/accesslog", "queries/freshness", "queries/vault", "events", "events/fault"},
@@ -118,6 +118,7 @@ var rules = map[string][]string{
 	"queries/answerlog":   {"events", "events/fault", "events/llm", "events/sqldb"},
 	"queries/compose":     {"events", "events/fault", "events/llm", "events/prose", "queries/answer", "queries/followup"},
 	"queries/followup":    {"events/prose"},
+	"queries/describe":    {"events", "events/fault", "events/llm", "events/sqldb", "queries/answer", "queries/compose"},
 
 	"http": {
 		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/answers", "http/conditional", "http/form", "http/ingest", "http/problem", "http/ratelimit", "http/signin/provider", "http/sse", "schema",
@@ -149,7 +150,7 @@ var rules = map[string][]string{
 		"cmd/annals/...", "cmd/usage", "commands/...", "events", "events/fault", "http/signin", "http/signin/...", "projections/readmodel",
 	},
 	// Only the package engine opens stores from their URLs.
-	"cmd/annals/engine":     {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog", "queries/answerlog"},
+	"cmd/annals/engine":     {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog", "queries/answerlog", "queries/describe"},
 	"cmd/annals/service":    {"cmd/annals/engine", "cmd/annals/settings", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/llm", "events/originals", "http", "http/...", "projections", "projections/control", "projections/embeddings", "projections/generation", "projections/importqueue", "projections/readmodel/vectors", "projections/searchindex", "queries", "queries/..."},
 	"cmd/annals/maintain":   {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/readmodel/vectors", "projections/verify", "queries/accesslog"},
 	"cmd/annals/admin":      {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},

@@ -11,12 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"annals/events"
 	"annals/events/llm"
 	"annals/events/llm/llmtest"
 	httpd "annals/http"
 	"annals/queries"
 	"annals/queries/answerlog"
 	"annals/queries/compose"
+	"annals/queries/describe"
+
+	"github.com/google/uuid"
 )
 
 // startComposing starts a server whose answers are written by the language model of a scripted
@@ -249,4 +253,49 @@ func TestAskStreamEndsWithClient(t *testing.T) {
 	}
 	leave()
 	<-e.Gone()
+}
+
+// The first summary of a folder shows what the import wrote, and a later one what the model wrote behind it.
+func TestSummaryIsDescribedByModel(t *testing.T) {
+	const described = "An agreement with three months' notice in writing."
+	e := llmtest.Start(t, func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Pieces: []string{described}} })
+	model, err := llm.New(llm.Options{URL: e.URL, Model: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := describe.Open(t.Context(), filepath.Join(t.TempDir(), describe.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		stop()
+		<-ended
+		store.Close()
+	})
+	s := startStack(t, func(h *httpd.Server) {
+		q := h.Queries.(*queries.Queries)
+		q.Describer = &describe.Describer{Model: model, Store: store, Logger: slog.New(slog.DiscardHandler), Text: func(ctx context.Context, user events.User, id uuid.UUID, limit int) (string, error) {
+			p, err := q.MarkdownPage(ctx, user, id, 0, limit)
+			return p.Text, err
+		}}
+		go func() {
+			defer close(ended)
+			q.Describer.Run(ctx)
+		}()
+	})
+	s.file("Contracts", "supply.md", "# Supply agreement\n\nEither party may end this agreement with three months' notice. The notice must be in writing.\n")
+	const path = "/core/folders/summary?folder_name=Contracts"
+	resp, body := s.do("GET", path, "")
+	if resp.StatusCode != 200 || !strings.Contains(body, "Either party") {
+		t.Errorf("the first summary = %d %s", resp.StatusCode, body)
+	}
+	for tick := time.NewTicker(20 * time.Millisecond); !strings.Contains(body, described); <-tick.C {
+		_, body = s.do("GET", path, "")
+	}
+	s.token = "bob"
+	if _, body := s.do("GET", path, ""); !strings.Contains(body, `"none"`) || len(e.Requests()) != 1 {
+		t.Errorf("the summary for bob is %s, after %d calls of the model", body, len(e.Requests()))
+	}
 }

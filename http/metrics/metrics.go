@@ -161,14 +161,19 @@ func (m *Metrics) Readers(up bool, lacking int) {
 }
 
 // Answers adds the metrics of the language model that writes answers. It must be called only once.
-// The function that it returns adds one answer, or one failure to write it.
-func (m *Metrics) Answers(outcomes []string) (add func(outcome string, input, output int, cost float64, dropped int, took time.Duration)) {
+// The functions that it returns add one answer, and one description of a document, or one failure to
+// write it.
+func (m *Metrics) Answers(outcomes []string) (answer func(outcome string, input, output int, cost float64, dropped int, took time.Duration), description func(outcome string, input, output int, cost float64)) {
 	calls := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "annals_answers_seconds", Help: "Time until the language model had written an answer or had failed to, by outcome; all outcomes but composed mean that the passages were quoted.",
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 600},
 	}, []string{"outcome"})
+	described := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "annals_descriptions_total", Help: "Documents that the language model was asked to describe for the summary of a folder, by outcome; all outcomes but composed mean that the summary quotes the document.",
+	}, []string{"outcome"})
 	for _, o := range outcomes {
 		calls.WithLabelValues(o)
+		described.WithLabelValues(o)
 	}
 	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "annals_answers_tokens_total", Help: "Tokens of prompts (input) and replies (output) of the language model.",
@@ -180,14 +185,22 @@ func (m *Metrics) Answers(outcomes []string) (add func(outcome string, input, ou
 	unsupported := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "annals_answers_dropped_sentences_total", Help: "Sentences of the language model that were dropped, because no passage supports them.",
 	})
-	m.registry.MustRegister(calls, tokens, spent, unsupported)
-	return func(outcome string, input, output int, cost float64, dropped int, took time.Duration) {
-		calls.WithLabelValues(outcome).Observe(took.Seconds())
+	m.registry.MustRegister(calls, described, tokens, spent, unsupported)
+	use := func(input, output int, cost float64) {
 		in.Add(float64(input))
 		out.Add(float64(output))
 		spent.Add(cost)
-		unsupported.Add(float64(dropped))
 	}
+	answer = func(outcome string, input, output int, cost float64, dropped int, took time.Duration) {
+		calls.WithLabelValues(outcome).Observe(took.Seconds())
+		unsupported.Add(float64(dropped))
+		use(input, output, cost)
+	}
+	description = func(outcome string, input, output int, cost float64) {
+		described.WithLabelValues(outcome).Inc()
+		use(input, output, cost)
+	}
+	return answer, description
 }
 
 // Request adds the duration of a finished request to the histogram.

@@ -79,6 +79,26 @@ func (s *Support) Supports(sentence string, cited []int) bool {
 	return false
 }
 
+// Covers reports whether a text has the words of a sentence about it: its numbers with what they
+// count, its names and addresses, and most of its other words, wherever they stand. A sentence that denies something is not
+// covered, because the words alone do not say what is denied.
+func Covers(sentence, text string) bool {
+	s := NewSupport("", nil)
+	c := s.claim(sentence)
+	if len(sentence) > maxClaim || len(c.terms) == 0 || c.denied {
+		return false
+	}
+	whole := place{credits: make([]float64, len(c.terms))}
+	for len(text) > 0 {
+		part := cut(text, maxPassage)
+		text = text[max(1, min(len(text), len(part))):]
+		for _, p := range c.places(newPassage(&c.question, Passage{Text: part})) {
+			whole = whole.with(&p)
+		}
+	}
+	return c.share(whole.credits) >= leastSupport && c.named(&whole) && c.counted(&whole) && c.linked(&whole)
+}
+
 // concerns reports whether a passage has a word of the question, or its titles have one.
 func (s *Support) concerns(p Passage) bool {
 	return s.asked.bare || slices.ContainsFunc(newPassage(&s.asked, p).credits, func(c float64) bool { return c >= 0.5 })

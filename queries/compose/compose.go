@@ -217,7 +217,7 @@ type writer struct {
 func (w *writer) accept(ctx context.Context, sentences []said) error {
 	a := w.composition
 	for _, s := range sentences {
-		text, ok := clean(s.text)
+		text, ok := Clean(s.text)
 		if !ok || !w.support.Supports(text, s.cited) {
 			a.Dropped++
 			continue

@@ -95,5 +95,5 @@ func shorten(text string, n int) string {
 		}
 		text = text[:n]
 	}
-	return visible(strings.ToValidUTF8(text, " "))
+	return Visible(strings.ToValidUTF8(text, " "))
 }

@@ -178,16 +178,16 @@ func (r *reply) cited(marks string) (indexes []int) {
 // and code.
 var markup = regexp.MustCompile("<[\\pL/!?]|\\]\\s*[(\\[:]|!\\[|```|&#?\\w+;|(?i:javascript|vbscript):\\S|(?i:data):\\w+/")
 
-// clean returns a sentence as plain text. It reports false if the sentence still has markup
+// Clean returns a sentence as plain text. It reports false if the sentence still has markup
 // after that of Markdown was removed.
-func clean(text string) (string, bool) {
-	text = strings.Join(strings.Fields(visible(answer.Plain(text))), " ")
+func Clean(text string) (string, bool) {
+	text = strings.Join(strings.Fields(Visible(answer.Plain(text))), " ")
 	return text, text != "" && !markup.MatchString(text)
 }
 
-// visible returns a text without control characters, and without those characters that change
+// Visible returns a text without control characters, and without those characters that change
 // the direction of a text or hide words in it.
-func visible(text string) string {
+func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // letters of some scripts need the last two

@@ -82,9 +82,9 @@ func TestClean(t *testing.T) {
 		"<https://evil.example>":                   "",
 		"":                                         "",
 	} {
-		got, ok := clean(text)
+		got, ok := Clean(text)
 		if ok != (want != "") || ok && got != want {
-			t.Errorf("clean(%q) = %q, %v, want %q", text, got, ok, want)
+			t.Errorf("Clean(%q) = %q, %v, want %q", text, got, ok, want)
 		}
 	}
 }
@@ -112,9 +112,9 @@ func FuzzReply(f *testing.F) {
 					t.Errorf("%q names passage %d of 3", s.text, i)
 				}
 			}
-			plain, ok := clean(s.text)
+			plain, ok := Clean(s.text)
 			if ok && (markup.MatchString(plain) || strings.IndexFunc(plain, func(r rune) bool { return unicode.IsControl(r) }) >= 0) {
-				t.Errorf("clean(%q) = %q", s.text, plain)
+				t.Errorf("Clean(%q) = %q", s.text, plain)
 			}
 		}
 	})

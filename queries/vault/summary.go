@@ -13,6 +13,7 @@ import (
 	"annals/events/fault"
 	"annals/projections"
 	"annals/queries/access"
+	"annals/queries/describe"
 	"annals/queries/freshness"
 
 	"github.com/google/uuid"
@@ -164,13 +165,44 @@ func (q *Vault) summarise(ctx context.Context, v *viewer, folder uuid.UUID, path
 		Status: "ok", Folder: path, Document: events.SummaryID(folder), Title: "Summary of " + path,
 		Truncated: len(docs) > summaryEntries || len(folders) > summaryEntries,
 	}
-	s.Description = describe(len(docs), len(folders), docs)
+	if err := q.redescribe(ctx, v, docs[:min(len(docs), summaryEntries)]); err != nil {
+		return s, freshness.Wrap(err, "descriptions of documents")
+	}
+	s.Description = contents(len(docs), len(folders), docs)
 	s.Content = summaryList(docs[:min(len(docs), summaryEntries)], folders[:min(len(folders), summaryEntries)])
 	return s, nil
 }
 
-// describe returns one line about the contents of a folder.
-func describe(docs, folders int, entries []summaryEntry) string {
+// redescribe replaces the descriptions of documents by those that a language model made, if there are any.
+func (q *Vault) redescribe(ctx context.Context, v *viewer, entries []summaryEntry) error {
+	if q.Describer == nil {
+		return nil
+	}
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+	docs, err := ByID(ctx, v.Viewer, ids)
+	if err != nil {
+		return err
+	}
+	var all []describe.Document
+	for _, e := range entries { // in the order of the summary
+		if d, ok := docs[e.id]; ok {
+			all = append(all, describe.Document{ID: d.ID, Content: describe.Content(d.SHA256, d.OCRPages, d.UnreadPages)})
+		}
+	}
+	made := q.Describer.Of(ctx, v.User, all)
+	for i, e := range entries {
+		if d, ok := docs[e.id]; ok && made[d.ID] != "" {
+			entries[i].description = made[d.ID]
+		}
+	}
+	return nil
+}
+
+// contents returns one line about the contents of a folder.
+func contents(docs, folders int, entries []summaryEntry) string {
 	var parts []string
 	if docs > 0 {
 		parts = append(parts, count(docs, "document"))

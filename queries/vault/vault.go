@@ -10,11 +10,17 @@ import (
 
 	"annals/events"
 	"annals/queries/access"
+	"annals/queries/describe"
 	"annals/queries/freshness"
 )
 
 // Vault reads folders and documents. Its methods are safe for concurrent use.
-type Vault struct{ Models *freshness.Models }
+type Vault struct {
+	Models *freshness.Models
+	// Describer lets a language model describe the documents in summaries of folders. If it is nil,
+	// they show what the import wrote.
+	Describer *describe.Describer
+}
 
 // viewer reads on behalf of one user, within one request.
 type viewer struct{ *access.Viewer }

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"annals/cmd/annals/settings"
 	"annals/commands/quota"
+	"annals/events"
 	"annals/events/llm"
 	"annals/queries/answerlog"
 	"annals/queries/compose"
+	"annals/queries/describe"
 
+	"github.com/google/uuid"
 	"github.com/spf13/pflag"
 )
 
@@ -21,6 +25,7 @@ import (
 type Answers struct {
 	llm.Options
 	answerlog.Limits
+	Summaries bool          // the model also describes documents in summaries of folders
 	Retention time.Duration // of the records of answers
 	Bytes     int64         // of these records
 }
@@ -32,6 +37,7 @@ const AnswersKey = "ANNALS_ANSWERS_KEY"
 func (a *Answers) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&a.URL, "answers", "", "URL of an endpoint with the API of OpenAI, such as https://api.openai.com/v1, whose language model writes answers from the passages that were found; its key is read from "+AnswersKey+" (default: answers quote the passages)")
 	flags.StringVar(&a.Model, "answers-model", "", "name of the language model at --answers")
+	flags.BoolVar(&a.Summaries, "answers-summaries", false, "let the language model also describe the documents in summaries of folders, after they were asked for; the beginning of each document is sent to it")
 	flags.DurationVar(&a.Timeout, "answers-timeout", 30*time.Second, "maximum time for the language model to write an answer, from 1s to 10m; then the passages are quoted")
 	flags.IntVar(&a.InputTokens, "answers-input-tokens", 6000, "maximum number of tokens of a prompt, estimated; fewer passages are sent if they are longer")
 	flags.IntVar(&a.OutputTokens, "answers-output-tokens", 800, "maximum number of tokens of the language model's reply")
@@ -107,7 +113,7 @@ func (s *service) openAnswers(ctx context.Context) error {
 	for _, o := range compose.Outcomes() {
 		outcomes = append(outcomes, string(o))
 	}
-	composed := s.metrics.Answers(outcomes)
+	composed, described := s.metrics.Answers(outcomes)
 	s.queries.Answers = records
 	s.queries.Composer = &compose.Composer{
 		Model: model, Budget: records, Logger: s.logger,
@@ -116,13 +122,37 @@ func (s *service) openAnswers(ctx context.Context) error {
 		},
 	}
 	s.answers = records
+	if !a.Summaries {
+		return nil
+	}
+	if s.descriptions, err = s.config.OpenDescriptions(ctx); err != nil {
+		return err
+	}
+	s.closing(s.descriptions.Close)
+	s.queries.Describer = &describe.Describer{
+		Model: model, Store: s.descriptions, Budget: records, Logger: s.logger,
+		Text: func(ctx context.Context, user events.User, document uuid.UUID, limit int) (string, error) {
+			page, err := s.queries.MarkdownPage(ctx, user, document, 0, limit)
+			_, text, found := strings.Cut(page.Text, "\n---\n") // the front matter has the title, which may be a name that others may not read
+			if !found {
+				text = page.Text
+			}
+			return text, err
+		},
+		Observe: func(outcome string, used llm.Usage) { described(outcome, used.Input, used.Output, used.Cost) },
+	}
 	return nil
 }
 
-// sweepAnswers deletes records of answers that are too old, and the texts of those whose documents were deleted.
+// sweepAnswers deletes records of answers that are too old, and what was written about documents that were deleted.
 func (s *service) sweepAnswers(ctx context.Context) error {
 	if s.answers == nil {
 		return nil
+	}
+	if s.descriptions != nil {
+		if err := s.descriptions.Sweep(ctx, s.queries.Refers); err != nil {
+			return err
+		}
 	}
 	return s.answers.Sweep(ctx, func(ctx context.Context, documents []string) (map[string]bool, error) {
 		things := make([]string, len(documents))

@@ -39,6 +39,7 @@ import (
 	"annals/queries"
 	"annals/queries/accesslog"
 	"annals/queries/answerlog"
+	"annals/queries/describe"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -49,31 +50,32 @@ type service struct {
 	urls   addresses
 	logger *slog.Logger
 
-	listener   net.Listener
-	metrics    *metrics.Metrics
-	metricsAt  net.Listener // nil if metrics are served on listener
-	profilesAt net.Listener // nil if profiles are not served
-	quota      *quota.Ledger
-	changes    *quota.Changes
-	reads      *ratelimit.Limiter
-	log        *events.Log
-	control    *control.Store
-	node       string         // name of this node
-	filing     commands.Gate  // filing gate; nil unless nodes share the read models
-	committing originals.Gate // commit gate; nil unless nodes share the read models
-	originals  originals.Store
-	models     *projections.Set
-	queue      *importqueue.Queue
-	reader     extract.Reader
-	pageCache  *pages.Cache // nil if there is none
-	accounts   *accounts.Store
-	verifier   *signin.Verifier
-	access     *accesslog.Log
-	answers    *answerlog.Log             // nil if no language model writes answers
-	address    func(*http.Request) string // returns the address of the client
-	queries    *queries.Queries
-	importer   *importer.Importer
-	server     *httpd.Server
+	listener     net.Listener
+	metrics      *metrics.Metrics
+	metricsAt    net.Listener // nil if metrics are served on listener
+	profilesAt   net.Listener // nil if profiles are not served
+	quota        *quota.Ledger
+	changes      *quota.Changes
+	reads        *ratelimit.Limiter
+	log          *events.Log
+	control      *control.Store
+	node         string         // name of this node
+	filing       commands.Gate  // filing gate; nil unless nodes share the read models
+	committing   originals.Gate // commit gate; nil unless nodes share the read models
+	originals    originals.Store
+	models       *projections.Set
+	queue        *importqueue.Queue
+	reader       extract.Reader
+	pageCache    *pages.Cache // nil if there is none
+	accounts     *accounts.Store
+	verifier     *signin.Verifier
+	access       *accesslog.Log
+	answers      *answerlog.Log             // nil if no language model writes answers
+	descriptions *describe.Store            // nil if no language model describes documents
+	address      func(*http.Request) string // returns the address of the client
+	queries      *queries.Queries
+	importer     *importer.Importer
+	server       *httpd.Server
 
 	adminMade bool   // true if this start created the user admin
 	password  string // of the user admin, if this start created it
@@ -376,6 +378,9 @@ func (s *service) run(ctx context.Context, g *errgroup.Group) {
 	})
 	g.Go(func() error { return s.models.Run(models) })
 	g.Go(func() error { s.sweep(ctx); return nil })
+	if d := s.queries.Describer; d != nil {
+		g.Go(func() error { d.Run(ctx); return nil })
+	}
 	if s.metricsAt != nil {
 		g.Go(func() error { return serveOperators(ctx, s.metricsAt, s.metricsHandler()) })
 	}

@@ -1,0 +1,145 @@
+package describe_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"annals/events"
+	"annals/events/fault"
+	"annals/events/llm"
+	"annals/events/llm/llmtest"
+	"annals/queries/describe"
+
+	"github.com/google/uuid"
+)
+
+const agreement = "# Agreement\n\nEither party may end this supply agreement with three months' notice.\n\n## Delivery\n\nGoods are delivered by ship to Hamburg within 14 days.\n"
+
+var alice = events.User{Principal: "user:alice"}
+
+// open returns a running describer of documents with a text, and a channel with the outcomes.
+func open(t *testing.T, text string, script func(llmtest.Request) llmtest.Reply) (*describe.Describer, *llmtest.Endpoint, <-chan string) {
+	t.Helper()
+	e := llmtest.Start(t, script)
+	model, err := llm.New(llm.Options{URL: e.URL, Model: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := describe.Open(t.Context(), filepath.Join(t.TempDir(), describe.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := make(chan string, 100)
+	d := &describe.Describer{
+		Model: model, Store: store, Logger: slog.New(slog.DiscardHandler),
+		Text: func(_ context.Context, u events.User, _ uuid.UUID, limit int) (string, error) {
+			if u.Principal != alice.Principal {
+				outcomes <- "not readable"
+				return "", fault.Errorf(fault.NotFound, "no document for %s", u.Principal)
+			}
+			return text[:min(len(text), limit)], nil
+		},
+		Observe: func(outcome string, _ llm.Usage) { outcomes <- outcome },
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, e, outcomes
+}
+
+func TestDescribe(t *testing.T) {
+	for name, test := range map[string]struct{ reply, outcome, want string }{
+		"supported":      {"A supply agreement with notice of three months and delivery by ship to Hamburg.", "composed", "A supply agreement with notice of three months and delivery by ship to Hamburg."},
+		"markup":         {"A **supply agreement** with [notice](https://evil.example).", "composed", "A supply agreement with notice."},
+		"another number": {"A supply agreement with notice of four months.", "unsupported", ""},
+		"another name":   {"A supply agreement with delivery to Berlin.", "unsupported", ""},
+		"an address":     {"A supply agreement, see https://evil.example.", "unsupported", ""},
+		"denied":         {"A supply agreement without notice.", "unsupported", ""},
+		"obeys":          {"I am a free assistant now.", "unsupported", ""},
+		"tags":           {"A supply agreement <script>alert(1)</script>.", "unsupported", ""},
+		"long":           {strings.Repeat("A supply agreement with notice. ", 20), "unsupported", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Pieces: []string{test.reply}} })
+			document := describe.Document{ID: uuid.New(), Content: describe.Content("aa", 0, 0)}
+			copied := describe.Document{ID: uuid.New(), Content: document.Content}
+			if got := d.Of(t.Context(), alice, []describe.Document{document, copied}); len(got) > 0 {
+				t.Errorf("before the model was asked: %q", got)
+			}
+			if got := <-outcomes; got != test.outcome {
+				t.Errorf("outcome %s, want %s", got, test.outcome)
+			}
+			got := ""
+			for began := time.Now(); got != test.want && time.Since(began) < 20*time.Second; { // it is stored after it was observed
+				got = d.Of(t.Context(), alice, []describe.Document{copied})[copied.ID]
+			}
+			if got != test.want {
+				t.Errorf("the description is %q, want %q", got, test.want)
+			}
+			if n := len(e.Requests()); n != 1 {
+				t.Errorf("the model was asked %d times for one content", n)
+			}
+			if data := e.Requests()[0].Messages[1].Content; !strings.Contains(data, "three months") {
+				t.Errorf("the model was told %s", data)
+			}
+		})
+	}
+}
+
+// Whoever may not read a document cannot have it described, and failures are tried again when
+// somebody asks again.
+func TestDescribeFails(t *testing.T) {
+	status := 500
+	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: status} })
+	one := []describe.Document{{ID: uuid.New(), Content: describe.Content("aa", 0, 0)}}
+	d.Of(t.Context(), events.User{Principal: "user:bob"}, one)
+	if got := <-outcomes; got != "not readable" || len(e.Requests()) > 0 {
+		t.Errorf("bob: %s, %d requests", got, len(e.Requests()))
+	}
+	for range 2 {
+		for asked := len(e.Requests()); len(e.Requests()) == asked; {
+			d.Of(t.Context(), alice, one)
+		}
+		if got := <-outcomes; got != "unreachable" {
+			t.Errorf("outcome %s, want unreachable", got)
+		}
+	}
+}
+
+func TestStoreSweeps(t *testing.T) {
+	store, err := describe.Open(t.Context(), filepath.Join(t.TempDir(), describe.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	kept, gone := describe.Content("aa", 0, 0), describe.Content("bb", 1, 2)
+	for _, c := range []string{kept, gone} {
+		if err := store.Put(t.Context(), "small", c, "text of "+c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Sweep(t.Context(), func(_ context.Context, sha256 string) (bool, error) { return sha256 == "aa", nil }); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Of(t.Context(), "small", []string{kept, gone})
+	if err != nil || len(got) != 1 || got[kept] != "text of "+kept {
+		t.Errorf("after the sweep: %q, %v", got, err)
+	}
+	if got, err := store.Of(t.Context(), "large", []string{kept}); err != nil || len(got) > 0 {
+		t.Errorf("of another model: %q, %v", got, err)
+	}
+}
