@@ -9,34 +9,41 @@
 // the question (rank.go, measure.go, define.go). A second one ranks the spans of words in
 // the best units (span.go). The answer is the span with the best ratio of probability and
 // length (window.go), without markup (markup.go); or the whole unit, if the kind of answer
-// demands it. A third network estimates the probability that the answer is right
-// (confidence.go). All weights (weights.go) are fitted by `go test ./queries/answer -run
-// TestFit -fit`, which also evaluates them on articles that the fit has not seen.
+// demands it. Documents that say something else are quoted beside it (disagree.go). A third
+// network estimates the probability that the answer is right (confidence.go). The networks
+// add weights of patterns of words (pattern.go). All weights (weights.json) are fitted by
+// `go test ./queries/answer -run TestFit -fit`, which also evaluates them on articles that
+// the fit has not seen.
 //
 // It imports events/prose and libraries.
 package answer
 
 import (
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
 // Passage is a passage that the search found.
 type Passage struct {
-	Document string   // its title
-	Section  string   // innermost section title, or ""
-	Path     []string // titles of the enclosing sections, outermost first
-	Folder   string   // path of the document's folder, or ""
-	Owner    string   // name of the folder's owner, or ""
-	Pages    [2]int   // first and last; 0 if none
-	Text     string   // Markdown, about 100-250 words
-	Opens    bool     // its section begins with it
-	Score    float64  // search score, similar to BM25; comparable only within one query
+	ID       string    // of its document
+	Changed  time.Time // when that was last changed, or zero
+	Document string    // its title
+	Section  string    // innermost section title, or ""
+	Path     []string  // titles of the enclosing sections, outermost first
+	Folder   string    // path of the document's folder, or ""
+	Owner    string    // name of the folder's owner, or ""
+	Pages    [2]int    // first and last; 0 if none
+	Text     string    // Markdown, about 100-250 words
+	Opens    bool      // its section begins with it
+	Score    float64   // search score, similar to BM25; comparable only within one query
 }
 
 // Answer is the result of Find. Text quotes the passages word for word, without markup and
-// with white space collapsed. A table row is written as "Header: value; …", and items of a
-// list are lines of their own.
+// with white space collapsed. A table row is written as "Header: value; …". Items of a list,
+// words of a second sentence that may answer as well, and statements of documents that
+// disagree, each with its document in brackets, are lines of their own.
 type Answer struct {
 	Text       string  // the answer, or a sentence that says that there is none
 	Reasoning  string  // in plain words: where the answer was found, and which words of the question are there
@@ -60,7 +67,11 @@ const (
 // Find answers a question from passages, which are ordered best first. It is a pure
 // function of its arguments.
 func Find(question string, passages []Passage) Answer {
-	f := newFinding(question, passages)
+	return newFinding(question, passages).answer()
+}
+
+// answer returns the answer.
+func (f *finding) answer() Answer {
 	if f.question.empty() {
 		return Answer{Text: "The question has no words to search for.", Reasoning: "No word of the question can be searched for in the documents."}
 	}
@@ -82,15 +93,19 @@ const notFound = "The documents hold no answer to this question."
 
 // finding is the state of one call of Find.
 type finding struct {
-	question   question
-	passages   []passage
-	units      []unit
-	chances    []float64 // probability of each unit to be the answer; they sum to 1
-	best       int       // index of the unit with the highest chance
-	window     span      // the words of the best unit that are the answer
-	mass       float64   // score that the span model gives the best unit, see rerankMass
-	also       int       // index of the second unit in the answer, or -1
-	spanChance float64   // highest chance of a span of the best unit
+	question    question
+	passages    []passage
+	units       []unit
+	chances     []float64   // probability of each unit to be the answer; they sum to 1
+	best        int         // index of the unit with the highest chance
+	window      span        // the words of the best unit that are the answer
+	mass        float64     // score that the span model gives the best unit, see rerankMass
+	also        int         // index of the second unit in the answer, or -1
+	alsoWindow  span        // its words
+	covered     float64     // highest share of the question's weight in a unit
+	coveredBy   float64     // highest share in a passage
+	disagreeing []statement // what documents say that disagree, see disagreements
+	spanChance  float64     // highest chance of a span of the best unit
 }
 
 // newFinding parses a question and passages.
@@ -108,12 +123,16 @@ func newFinding(text string, passages []Passage) *finding {
 		seen[read.text] = true
 	}
 	f.question.weigh(f.units, f.passages)
+	f.nameTokens()
 	return f
 }
 
-// text returns the answer: words of the best unit, followed by the list, table or code
-// that it introduces, or by a second unit.
+// text returns the answer: what documents say that disagree; or words of the best unit,
+// followed by the list, table or code that it introduces, or by words of a second unit.
 func (f *finding) text() string {
+	if len(f.disagreeing) > 0 {
+		return f.versions()
+	}
 	if from, to := f.list(); to > from {
 		parts := make([]string, 0, to-from)
 		for i := from; i < to; i++ {
@@ -125,9 +144,12 @@ func (f *finding) text() string {
 	if f.also < 0 {
 		return best
 	}
-	also := &f.units[f.also]
-	other := f.wording(f.also, span{also.from, also.to})
-	if also.passage == f.units[f.best].passage && f.also < f.best {
+	u, also := &f.units[f.best], &f.units[f.also]
+	other := f.wording(f.also, f.alsoWindow)
+	switch {
+	case f.window != span{u.from, u.to} || f.alsoWindow != span{also.from, also.to}: // they do not read as a text
+		return best + "\n" + other
+	case also.passage == u.passage && f.also < f.best:
 		return other + " " + best
 	}
 	return best + " " + other
@@ -204,7 +226,12 @@ func (f *finding) wording(i int, w span) string {
 
 func (f *finding) used() []int {
 	used := []int{f.units[f.best].passage}
-	if f.also >= 0 && f.units[f.also].passage != used[0] {
+	for _, s := range f.disagreeing {
+		if p := f.units[s.unit].passage; !slices.Contains(used, p) {
+			used = append(used, p)
+		}
+	}
+	if f.also >= 0 && !slices.Contains(used, f.units[f.also].passage) {
 		used = append(used, f.units[f.also].passage)
 	}
 	return used

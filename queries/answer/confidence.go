@@ -130,6 +130,11 @@ func (f *finding) confVector() confVector {
 		chance += f.chances[f.also]
 		v[confAlso] = 1
 	}
+	for _, s := range f.disagreeing {
+		if s.unit != f.best { // they share the chance of the statement
+			chance += f.chances[s.unit]
+		}
+	}
 	v[confChance] = math.Log(max(chance, 1e-4))
 	v[confSpan] = math.Log(max(f.spanChance, 1e-3))
 	v[confLogit] = rankNetwork.score(r[:]) / 10

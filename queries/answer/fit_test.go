@@ -1,22 +1,27 @@
 package answer
 
 import (
+	"encoding/json"
 	"flag"
-	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
-var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and print them")
+var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and write them to weights.json")
 
 // choice is an observation for a conditional logit: the features of some candidates, and
 // which of them are right.
 type choice struct {
 	vectors [][]float64
+	slots   [][]uint16 // of the patterns of each candidate, if the network has patterns
 	right   []bool
 	fold    int
 }
@@ -26,7 +31,7 @@ type choice struct {
 type observations interface {
 	len() int
 	fold(i int) int
-	gradient(i int, n *network, add func(x []float64, d float64))
+	gradient(i int, n *network, add func(x []float64, slots []uint16, d float64))
 }
 
 type choices []choice
@@ -35,10 +40,13 @@ func (c choices) len() int       { return len(c) }
 func (c choices) fold(i int) int { return c[i].fold }
 
 // gradient is that of the logarithm of the sum of the chances of the right candidates.
-func (c choices) gradient(i int, n *network, add func([]float64, float64)) {
+func (c choices) gradient(i int, n *network, add func([]float64, []uint16, float64)) {
 	p := make([]float64, len(c[i].vectors))
 	for k, v := range c[i].vectors {
 		p[k] = n.score(v)
+		if n.slots != nil {
+			p[k] += n.patterned(c[i].slots[k])
+		}
 	}
 	softmax(p)
 	right := 1e-12
@@ -53,7 +61,11 @@ func (c choices) gradient(i int, n *network, add func([]float64, float64)) {
 			d += p[k] / right
 		}
 		if math.Abs(d) > 1e-4 {
-			add(v, d)
+			var slots []uint16
+			if n.slots != nil {
+				slots = c[i].slots[k]
+			}
+			add(v, slots, d)
 		}
 	}
 }
@@ -71,12 +83,12 @@ type examples []example
 func (e examples) len() int       { return len(e) }
 func (e examples) fold(i int) int { return e[i].fold }
 
-func (e examples) gradient(i int, n *network, add func([]float64, float64)) {
+func (e examples) gradient(i int, n *network, add func([]float64, []uint16, float64)) {
 	d := -1 / (1 + math.Exp(-n.score(e[i].vector)))
 	if e[i].right {
 		d++
 	}
-	add(e[i].vector, e[i].weight*d)
+	add(e[i].vector, nil, e[i].weight*d)
 }
 
 // fitting has the size of a network and how it is fitted.
@@ -84,15 +96,26 @@ type fitting struct {
 	inputs, hidden int
 	l2             float64 // penalty
 	epochs         int
+	patterned      bool    // the network has weights of patterns
+	slotRate       float64 // learning rate of these
+	slotL2         float64 // their penalty
 }
 
 // fit returns a network that maximises the likelihood of the observations except those
-// in the fold skip, with an L2 penalty. It runs the Adam optimizer on small batches.
+// in the fold skip, with an L2 penalty. It runs the Adam optimizer on small batches, and
+// AdaGrad on the weights of patterns, of which each observation has few.
 func fit(o observations, f fitting, skip int) network {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n := network{inputs: f.inputs, weights: make([]float64, f.inputs+f.hidden*(f.inputs+2))}
 	for i := f.inputs; i < len(n.weights); i++ {
 		n.weights[i] = rng.NormFloat64() * 0.3 / math.Sqrt(float64(f.inputs)/8)
+	}
+	var squares []float64
+	if f.patterned {
+		n.slots, squares = make([]float64, slots), make([]float64, slots)
+		for i := range squares {
+			squares[i] = 1
+		}
 	}
 	var order []int
 	for i := range o.len() {
@@ -110,11 +133,19 @@ func fit(o observations, f fitting, skip int) network {
 		for at := 0; at < len(order); at += batch {
 			clear(g)
 			some := order[at:min(at+batch, len(order))]
+			left := 1 - float64(step)/float64(steps+1)
 			for _, i := range some {
-				o.gradient(i, &n, func(x []float64, d float64) { n.backward(g, x, d) })
+				o.gradient(i, &n, func(x []float64, at []uint16, d float64) {
+					n.backward(g, x, d)
+					for _, s := range at {
+						d := d - f.slotL2*n.slots[s]
+						squares[s] += d * d
+						n.slots[s] += f.slotRate * left * d / math.Sqrt(squares[s])
+					}
+				})
 			}
 			step++
-			rate := 0.02 * (1 - float64(step)/float64(steps+1))
+			rate := 0.02 * left
 			for k := range g {
 				d := g[k]/float64(len(some)) - f.l2*n.weights[k]
 				m[k] = 0.9*m[k] + 0.1*d
@@ -142,162 +173,176 @@ func (n *network) backward(g, x []float64, d float64) {
 	}
 }
 
-// rankChoices returns the observations for rankWeights: the units of each answerable
-// question.
-func rankChoices(qs []sample) []choice {
-	var out []choice
-	for i := range qs {
-		q := &qs[i]
-		if !q.Answerable {
-			continue
-		}
-		f := newFinding(q.Question, q.passages)
-		if f.question.empty() || len(f.units) == 0 {
-			continue
-		}
-		c := choice{fold: q.fold()}
-		found := false
-		f.relate()
-		for k := range f.units {
-			u := &f.units[k]
-			v := f.rankVector(k)
-			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
-			found = found || ok
-			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
-			c.right = append(c.right, ok)
-		}
-		if found {
-			out = append(out, c)
-		}
+// findings are the findings of some questions: parsing is most of the work.
+var findings sync.Map
+
+// find returns the finding of a question, newly ranked.
+func find(q *sample) *finding {
+	f, ok := findings.Load(q)
+	if !ok {
+		f, _ = findings.LoadOrStore(q, newFinding(q.Question, q.passages))
 	}
-	return out
+	c := *f.(*finding)
+	c.chances = nil
+	return &c
 }
 
-// spanChoices returns the observations for spanWeights: the spans of the best unit of
-// each question.
-func spanChoices(qs []sample) []choice {
-	var out []choice
-	for i := range qs {
-		q := &qs[i]
-		if !q.Answerable {
-			continue
-		}
-		f := newFinding(q.Question, q.passages)
-		if f.question.empty() || len(f.units) == 0 {
-			continue
-		}
-		f.rankUnits()
-		at := -1
-		for _, i := range f.likeliest(10) {
-			if u := &f.units[i]; q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers) {
-				at = i
-				break
+// each calls do with 0 to n-1, several at a time.
+func each(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
 			}
+		})
+	}
+	wg.Wait()
+}
+
+// observe returns the observations that do makes of the questions in a fold, or of all if
+// fold is -1.
+func observe[T any](qs []sample, fold int, do func(q *sample, f *finding) (T, bool)) []T {
+	all, ok := make([]T, len(qs)), make([]bool, len(qs))
+	each(len(qs), func(i int) {
+		if fold >= 0 && qs[i].fold() != fold {
+			return
 		}
-		if at < 0 {
-			continue
+		if f := find(&qs[i]); !f.question.empty() && len(f.units) > 0 {
+			all[i], ok[i] = do(&qs[i], f)
 		}
-		u := &f.units[at]
+	})
+	var some []T
+	for i, x := range all {
+		if ok[i] {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
+// answers reports whether a unit contains a reference answer to a question.
+func (f *finding) answers(q *sample, i int) bool {
+	u := &f.units[i]
+	return q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
+}
+
+// candidates returns the units with the most words of the question: fitting to all of them
+// would take long.
+func (f *finding) candidates(n int) map[int]bool {
+	f.chances = make([]float64, len(f.units))
+	for i := range f.units {
+		u := &f.units[i]
 		p := &f.passages[u.passage]
-		if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
-			continue
-		}
-		c := choice{fold: q.fold()}
-		best := 0.0
-		var f1s []float64
-		near := f.question.nearness(p.tokens[u.from:u.to])
-		for _, s := range spans(p.tokens, u) {
-			v := f.spanVector(u, s, &near)
-			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
-			f1 := bestF1(p.text[p.tokens[s.from].start:p.tokens[s.to-1].end], q.Answers)
-			f1s = append(f1s, f1)
-			best = max(best, f1)
-		}
-		if best < 0.7 {
-			continue
-		}
-		for _, f1 := range f1s {
-			c.right = append(c.right, f1 == best)
-		}
-		out = append(out, c)
+		f.chances[i] = f.question.share(u.credits) + 0.5*f.question.share(u.context) + 0.3*f.question.share(p.credits) + 0.2*p.relative
 	}
-	return out
+	some := map[int]bool{}
+	for _, i := range f.likeliest(n) {
+		some[i] = true
+	}
+	return some
 }
 
-// rerankChoices returns the observations for rerankWeights: for each question the units
-// that rankUnits ranks best with the current rankWeights.
-func rerankChoices(qs []sample) []choice {
-	var out []choice
-	for i := range qs {
-		q := &qs[i]
-		if !q.Answerable {
-			continue
-		}
-		f := newFinding(q.Question, q.passages)
-		if f.question.empty() || len(f.units) == 0 {
-			continue
-		}
-		f.rankUnits()
-		c := choice{fold: q.fold()}
-		found := false
-		for k, i := range f.likeliest(reranked) {
-			u := &f.units[i]
-			v := f.rerankVector(k, i, f.read(u))
-			ok := q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
-			found = found || ok
-			c.vectors = append(c.vectors, append([]float64(nil), v[:]...))
-			c.right = append(c.right, ok)
-		}
-		if found {
-			out = append(out, c)
-		}
+// rankChoice is the observation for rankNetwork: the units for an answerable question.
+func rankChoice(q *sample, f *finding) (choice, bool) {
+	c := choice{fold: q.fold()}
+	if !q.Answerable {
+		return c, false
 	}
-	return out
+	f.relate()
+	likely := f.candidates(40)
+	for k := range f.units {
+		if !likely[k] && !f.answers(q, k) {
+			continue
+		}
+		v := f.rankVector(k)
+		c.vectors = append(c.vectors, slices.Clone(v[:]))
+		c.slots = append(c.slots, f.unitPatterns(k, nil))
+		c.right = append(c.right, f.answers(q, k))
+	}
+	return c, slices.Contains(c.right, true)
 }
 
-// confExamples returns an example for each question of a fold, or of all folds if fold
-// is -1. It leaves out questions without units to rank.
-func confExamples(qs []sample, fold int) []example {
-	var out []example
-	for i := range qs {
-		q := &qs[i]
-		if fold >= 0 && q.fold() != fold {
-			continue
-		}
-		f := newFinding(q.Question, q.passages)
-		if f.question.empty() || len(f.units) == 0 {
-			continue
-		}
-		f.rank()
-		v := f.confVector()
-		e := example{vector: append([]float64(nil), v[:]...), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.fold()}
-		if !q.Answerable && !q.foreign {
-			e.weight = adversarialWeight
-			if !strings.HasPrefix(q.Set, "squad") {
-				e.weight = swappedWeight
-			}
-		}
-		out = append(out, e)
+// spanChoice is the observation for spanNetwork: the spans of the best unit with the answer.
+func spanChoice(q *sample, f *finding) (choice, bool) {
+	c := choice{fold: q.fold()}
+	if !q.Answerable {
+		return c, false
 	}
-	return out
+	f.rankUnits()
+	order := f.likeliest(10)
+	at := slices.IndexFunc(order, func(i int) bool { return f.answers(q, i) })
+	if at < 0 {
+		return c, false
+	}
+	u := &f.units[order[at]]
+	p := &f.passages[u.passage]
+	if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+		return c, false
+	}
+	best := 0.0
+	var f1s []float64
+	near := f.question.nearness(p.tokens[u.from:u.to])
+	patterns := f.patterns(u)
+	for _, s := range spans(p.tokens, u) {
+		v := f.spanVector(u, s, &near)
+		c.vectors = append(c.vectors, slices.Clone(v[:]))
+		c.slots = append(c.slots, slices.Concat(patterns.starts[s.from-u.from], patterns.ends[s.to-u.from], patterns.between(s, nil)))
+		f1s = append(f1s, bestF1(p.text[p.tokens[s.from].start:p.tokens[s.to-1].end], q.Answers))
+		best = max(best, f1s[len(f1s)-1])
+	}
+	for _, f1 := range f1s {
+		c.right = append(c.right, f1 == best)
+	}
+	return c, best >= 0.7
+}
+
+// rerankChoice is the observation for rerankNetwork: the units that rankUnits ranks best.
+func rerankChoice(q *sample, f *finding) (choice, bool) {
+	c := choice{fold: q.fold()}
+	if !q.Answerable {
+		return c, false
+	}
+	f.rankUnits()
+	for k, i := range f.likeliest(reranked) {
+		v := f.rerankVector(k, i, f.read(&f.units[i]))
+		c.vectors = append(c.vectors, slices.Clone(v[:]))
+		c.right = append(c.right, f.answers(q, i))
+	}
+	return c, slices.Contains(c.right, true)
+}
+
+// confExample is the observation for confNetwork.
+func confExample(q *sample, f *finding) (example, bool) {
+	f.rank()
+	v := f.confVector()
+	e := example{vector: slices.Clone(v[:]), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.fold()}
+	if !q.Answerable && !q.foreign {
+		e.weight = adversarialWeight
+		if !strings.HasPrefix(q.Set, "squad") {
+			e.weight = swappedWeight
+		}
+	}
+	return e, true
 }
 
 // The weights of questions without an answer that were written to mislead: those of SQuAD,
 // which are rare in use, and those that people might ask.
-const adversarialWeight, swappedWeight = 0.2, 0.5
+const adversarialWeight, swappedWeight = 0.5, 0.7
 
 const folds = 5
 
 // How the networks are fitted. The numbers of hidden units, the penalties and the epochs
 // were chosen by cross-validation.
 var (
-	rankFit = fitting{inputs: rankFeatures, hidden: 10, l2: 0.003, epochs: 12}
-	spanFit = fitting{inputs: spanFeatures, hidden: 8, l2: 0.001, epochs: 10}
+	rankFit = fitting{inputs: rankFeatures, hidden: 16, l2: 0.001, epochs: 8, patterned: true, slotRate: 0.03, slotL2: 0.005}
+	spanFit = fitting{inputs: spanFeatures, hidden: 12, l2: 0.001, epochs: 8, patterned: true, slotRate: 0.03, slotL2: 0.005}
 	lastFit = fitting{inputs: rerankFeatures, hidden: 6, l2: 0.005, epochs: 10}
-	confFit = fitting{inputs: confFeatures, hidden: 4, l2: 0.003, epochs: 12}
+	confFit = fitting{inputs: confFeatures, hidden: 8, l2: 0.001, epochs: 20}
 )
 
-// TestFit cross-validates the weights by article, and prints weights fitted to all
+// TestFit cross-validates the weights by article, and writes weights fitted to all
 // articles. With -samples it uses the questions and passages of that file instead of those
 // of the development corpora.
 func TestFit(t *testing.T) {
@@ -306,39 +351,51 @@ func TestFit(t *testing.T) {
 	}
 	qs := corpus(t)
 	var rankBy, spanBy, rerankBy [folds + 1]network
-	ranks := choices(rankChoices(qs))
+	start := time.Now()
+	done := func(stage string) { t.Logf("%s after %v", stage, time.Since(start).Round(time.Second)) }
+	ranks := choices(observe(qs, -1, rankChoice))
+	done("ranks observed")
 	parallel(func(k int) { rankBy[k] = fit(ranks, rankFit, foldOf(k)) })
+	ranks = nil
+	done("ranks fitted")
 	rankNetwork = rankBy[folds]
-	spans := choices(spanChoices(qs))
+	spans := choices(observe(qs, -1, spanChoice))
 	parallel(func(k int) { spanBy[k] = fit(spans, spanFit, foldOf(k)) })
+	spans = nil
+	done("spans fitted")
+	// Observe each question with weights that were fitted without it, because the
+	// questions of users are new to the models, too.
 	use := func(k int) {
 		rankNetwork, spanNetwork, rerankNetwork = rankBy[k], spanBy[k], rerankBy[k]
 	}
-	for k := range folds + 1 {
+	var reranks choices
+	for k := range folds {
 		use(k)
-		rerankBy[k] = fit(choices(rerankChoices(qs)), lastFit, foldOf(k))
+		reranks = append(reranks, observe(qs, k, rerankChoice)...)
 	}
-	// Compute the features of each question with weights that were fitted without that
-	// question, because the questions of users are new to the models, too.
+	parallel(func(k int) { rerankBy[k] = fit(reranks, lastFit, foldOf(k)) })
+	done("reranks fitted")
+	logStages(t, qs, use)
 	var all examples
 	for k := range folds {
 		use(k)
-		all = append(all, confExamples(qs, k)...)
+		all = append(all, observe(qs, k, confExample)...)
 	}
 	answers := make([]Answer, len(qs))
 	for k := range folds {
 		use(k)
 		confNetwork = fit(all, confFit, k)
-		for i := range qs {
+		each(len(qs), func(i int) {
 			if qs[i].fold() == k {
-				answers[i] = Find(qs[i].Question, qs[i].passages)
+				answers[i] = find(&qs[i]).answer()
 			}
-		}
+		})
 	}
+	done("answered")
 	logBySet(t, qs, answers)
 	use(folds)
 	confNetwork = fit(all, confFit, -1)
-	fmt.Println(source("rank", rankNetwork) + source("span", spanNetwork) + source("rerank", rerankNetwork) + source("conf", confNetwork))
+	store(t)
 }
 
 // logBySet logs the evaluation of the answers to each set of questions.
@@ -353,6 +410,42 @@ func logBySet(t *testing.T, qs []sample, answers []Answer) {
 			some[k], got[k] = qs[i], answers[i]
 		}
 		t.Logf("cross-validated, %s: %v", set, tally(some, got))
+	}
+}
+
+// logStages logs, for each set of questions, how many have the answer in any unit, in the best
+// by rankUnits, in the best few, in the best by readBest, and in the words that are quoted.
+// use sets the networks for a fold.
+func logStages(t *testing.T, qs []sample, use func(fold int)) {
+	sums := map[string]*[6]float64{}
+	for k := range folds {
+		use(k)
+		var mu sync.Mutex
+		observe(qs, k, func(q *sample, f *finding) (int, bool) {
+			if !q.Answerable {
+				return 0, false
+			}
+			f.rankUnits()
+			all, some := f.likeliest(len(f.units)), f.likeliest(reranked)
+			right := func(i int) bool { return f.answers(q, i) }
+			got := [6]bool{true, slices.ContainsFunc(all, right), right(some[0]), slices.ContainsFunc(some, right)}
+			f.readBest()
+			got[4], got[5] = right(f.best), contains(f.text(), q.Answers)
+			mu.Lock()
+			defer mu.Unlock()
+			if sums[q.Set] == nil {
+				sums[q.Set] = &[6]float64{}
+			}
+			for i, yes := range got {
+				if yes {
+					sums[q.Set][i]++
+				}
+			}
+			return 0, false
+		})
+	}
+	for set, s := range sums {
+		t.Logf("%s: of %.0f, any unit %.3f, first %.3f, first %d %.3f, best %.3f, quoted %.3f", set, s[0], s[1]/s[0], s[2]/s[0], reranked, s[3]/s[0], s[4]/s[0], s[5]/s[0])
 	}
 }
 
@@ -375,18 +468,36 @@ func foldOf(k int) int {
 	return k
 }
 
-// source returns a network as Go source code.
-func source(name string, n network) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "var %sNetwork = network{inputs: %sFeatures, weights: []float64{", name, name)
-	for i, x := range n.weights {
-		if i%10 == 0 {
-			b.WriteString("\n\t")
-		} else {
-			b.WriteString(" ")
+// store writes the networks to weights.json.
+func store(t *testing.T) {
+	all := map[string]stored{}
+	for name, n := range map[string]*network{"rank": &rankNetwork, "span": &spanNetwork, "rerank": &rerankNetwork, "conf": &confNetwork} {
+		s := stored{Inputs: n.inputs}
+		for _, w := range n.weights {
+			s.Weights = append(s.Weights, math.Round(w*1000)/1000)
 		}
-		fmt.Fprintf(&b, "%.3f,", x)
+		for _, w := range n.slots {
+			s.Slots = append(s.Slots, byte(int8(math.Round(max(-127, min(127, w/slotStep))))))
+		}
+		all[name] = s
 	}
-	b.WriteString("\n}}\n\n")
-	return b.String()
+	b, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("weights.json", append(b, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWeightsFitFeatures(t *testing.T) {
+	for name, want := range map[string]int{"rank": rankFeatures, "span": spanFeatures, "rerank": rerankFeatures, "conf": confFeatures} {
+		n := networks[name].network()
+		if n.inputs != want || (len(n.weights)-want)%(want+2) != 0 {
+			t.Errorf("weights.json has %d inputs and %d weights for %s, want %d inputs: run TestFit with -fit", n.inputs, len(n.weights), name, want)
+		}
+		if n.slots != nil && len(n.slots) != slots {
+			t.Errorf("weights.json has %d slots for %s, want %d: run TestFit with -fit", len(n.slots), name, slots)
+		}
+	}
 }

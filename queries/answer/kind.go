@@ -58,8 +58,32 @@ func timely(tokens []token, i int) bool {
 
 // proper reports whether a token may be part of a proper name.
 func proper(tokens []token, i int) bool {
-	t := &tokens[i]
-	return t.capital && t.class == prose.Content && (i > 0 || !common[t.lower])
+	return tokens[i].named
+}
+
+// nameTokens sets which words of the units may be part of proper names: those with a capital
+// letter, but the first of a sentence only if it has one elsewhere too, or the next has one.
+func (f *finding) nameTokens() {
+	inside := map[string]bool{}
+	for k := range f.units {
+		u := &f.units[k]
+		tokens := f.passages[u.passage].tokens[u.from:u.to]
+		for i := range tokens {
+			if t := &tokens[i]; t.capital && t.class == prose.Content {
+				t.named = true
+				if i > 0 && u.kind == sentence {
+					inside[t.lower] = true
+				}
+			}
+		}
+	}
+	for k := range f.units {
+		u := &f.units[k]
+		tokens := f.passages[u.passage].tokens[u.from:u.to]
+		if t := &tokens[0]; t.named && !inside[t.lower] && (len(tokens) == 1 || !tokens[1].named || tokens[1].pause) {
+			t.named = u.kind != sentence && !common[t.lower]
+		}
+	}
 }
 
 // Words by which the expected kind of answer is recognized.

@@ -17,6 +17,8 @@ type term struct {
 	weight float64 // rarity, reduced if many units have the term
 	name   bool    // a proper name
 	number bool
+	class  uint32 // see classCode
+	hash   uint32 // of the stem
 }
 
 // variant is a stem that matches a term.
@@ -33,15 +35,16 @@ type question struct {
 	known       map[string]variant // cache of match, by word
 	variants    [256][]variant     // by first byte of the stem
 	expected    answerKind
-	focus       int     // index of the noun after the question word ("which river"), or -1
-	subjectOf   [2]int  // range of tokens of what a definition is asked of; empty if none is asked
-	follows     int     // index of the first term after the question word and its noun, or -1
-	denied      bool    // it is negated, by "not", "never" and the like
-	naming      bool    // it asks what something is called
-	subject     bool    // the question word is the subject: "who built", "which river flows"
-	preposition string  // at its start or end: "in what", "named after"
-	bare        bool    // it has only function words, which are used as terms
-	total       float64 // sum of the terms' weights
+	focus       int       // index of the noun after the question word ("which river"), or -1
+	subjectOf   [2]int    // range of tokens of what a definition is asked of; empty if none is asked
+	follows     int       // index of the first term after the question word and its noun, or -1
+	denied      bool      // it is negated, by "not", "never" and the like
+	naming      bool      // it asks what something is called
+	subject     bool      // the question word is the subject: "who built", "which river flows"
+	preposition string    // at its start or end: "in what", "named after"
+	bare        bool      // it has only function words, which are used as terms
+	asked       [2]uint32 // see asks
+	total       float64   // sum of the terms' weights
 }
 
 func (q *question) empty() bool { return len(q.terms) == 0 }
@@ -68,14 +71,14 @@ func parseQuestion(text string) question {
 		}
 		seen[s] = len(q.terms)
 		t.term = len(q.terms)
-		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i)})
+		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i), class: classCode(t), hash: hashed(s)})
 	}
 	if len(q.terms) == 0 {
 		q.bare = true
 		for i := range q.tokens[:min(len(q.tokens), maxTerms)] {
 			t := &q.tokens[i]
 			t.term = len(q.terms)
-			q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: t.lower, rarity: 0.1})
+			q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: t.lower, rarity: 0.1, hash: hashed(t.lower)})
 		}
 	}
 	if at := q.questionWord(); at >= 0 {
@@ -83,6 +86,7 @@ func parseQuestion(text string) question {
 		q.parse(at)
 	}
 	q.expected = q.kind()
+	q.asked = q.asks()
 	for i := range q.terms {
 		q.addVariants(i)
 	}
@@ -128,9 +132,13 @@ func (q *question) match(t *token) {
 	if t.lower == "" || t.class != prose.Content && !q.bare {
 		return
 	}
-	vs := q.variants[t.lower[0]]
+	word := t.lower
+	if base, ok := irregular[word]; ok {
+		word = base
+	}
+	vs := q.variants[word[0]]
 	if !slices.ContainsFunc(vs, func(v variant) bool {
-		return len(t.lower) < 2 || len(v.stem) < 2 || t.lower[1] == v.stem[1]
+		return len(word) < 2 || len(v.stem) < 2 || word[1] == v.stem[1]
 	}) {
 		return // stemming keeps the first two letters of a word, so no variant can match
 	}

@@ -42,6 +42,13 @@ const (
 	rankLeads               // it ends with a colon, so a list or code follows
 	rankAsks                // it is a question
 	rankAnswers             // share of the question's weight found in the question before it
+	rankNext                // share of the question's weight found only in the unit after it
+	rankNumbers             // share of the question's numbers found in the unit or its context
+	rankUnion               // share found in the unit, its context or the unit before it
+	rankUnionFits           // rankUnion, if the unit has a word of the expected kind
+	rankShare               // rankCovered, as a share of that of the best covered unit
+	rankMost                // it is the best covered unit
+	rankPassageShare        // rankPassage, as a share of that of the best covered passage
 	rankIsItem
 	rankIsRow
 	rankIsCode
@@ -51,11 +58,16 @@ const (
 
 type rankVector [rankFeatures]float64
 
-// rank computes for each unit the probability that it has the answer, and chooses the best
-// unit and the words of the answer in it.
+// rank computes for each unit the probability that it has the answer, chooses the best
+// unit and the words of the answer in it, and finds the documents that disagree with it.
 func (f *finding) rank() {
 	f.rankUnits()
 	f.readBest()
+	if from, to := f.list(); from == to {
+		if f.disagreeing = f.disagreements(); len(f.disagreeing) > 0 {
+			f.also = -1
+		}
+	}
 }
 
 // rankUnits computes the probability of each unit from the words that it shares with the
@@ -63,9 +75,11 @@ func (f *finding) rank() {
 func (f *finding) rankUnits() {
 	f.relate()
 	f.chances = make([]float64, len(f.units))
+	var own []uint16
 	for i := range f.units {
 		v := f.rankVector(i)
-		f.chances[i] = rankNetwork.score(v[:])
+		own = f.unitPatterns(i, own[:0])
+		f.chances[i] = rankNetwork.score(v[:]) + rankNetwork.patterned(own)
 		if v[rankAsks] > 0 { // a question is no answer
 			f.chances[i] -= questionCost
 		}
@@ -90,7 +104,20 @@ func (f *finding) relate() {
 		if math.IsNaN(p.relative) {
 			p.relative = 0
 		}
+		f.coveredBy = max(f.coveredBy, f.question.share(p.credits))
 	}
+	for i := range f.units {
+		f.covered = max(f.covered, f.question.share(f.units[i].credits))
+	}
+}
+
+// share returns the share of the question's weight that has the credits.
+func (q *question) share(credits []float64) float64 {
+	sum := 0.0
+	for t, c := range credits {
+		sum += c * q.terms[t].weight / q.total
+	}
+	return sum
 }
 
 // reranked is how many of the best units are ranked again, by the span model.
@@ -98,12 +125,13 @@ const reranked = 6
 
 // Features by which the best units are ranked again.
 const (
-	rerankChance   = iota // logarithm of the chance by rankUnits
-	rerankMass            // logarithm of the mean of its spans' exponentiated scores
-	rerankTop             // score of its best span
-	rerankFirst           // it is the best unit by rankUnits
-	rerankUnit            // the features by which rankUnits ranks it
-	rerankFeatures = rerankUnit + int(rankFeatures)
+	rerankChance   = iota                           // logarithm of the chance by rankUnits
+	rerankMass                                      // logarithm of the mean of its spans' exponentiated scores
+	rerankTop                                       // score of its best span
+	rerankFirst                                     // it is the best unit by rankUnits
+	rerankUnit                                      // the features by which rankUnits ranks it
+	rerankSpan     = rerankUnit + int(rankFeatures) // the features of its best span
+	rerankFeatures = rerankSpan + int(spanFeatures)
 )
 
 type rerankVector [rerankFeatures]float64
@@ -133,20 +161,29 @@ func (f *finding) readBest() {
 	if r := readings[best]; len(r.spans) > 0 {
 		f.mass = r.mass - math.Log(float64(len(r.spans)))
 	}
-	f.narrow(readings[best])
-	f.also = f.second(order)
+	f.window, _ = f.narrow(f.best, readings[best])
+	f.spanChance = 0
+	for _, c := range readings[best].chances {
+		f.spanChance = max(f.spanChance, c)
+	}
+	if len(readings[best].spans) == 0 {
+		f.also = f.second(order)
+	} else {
+		f.also = f.alternative(order, readings)
+	}
 }
 
-// A second sentence of the same document is added to the answer if the probability of
-// the best sentence is below doubtBelow, and the probability of the second is at least
-// secondShare times that of the best.
+// A second sentence of the same document is added to an answer that is a whole sentence if
+// the probability of the best sentence is below doubtBelow, and the probability of the second
+// is at least secondShare times that of the best.
 const doubtBelow, secondShare = 0.65, 0.3
 
 // askedTitle is the likeness of a section's title to a question from which on the title
 // asks the very question: its second sentence is then a part of the answer to a "why".
 const askedTitle = 0.6
 
-// second returns the index of the sentence to add to the best sentence, or -1.
+// second returns the index of the sentence to add to the best sentence, or -1, and sets
+// alsoWindow to its words.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
 	if u.kind != sentence {
@@ -154,7 +191,7 @@ func (f *finding) second(order []int) int {
 	}
 	q := &f.question
 	if q.expected == aReason && u.opens && q.likeness(&f.passages[u.passage].headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].kind == sentence {
-		return f.best + 1
+		return f.whole(f.best + 1)
 	}
 	if f.chances[f.best] >= doubtBelow {
 		return -1
@@ -172,7 +209,36 @@ func (f *finding) second(order []int) int {
 		return -1
 	}
 	f.window = span{u.from, u.to}
-	return second
+	return f.whole(second)
+}
+
+// whole sets alsoWindow to all words of unit i, and returns i.
+func (f *finding) whole(i int) int {
+	f.alsoWindow = span{f.units[i].from, f.units[i].to}
+	return i
+}
+
+// alternativeCost is lengthCost for the words of a second unit.
+const alternativeCost = 0.1
+
+// alternative returns the index of the unit of which the likeliest words are added to the
+// answer, on a line of their own, and sets alsoWindow to these. They are added if they raise
+// the probability that the answer has the right words by more than their length costs. The
+// index is -1 if there is none.
+func (f *finding) alternative(order []int, readings []reading) int {
+	also, most := -1, 0.0
+	n := float64(f.window.to - f.window.from)
+	for k, i := range order {
+		if i == f.best || len(readings[k].spans) == 0 || f.units[i].kind != sentence && f.units[i].kind != item {
+			continue
+		}
+		w, mass := f.narrow(i, readings[k])
+		m := float64(w.to - w.from)
+		if gain := f.chances[i]*mass - alternativeCost*(math.Log(n+m+1)-math.Log(n+1)); gain > most {
+			also, most, f.alsoWindow = i, gain, w
+		}
+	}
+	return also
 }
 
 // rerankVector computes the features of unit i. k is its rank by rankUnits, 0 for the
@@ -189,6 +255,7 @@ func (f *finding) rerankVector(k, i int, r reading) rerankVector {
 	}
 	u := f.rankVector(i)
 	copy(v[rerankUnit:], u[:])
+	copy(v[rerankSpan:], r.best[:])
 	return v
 }
 
@@ -217,7 +284,7 @@ func (f *finding) rankVector(i int) rankVector {
 	var v rankVector
 	q, u := &f.question, &f.units[i]
 	p := &f.passages[u.passage]
-	var names, named float64
+	var names, named, numbers, numbered float64
 	rarest := 0
 	for t := range q.terms {
 		w := q.terms[t].weight / q.total
@@ -236,6 +303,25 @@ func (f *finding) rankVector(i int) rankVector {
 			names++
 			named += max(here, context)
 		}
+		if q.terms[t].number {
+			numbers++
+			numbered += max(here, context)
+		}
+		if next := i + 1; next < len(f.units) && f.units[next].passage == u.passage {
+			v[rankNext] += w * max(0, f.units[next].credits[t]-max(here, context, before))
+		}
+	}
+	if numbers > 0 {
+		v[rankNumbers] = numbered / numbers
+	}
+	if f.covered > 0 {
+		v[rankShare] = v[rankCovered] / f.covered
+		if v[rankShare] > 0.999 {
+			v[rankMost] = 1
+		}
+	}
+	if f.coveredBy > 0 {
+		v[rankPassageShare] = v[rankPassage] / f.coveredBy
 	}
 	for t := range q.terms {
 		v[rankMissing] = max(v[rankMissing], q.terms[t].weight/q.total*(1-p.credits[t]))
@@ -295,6 +381,8 @@ func (f *finding) rankVector(i int) rankVector {
 			v[rankMisfits] = 1
 		}
 	}
+	v[rankUnion] = v[rankCovered] + v[rankContext] + v[rankBefore]
+	v[rankUnionFits] = v[rankUnion] * v[rankFits]
 	v[rankScore] = p.relative
 	v[rankFirst] = 1 / float64(1+u.passage)
 	v[rankLong] = math.Log(1 + float64(len(tokens)))

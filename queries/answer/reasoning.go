@@ -19,6 +19,11 @@ func (f *finding) why() string {
 		fmt.Fprintf(&b, "; %s %s near it or in its titles", list(near), verb(near, "stands", "stand"))
 	}
 	b.WriteString(". ")
+	for _, s := range f.disagreeing {
+		if s.unit != f.best {
+			fmt.Fprintf(&b, "Another document disagrees, in %s. ", f.passages[f.units[s.unit].passage].where())
+		}
+	}
 	if f.also >= 0 {
 		other := &f.passages[f.units[f.also].passage]
 		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.where())

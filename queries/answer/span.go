@@ -84,8 +84,9 @@ type spanVector [spanFeatures]float64
 type reading struct {
 	spans   []span
 	chances []float64
-	mass    float64 // logarithm of the sum of the spans' exponentiated scores
-	top     float64 // highest score
+	mass    float64    // logarithm of the sum of the spans' exponentiated scores
+	top     float64    // highest score
+	best    spanVector // features of the span with the highest score
 }
 
 // read ranks the spans of a unit. The result is empty for rows, code and long units.
@@ -100,10 +101,13 @@ func (f *finding) read(u *unit) reading {
 	}
 	near := f.question.nearness(tokens[u.from:u.to])
 	r.chances = make([]float64, len(r.spans))
+	patterned := newScores(f.patterns(u), &spanNetwork)
 	for i, s := range r.spans {
 		v := f.spanVector(u, s, &near)
-		r.chances[i] = spanNetwork.score(v[:])
-		r.top = max(r.top, r.chances[i])
+		r.chances[i] = spanNetwork.score(v[:]) + patterned.score(s)
+		if r.chances[i] > r.top {
+			r.top, r.best = r.chances[i], v
+		}
 	}
 	for _, c := range r.chances {
 		r.mass += math.Exp(c - r.top)

@@ -13,17 +13,22 @@ import (
 // price, answers would be longer and right more often.
 const lengthCost = 0.15
 
-// narrow sets the window to the run of words of the best unit with the highest utility.
-func (f *finding) narrow(r reading) {
-	u := &f.units[f.best]
-	f.window, f.spanChance = span{u.from, u.to}, 0
+// narrow returns the run of words of a unit with the highest utility, and its chance to
+// contain the answer if the unit does.
+func (f *finding) narrow(i int, r reading) (span, float64) {
+	u := &f.units[i]
+	whole := span{u.from, u.to}
 	if len(r.spans) == 0 {
-		return
+		return whole, 1
 	}
-	for _, c := range r.chances {
-		f.spanChance = max(f.spanChance, c)
+	w := readable(f.passages[u.passage].tokens, u, likely(r.spans, r.chances, whole))
+	mass := 0.0
+	for k, s := range r.spans {
+		if s.from >= w.from && s.to <= w.to {
+			mass += r.chances[k]
+		}
 	}
-	f.window = readable(f.passages[u.passage].tokens, u, likely(r.spans, r.chances, f.window))
+	return w, mass
 }
 
 // shortItem is the number of words up to which a list item is quoted as a whole.

@@ -116,6 +116,7 @@ type token struct {
 	capital    bool    // starts with a capital letter or is written in capitals
 	digit      bool    // has a digit
 	pause      bool    // there is punctuation between it and the previous word
+	named      bool    // it may be part of a proper name; see nameTokens
 	joined     bool    // there is nothing, or only a dash or sign, between it and the previous word
 	term       int     // index of the question's term that it matches, or -1
 	credit     float64 // how well it matches the term, from 0 to 1
@@ -210,8 +211,39 @@ func between(gap string) (pause, joined bool) {
 	return pause, joined && !pause
 }
 
-// stem returns the English stem of a word in lower case.
-func stem(word string) string { return english.Stem(word, true) }
+// stem returns the English stem of a word in lower case, of irregular forms that of the base.
+func stem(word string) string {
+	if base, ok := irregular[word]; ok {
+		word = base
+	}
+	return english.Stem(word, true)
+}
+
+// irregular has the base of irregular forms of verbs and nouns. Forms that are more often
+// another word, such as "found" and "left", are not there.
+var irregular = func() map[string]string {
+	m := map[string]string{}
+	for forms := range strings.SplitSeq(`arise arose arisen; awake awoke; bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten;
+		bleed bled; blow blew blown; break broke broken; breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose chosen; cling clung;
+		come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt;
+		fight fought; flee fled; fling flung; fly flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten;
+		give gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; lead led; leap leapt; learn learnt; lend lent;
+		lose lost; make made; mean meant; meet met; mistake mistook mistaken; pay paid; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen;
+		seek sought; sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept;
+		slide slid; speak spoke spoken; spend spent; spin spun; spring sprang sprung; stand stood; steal stole stolen; stick stuck; sting stung; strike struck stricken;
+		strive strove striven; swear swore sworn; sweep swept; swim swam swum; swing swung; take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown;
+		understand understood; undergo underwent undergone; undertake undertook undertaken; uphold upheld; wake woke woken; wear wore worn; weave wove woven; weep wept; win won;
+		withdraw withdrew withdrawn; withstand withstood; write wrote written; overcome overcame; oversee oversaw overseen; overthrow overthrew overthrown; outgrow outgrew;
+		child children; man men; woman women; foot feet; tooth teeth; goose geese; mouse mice; life lives; wife wives; knife knives; leaf leaves; half halves; wolf wolves;
+		die dying; lie lying; tie tying; analysis analyses; crisis crises; thesis theses; hypothesis hypotheses; basis bases; phenomenon phenomena; criterion criteria; bacterium bacteria;
+		medium media; curriculum curricula; nucleus nuclei; stimulus stimuli; index indices; appendix appendices; vertex vertices; matrix matrices`, ";") {
+		words := strings.Fields(forms)
+		for _, w := range words[1:] {
+			m[w] = words[0]
+		}
+	}
+	return m
+}()
 
 // derived are the endings of nouns for who or what does a thing, or for the deed: "editor"
 // and "payment" are near "edit" and "pay".

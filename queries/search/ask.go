@@ -98,6 +98,7 @@ func passagesOf(sources []Source) []answer.Passage {
 	passages := make([]answer.Passage, len(sources))
 	for i, src := range sources {
 		passages[i] = answer.Passage{
+			ID: src.Document.String(), Changed: src.document.UpdatedAt,
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
 			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Score: src.Score,
 		}

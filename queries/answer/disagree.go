@@ -1,0 +1,162 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"annals/events/prose"
+)
+
+// Limits of what counts as a disagreement.
+const (
+	maxVersions  = 3  // statements in an answer
+	maxStatement = 80 // words of a statement
+	maxValue     = 8  // words in which two statements differ
+	ownSubject   = 4  // content words that two statements share if their documents have different titles
+)
+
+// statement is a unit as it would be quoted, for comparing it with others.
+type statement struct {
+	unit   int
+	text   string
+	tokens []token // without determiners
+}
+
+// disagreements returns the units of other documents that make the same statement as the
+// best unit with another value, such as "The notice period is 6 weeks" and "The notice
+// period is 4 weeks"; the best unit is among them, and the most recently changed document
+// is first. It returns none if no other document disagrees.
+//
+// Documents about different things have similar sentences as well. So the statements must be
+// equal but for one run of words with a number or name, of which the question has no word,
+// and their documents must have the same title but for its numbers, or else the statements
+// must name their subject themselves.
+func (f *finding) disagreements() []statement {
+	best := f.statement(f.best)
+	if len(best.tokens) == 0 || len(best.tokens) > maxStatement {
+		return nil
+	}
+	all := []statement{best}
+	seen := map[string]bool{f.source(f.best).ID: true}
+	for i := range f.units {
+		id := f.source(i).ID
+		if seen[id] || f.units[i].kind != f.units[f.best].kind || len(all) == maxVersions {
+			continue
+		}
+		if s := f.statement(i); f.disagree(best, s) {
+			all = append(all, s)
+			seen[id] = true
+		}
+	}
+	if len(all) == 1 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b statement) int {
+		return f.source(b.unit).Changed.Compare(f.source(a.unit).Changed)
+	})
+	return all
+}
+
+// source returns the passage of unit i.
+func (f *finding) source(i int) *Passage { return &f.passages[f.units[i].passage].source }
+
+func (f *finding) statement(i int) statement {
+	u := &f.units[i]
+	if u.kind == code || u.to-u.from > maxStatement {
+		return statement{unit: i}
+	}
+	s := statement{unit: i, text: f.wording(i, span{u.from, u.to})}
+	for _, t := range tokenize(s.text, 0, len(s.text), nil) {
+		if t.class != prose.Determiner {
+			f.question.match(&t)
+			s.tokens = append(s.tokens, t)
+		}
+	}
+	return s
+}
+
+// disagree reports whether two statements disagree.
+func (f *finding) disagree(a, b statement) bool {
+	x, y := a.tokens, b.tokens
+	if len(y) == 0 || len(y) > maxStatement {
+		return false
+	}
+	from := 0
+	for from < min(len(x), len(y)) && x[from].lower == y[from].lower {
+		from++
+	}
+	tail := 0
+	for tail < min(len(x), len(y))-from && x[len(x)-1-tail].lower == y[len(y)-1-tail].lower {
+		tail++
+	}
+	shared := 0
+	named := false
+	for k := range x {
+		if k >= from && k < len(x)-tail {
+			continue
+		}
+		if x[k].class == prose.Content {
+			shared++
+			named = named || x[k].capital && k > 0
+		}
+	}
+	if !value(x[from:len(x)-tail]) || !value(y[from:len(y)-tail]) || shared == 0 {
+		return false
+	}
+	return sameTitle(f.source(a.unit), f.source(b.unit)) || shared >= ownSubject || named && shared > 1
+}
+
+// value reports whether the words may be a value in which two statements differ: numbers,
+// units, dates and names, none of which is in the question.
+func value(tokens []token) bool {
+	if len(tokens) == 0 || len(tokens) > maxValue {
+		return false
+	}
+	some := false
+	for i := range tokens {
+		t := &tokens[i]
+		here := number(t) || t.capital || calendar[t.lower] || measures[t.lower]
+		if t.term >= 0 || negative(t.lower) || t.class == prose.Content && !here {
+			return false
+		}
+		some = some || here
+	}
+	return some
+}
+
+// sameTitle reports whether the titles of two passages' documents and sections are equal but
+// for numbers: "Handbook 2023" and "Handbook 2024".
+func sameTitle(a, b *Passage) bool {
+	return undated(a.Document) == undated(b.Document) && undated(a.Section) == undated(b.Section)
+}
+
+// undated returns the words of a title without its numbers.
+func undated(title string) string {
+	title = cut(title, maxTitle)
+	var words []string
+	for _, t := range tokenize(title, 0, len(title), nil) {
+		if !t.digit && !calendar[t.lower] {
+			words = append(words, t.lower)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// versions returns the answer that quotes statements that disagree, each with its document
+// and the day on which that was changed.
+func (f *finding) versions() string {
+	lines := make([]string, len(f.disagreeing))
+	for i, s := range f.disagreeing {
+		p := f.source(s.unit)
+		from := "untitled document"
+		if title := strings.Join(strings.Fields(cut(p.Document, maxTitle)), " "); title != "" {
+			from = "“" + title + "”"
+		}
+		if !p.Changed.IsZero() {
+			from += ", changed on " + p.Changed.UTC().Format("2006-01-02")
+		}
+		lines[i] = fmt.Sprintf("%s (%s)", s.text, from)
+	}
+	return strings.Join(lines, "\n")
+}

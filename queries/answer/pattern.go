@@ -1,0 +1,266 @@
+package answer
+
+import (
+	"slices"
+	"strings"
+
+	"annals/events/prose"
+)
+
+// Patterns are combinations of a few words, or of their classes, with how the question asks:
+// "how many" with a number before a noun, or "who" with a name before a participle. Each
+// has a weight, which is added to the score of a span or unit. The weight is in the slot of
+// the pattern's hash, so a few patterns share one.
+
+// slots is the number of weights for patterns.
+const slots = 1 << 13
+
+// coded is a word as patterns see it.
+type coded struct {
+	word    uint32 // hash of the word if it is frequent, or else of its class and ending
+	class   uint32 // see classCode
+	matched uint32 // class, and whether it is a term of the question
+}
+
+// outside stands for the words before and after a unit.
+var outside = coded{word: 3, class: 63, matched: 63}
+
+// Classes of words, after the grammatical ones.
+const (
+	wordYear = 16 + iota
+	wordDigits
+	wordNumeral
+	wordCalendar
+	wordMeasure
+	_
+	wordCapital
+	wordEnding // the first of those by ending
+	wordPlain  = wordEnding + 9
+)
+
+// endings are endings of English words that hint at their class, each with its class.
+var endings = [...]struct {
+	ending string
+	class  uint32
+}{
+	{"ing", 0}, {"ed", 1}, {"ly", 2}, {"tion", 3}, {"ment", 3}, {"ness", 3}, {"ity", 3}, {"ism", 3}, {"er", 4}, {"or", 4},
+	{"al", 5}, {"ous", 5}, {"ive", 5}, {"ic", 5}, {"ful", 5}, {"able", 5}, {"ary", 5}, {"ent", 6}, {"ant", 6}, {"ss", 7}, {"s", 8},
+}
+
+// classCode returns the class of a word: grammatical, kind of number or date, name, or the
+// class that its ending hints at.
+func classCode(t *token) uint32 {
+	switch w := t.lower; {
+	case t.digit && len(w) == 4 && (w[0] == '1' || w[0] == '2'):
+		return wordYear
+	case t.digit:
+		return wordDigits
+	case t.class != prose.Content:
+		return uint32(t.class)
+	case numerals[w]:
+		return wordNumeral
+	case calendar[w]:
+		return wordCalendar
+	case measures[w]:
+		return wordMeasure
+	case t.capital:
+		return wordCapital
+	}
+	for _, e := range endings {
+		if len(t.lower) > len(e.ending)+1 && strings.HasSuffix(t.lower, e.ending) {
+			return wordEnding + e.class
+		}
+	}
+	return wordPlain
+}
+
+func codeOf(t *token) coded {
+	c := coded{class: classCode(t)}
+	if t.class != prose.Content || measures[t.lower] || calendar[t.lower] || common[t.lower] {
+		c.word = hashed(t.lower)
+	} else {
+		c.word = hashed(t.lower[max(0, len(t.lower)-3):]) + c.class
+	}
+	c.matched = c.class
+	if t.term >= 0 && t.credit > 0.5 {
+		c.matched += 64
+	}
+	return c
+}
+
+// hashed returns the FNV-1a hash of a string.
+func hashed(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
+
+// slot returns the slot of a pattern: a kind, which is a number of its own for each call, and
+// the codes that it combines. They are mixed as MurmurHash3 does.
+func slot(kind uint32, codes ...uint32) uint16 {
+	h := kind*0x9E3779B1 + 0x7F4A7C15
+	for _, c := range codes {
+		h ^= c
+		h *= 0x85EBCA6B
+		h ^= h >> 13
+		h *= 0xC2B2AE35
+		h ^= h >> 16
+	}
+	return uint16(h % slots)
+}
+
+// asks returns codes for how the question asks: its question word with the next word if that
+// is a function word, and both with the first noun after them.
+func (q *question) asks() [2]uint32 {
+	at := q.questionWord()
+	if at < 0 {
+		return [2]uint32{1, 1}
+	}
+	lead := q.tokens[at].lower
+	if at+1 < len(q.tokens) {
+		if n := &q.tokens[at+1]; n.class != prose.Content || measured[n.lower] {
+			lead += " " + n.lower
+		}
+	}
+	noun := ""
+	for i := at + 1; i < len(q.tokens); i++ {
+		if t := &q.tokens[i]; t.class == prose.Content && !measured[t.lower] && !vague[t.lower] {
+			noun = stem(t.lower)
+			break
+		}
+	}
+	return [2]uint32{hashed(lead), hashed(lead + " " + noun)}
+}
+
+// patterns has the slots of the patterns in a unit.
+type patterns struct {
+	codes        []coded
+	from         int // index of the unit's first token
+	asked        [2]uint32
+	expected     uint32
+	starts, ends [][]uint16 // for each place between words: the slots if a span starts there, or ends
+}
+
+// patterns finds the patterns in a unit.
+func (f *finding) patterns(u *unit) *patterns {
+	tokens := f.passages[u.passage].tokens[u.from:u.to]
+	n := len(tokens)
+	p := &patterns{codes: make([]coded, n), from: u.from, asked: f.question.asked, expected: uint32(f.question.expected)}
+	for i := range tokens {
+		p.codes[i] = codeOf(&tokens[i])
+	}
+	p.starts, p.ends = make([][]uint16, n+1), make([][]uint16, n+1)
+	q := p.asked
+	flat := make([]uint16, 0, 20*(n+1))
+	for i := range n + 1 {
+		b2, b, a, a2 := p.at(i-2), p.at(i-1), p.at(i), p.at(i+1) // the words before and after
+		pause := uint32(1)
+		if i > 0 && i < n && !tokens[i].pause {
+			pause = 0
+		}
+		k := len(flat)
+		flat = append(flat,
+			slot(1, b.word, a.word, pause), slot(2, a.word), slot(3, b.word, pause), slot(4, q[0], a.matched), slot(5, q[0], b.word, pause),
+			slot(6, q[1], a.class), slot(7, p.expected, b.word), slot(8, b.matched, a.matched, a2.matched, pause), slot(9, b2.matched, b.matched, a.matched, pause), slot(22, q[1], b.matched))
+		p.starts[i] = flat[k:len(flat):len(flat)]
+		k = len(flat)
+		flat = append(flat,
+			slot(10, b.word, a.word, pause), slot(11, b.word), slot(12, a.word, pause), slot(13, q[0], b.matched), slot(14, q[0], a.word, pause),
+			slot(15, q[1], b.class), slot(16, q[1], b.word), slot(17, p.expected, b.word), slot(18, b2.matched, b.matched, a.matched, pause), slot(19, b.matched, a.matched, a2.matched, pause))
+		p.ends[i] = flat[k:len(flat):len(flat)]
+	}
+	return p
+}
+
+// at returns the code of word i of the unit.
+func (p *patterns) at(i int) coded {
+	if i < 0 || i >= len(p.codes) {
+		return outside
+	}
+	return p.codes[i]
+}
+
+// between appends the slots of the patterns of both ends of a span to dst.
+func (p *patterns) between(s span, dst []uint16) []uint16 {
+	i, j := s.from-p.from, s.to-p.from
+	before, first, last, after := p.at(i-1), p.at(i), p.at(j-1), p.at(j)
+	n := uint32(min(j-i, 6))
+	q := p.asked
+	return append(dst, slot(30, q[0], n), slot(31, p.expected, first.class, last.class, min(n, 3)), slot(32, q[0], first.class, last.class),
+		slot(33, before.word, after.word), slot(34, before.matched, after.matched, n), slot(35, q[0], before.word, after.matched), slot(36, q[1], n))
+}
+
+// scores are the sums of the weights of the patterns in a unit.
+type scores struct {
+	*patterns
+	n            *network
+	starts, ends []float64
+	own          [8]uint16
+}
+
+func newScores(p *patterns, n *network) *scores {
+	s := &scores{patterns: p, n: n, starts: make([]float64, len(p.starts)), ends: make([]float64, len(p.ends))}
+	for i := range p.starts {
+		s.starts[i], s.ends[i] = n.patterned(p.starts[i]), n.patterned(p.ends[i])
+	}
+	return s
+}
+
+// score returns the sum of the weights of the patterns of a span.
+func (s *scores) score(w span) float64 {
+	return s.starts[w.from-s.from] + s.ends[w.to-s.from] + s.n.patterned(s.between(w, s.own[:0]))
+}
+
+// Limits of the patterns of a unit.
+const (
+	maxPatternTerms = 16
+	maxPatternWords = 120
+)
+
+// unitPatterns appends the slots of the patterns of unit i to dst: where the terms of the
+// question are, and which words the unit has besides.
+func (f *finding) unitPatterns(i int, dst []uint16) []uint16 {
+	q, u := &f.question, &f.units[i]
+	p := &f.passages[u.passage]
+	for t := range q.terms[:min(len(q.terms), maxPatternTerms)] {
+		where := uint32(0)
+		switch {
+		case u.credits[t] >= 1:
+			where = 4
+		case u.credits[t] > 0:
+			where = 3
+		case u.context[t] > 0:
+			where = 2
+		case p.credits[t] > 0:
+			where = 1
+		}
+		term := &q.terms[t]
+		focus := uint32(0)
+		if t == q.focus {
+			focus = 1
+		}
+		dst = append(dst, slot(40, term.hash, where), slot(41, term.class, where, focus), slot(46, term.class, where, uint32(min(len(q.terms), 8))))
+	}
+	seen := uint64(0)
+	from := len(dst)
+	for k := u.from; k < u.to; k++ {
+		t := &p.tokens[k]
+		if t.term >= 0 && !q.bare {
+			continue
+		}
+		c := classCode(t)
+		if seen&(1<<c) == 0 {
+			seen |= 1 << c
+			dst = append(dst, slot(42, q.asked[0], c), slot(44, q.asked[1], c), slot(45, uint32(q.expected), c))
+		}
+		if t.class != prose.Content || common[t.lower] || measures[t.lower] {
+			s := slot(43, q.asked[0], hashed(t.lower))
+			if len(dst)-from < maxPatternWords && !slices.Contains(dst[from:], s) {
+				dst = append(dst, s)
+			}
+		}
+	}
+	return dst
+}
