@@ -59,8 +59,17 @@ type confVector [confFeatures]float64
 // confidence returns the probability that the answer is right.
 func (f *finding) confidence() float64 {
 	v := f.confVector()
-	return 1 / (1 + math.Exp(-confNetwork.score(v[:])))
+	c := 1 / (1 + math.Exp(-confNetwork.score(v[:])))
+	if u := &f.units[f.best]; !f.question.satisfied(&f.passages[u.passage], u) {
+		c *= unsatisfied
+	}
+	return c
 }
+
+// unsatisfied is by how much the confidence is multiplied if the answer has no word of the
+// kind that is asked for. The network sees this as well, but in articles of Wikipedia it is
+// too rare to count.
+const unsatisfied = 0.25
 
 // confVector computes the features of the answer. Call rank first.
 func (f *finding) confVector() confVector {

@@ -114,9 +114,8 @@ func value(tokens []token) bool {
 		return false
 	}
 	some := false
-	for i := range tokens {
-		t := &tokens[i]
-		here := number(t) || t.capital || calendar[t.lower] || measures[t.lower]
+	for _, t := range tokens {
+		here := number(&t) || t.capital || calendar[t.lower] || measures[t.lower]
 		if t.term >= 0 || negative(t.lower) || t.class == prose.Content && !here {
 			return false
 		}

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -251,4 +252,56 @@ func (q *question) ofNoun(i int) answerKind {
 		}
 	}
 	return anything
+}
+
+// Words of times and of how often something happens.
+var (
+	timeUnits = set("second seconds minute minutes hour hours day days night nights week weeks month months quarter quarters year years decade decades century centuries time times")
+	temporal  = set("when after before during until till since while once ago later earlier always never immediately daily")
+	frequency = set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
+)
+
+// satisfied reports whether a unit can answer a question for a time or number: it has a word
+// of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
+// of two digits alone is no time.
+func (q *question) satisfied(p *passage, u *unit) bool {
+	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t token) bool { return t.lower == "often" })
+	if q.expected != aTime && q.expected != aNumber || u.kind == code {
+		return true
+	}
+	tokens := p.tokens[u.from:u.to]
+	for i := range tokens {
+		t := &tokens[i]
+		switch {
+		case t.term >= 0 && !t.digit:
+		case often:
+			if frequency[t.lower] || i > 0 && timeUnits[t.lower] && number(&tokens[i-1]) {
+				return true
+			}
+		case q.expected == aNumber:
+			if number(t) && strings.Count(t.lower, ".") < 2 {
+				return true
+			}
+		case calendar[t.lower], temporal[t.lower], timeUnits[t.lower], dated.MatchString(t.lower), i > 0 && t.joined && t.digit && tokens[i-1].digit:
+			return true
+		}
+	}
+	return false
+}
+
+// dated matches years, decades, dates and ranges: "1931", "1990s", "2024-05-01", "9-12".
+var dated = regexp.MustCompile(`^(1\d{3}|2[01]\d{2})s?$|^\d+([-.]\d+){2}$|^\d+-\d+$`)
+
+// Words for a document or a part of it.
+var writings = set("paper post page document chapter section guide article tutorial series booklet appendix blog")
+
+// introduces reports whether a sentence speaks of the document itself: "This post walked
+// through …", "In this chapter, …".
+func introduces(tokens []token) bool {
+	for i := range tokens[:max(0, min(len(tokens)-1, 4))] {
+		if tokens[i].lower == "this" && writings[tokens[i+1].lower] {
+			return true
+		}
+	}
+	return false
 }

@@ -19,12 +19,9 @@ func (n *network) score(x []float64) float64 {
 	return sum
 }
 
-// patterned returns the sum of the weights of some slots; 0 if the network has none.
+// patterned returns the sum of the weights of some slots.
 func (n *network) patterned(at []uint16) float64 {
 	sum := 0.0
-	if n.slots == nil {
-		return sum
-	}
 	for _, s := range at {
 		sum += n.slots[s]
 	}

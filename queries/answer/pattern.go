@@ -176,10 +176,10 @@ func (f *finding) patterns(u *unit) *patterns {
 
 // at returns the code of word i of the unit.
 func (p *patterns) at(i int) coded {
-	if i < 0 || i >= len(p.codes) {
-		return outside
+	if i >= 0 && i < len(p.codes) {
+		return p.codes[i]
 	}
-	return p.codes[i]
+	return outside
 }
 
 // between appends the slots of the patterns of both ends of a span to dst.
@@ -192,32 +192,20 @@ func (p *patterns) between(s span, dst []uint16) []uint16 {
 		slot(33, before.word, after.word), slot(34, before.matched, after.matched, n), slot(35, q[0], before.word, after.matched), slot(36, q[1], n))
 }
 
-// scores are the sums of the weights of the patterns in a unit.
-type scores struct {
-	*patterns
-	n            *network
-	starts, ends []float64
-	own          [8]uint16
-}
-
-func newScores(p *patterns, n *network) *scores {
-	s := &scores{patterns: p, n: n, starts: make([]float64, len(p.starts)), ends: make([]float64, len(p.ends))}
-	for i := range p.starts {
-		s.starts[i], s.ends[i] = n.patterned(p.starts[i]), n.patterned(p.ends[i])
+// scores returns the sum of the weights of the patterns of each span.
+func (p *patterns) scores(n *network, spans []span) []float64 {
+	starts, ends, all := make([]float64, len(p.starts)), make([]float64, len(p.ends)), make([]float64, len(spans))
+	for i := range starts {
+		starts[i], ends[i] = n.patterned(p.starts[i]), n.patterned(p.ends[i])
 	}
-	return s
+	var own [8]uint16
+	for i, s := range spans {
+		all[i] = starts[s.from-p.from] + ends[s.to-p.from] + n.patterned(p.between(s, own[:0]))
+	}
+	return all
 }
 
-// score returns the sum of the weights of the patterns of a span.
-func (s *scores) score(w span) float64 {
-	return s.starts[w.from-s.from] + s.ends[w.to-s.from] + s.n.patterned(s.between(w, s.own[:0]))
-}
-
-// Limits of the patterns of a unit.
-const (
-	maxPatternTerms = 16
-	maxPatternWords = 120
-)
+const maxPatternTerms, maxPatternWords = 16, 120 // of a unit
 
 // unitPatterns appends the slots of the patterns of unit i to dst: where the terms of the
 // question are, and which words the unit has besides.

@@ -83,12 +83,16 @@ func (f *finding) rankUnits() {
 		if v[rankAsks] > 0 { // a question is no answer
 			f.chances[i] -= questionCost
 		}
+		if u := &f.units[i]; introduces(f.passages[u.passage].tokens[u.from:u.to]) {
+			f.chances[i] -= introductionCost
+		}
 	}
 	softmax(f.chances)
 }
 
-// questionCost is subtracted from the score of a unit that is itself a question.
-const questionCost = 4
+// Costs are subtracted from the score of a unit that is itself a question, that speaks of its
+// document, or that has no word of the kind that is asked for.
+const questionCost, introductionCost, kindCost = 4, 2, 2
 
 // relate sets the scores of the passages as shares of the best score.
 func (f *finding) relate() {
@@ -147,6 +151,9 @@ func (f *finding) readBest() {
 		readings[k] = f.read(&f.units[i])
 		v := f.rerankVector(k, i, readings[k])
 		again[k] = rerankNetwork.score(v[:])
+		if u := &f.units[i]; !f.question.satisfied(&f.passages[u.passage], u) {
+			again[k] -= kindCost
+		}
 		kept += f.chances[i]
 	}
 	softmax(again)

@@ -100,11 +100,10 @@ func (f *finding) read(u *unit) reading {
 		return reading{}
 	}
 	near := f.question.nearness(tokens[u.from:u.to])
-	r.chances = make([]float64, len(r.spans))
-	patterned := newScores(f.patterns(u), &spanNetwork)
+	r.chances = f.patterns(u).scores(&spanNetwork, r.spans)
 	for i, s := range r.spans {
 		v := f.spanVector(u, s, &near)
-		r.chances[i] = spanNetwork.score(v[:]) + patterned.score(s)
+		r.chances[i] += spanNetwork.score(v[:])
 		if r.chances[i] > r.top {
 			r.top, r.best = r.chances[i], v
 		}

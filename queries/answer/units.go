@@ -120,6 +120,7 @@ type cutter struct {
 	first   int    // index of the passage's first unit
 	token   int    // index of the next token
 	leads   [2]int // lead-in of the next unit
+	last    [2]int // range of tokens of the paragraph before, which says what a code block does
 	header  [2]int // range of bytes of the current table's header; empty outside of tables
 	columns [2]int // range of tokens of that header
 }
@@ -179,11 +180,16 @@ func (c *cutter) block(lines []line, i int) int {
 			end++
 		}
 		if end > i+1 {
+			leads := c.leads
+			if c.last[1] > c.last[0] {
+				c.leads = c.last
+			}
 			c.add(code, lines[i+1].start, lines[end-1].end)
+			c.leads = leads
 		}
 		return min(end+1, len(lines))
 	case headingLine.MatchString(s):
-		c.leads = c.take(l.start, l.end)
+		c.leads, c.last = c.take(l.start, l.end), [2]int{}
 		return i + 1
 	case c.header[1] > 0 && strings.Contains(s, "|"):
 		if !ruleLine.MatchString(s) {
@@ -281,6 +287,7 @@ func (c *cutter) paragraph(lines []line, i int, kind form, start int) int {
 		c.add(kind, start, next)
 		start = next
 	}
+	c.last = [2]int{from, c.token}
 	if strings.HasSuffix(strings.TrimSpace(c.p.text[:stop]), ":") {
 		c.leads = [2]int{from, c.token}
 	}

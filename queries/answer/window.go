@@ -21,7 +21,14 @@ func (f *finding) narrow(i int, r reading) (span, float64) {
 	if len(r.spans) == 0 {
 		return whole, 1
 	}
-	w := readable(f.passages[u.passage].tokens, u, likely(r.spans, r.chances, whole))
+	p := &f.passages[u.passage]
+	w := readable(p.tokens, u, likely(r.spans, r.chances, whole))
+	if f.question.expected == aNumber {
+		w = quantity(p.tokens, u, w)
+	}
+	if start, end := p.bounds(u, w); syntax(p.text[start:end]) {
+		w = whole
+	}
 	mass := 0.0
 	for k, s := range r.spans {
 		if s.from >= w.from && s.to <= w.to {
@@ -29,6 +36,27 @@ func (f *finding) narrow(i int, r reading) (span, float64) {
 		}
 	}
 	return w, mass
+}
+
+// syntax reports whether a quotation has flags, placeholders or other code, of which a few
+// words do not stand by themselves.
+func syntax(text string) bool {
+	return strings.Contains(text, "--") || strings.ContainsAny(text, "{}[]<>=|\\")
+}
+
+// quantity widens a window that begins or ends at a number to what belongs to it: "at most 100
+// days" for "most 100".
+func quantity(tokens []token, u *unit, w span) span {
+	for n := 0; n < 2 && w.to < u.to && tokens[w.to].class == prose.Content && !tokens[w.to].pause && (n > 0 || number(&tokens[w.to-1])); n++ {
+		w.to++
+	}
+	if w.from > u.from && !tokens[w.from].pause {
+		switch tokens[w.from-1].lower + " " + tokens[w.from].lower {
+		case "at most", "at least", "up to", "more than", "less than", "fewer than":
+			w.from--
+		}
+	}
+	return w
 }
 
 // shortItem is the number of words up to which a list item is quoted as a whole.

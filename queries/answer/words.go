@@ -15,19 +15,13 @@ import (
 // another word.
 var common = func() map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`
-		name names named call called kind type types sort form part parts thing things way ways time times year years day days
-		people person man men woman women group groups member members place places area areas number numbers amount
-		world country state city work works use uses used using make makes made making take takes took taken give gives given gave
-		get gets got go goes went gone come comes came say says said see seen saw know known knew think thought
-		become becomes became begin began begun start started end ended first second last next new old good great big large small
-		long short high low many several few main major important different similar certain general common early late later
-		example term terms word words fact result results reason reasons case cases cause caused causes change changes changed
-		able happen happened happens find found show shown shows help helped need needed want wanted try tried put set
-		follow following followed include included includes including consider considered believe believed allow allowed
-		keep kept lead led hold held bring brought provide provided require required occur occurred occurs lot
-		people's two three one once current currently original originally according due along another mean means meant
-		describe described refer referred say state states often usually today now still well back another`) {
+	for w := range strings.FieldsSeq(`name names named call called kind type types sort form part parts thing things way ways time times year years day days people person man men woman women group groups member members place places area areas number
+		numbers amount world country state city work works use uses used using make makes made making take takes took taken give gives given gave get gets got go goes went gone come comes came say says said see seen saw
+		know known knew think thought become becomes became begin began begun start started end ended first second last next new old good great big large small long short high low many several few main major important
+		different similar certain general common early late later example term terms word words fact result results reason reasons case cases cause caused causes change changes changed able happen happened happens find
+		found show shown shows help helped need needed want wanted try tried put set follow following followed include included includes including consider considered believe believed allow allowed keep kept lead led hold
+		held bring brought provide provided require required occur occurred occurs lot people's two three one once current currently original originally according due along another mean means meant describe described refer
+		referred say state states often usually today now still well back another`) {
 		m[w] = true
 	}
 	return m
@@ -37,24 +31,20 @@ var common = func() map[string]bool {
 var synonyms = func() map[string][]string {
 	m := map[string][]string{}
 	for _, family := range []string{
-		"die died death dead", "born birth", "begin began begun start started beginning onset", "end ended finish finished",
-		"found founded establish established create created creation founder", "build built construct constructed building construction",
-		"big large great largest biggest", "buy bought purchase purchased acquire acquired", "win won winner", "lead led leader head headed",
-		"make made produce produced", "think thought believe believed", "write wrote written author writer", "teach taught teacher",
-		"kill killed killing", "war battle", "city town", "country nation", "movie film", "cost price paid pay", "job occupation career profession",
-		"rule ruled ruler reign reigned", "king emperor monarch", "law act legislation statute", "school college university", "student pupil",
-		"people population inhabitants", "name named called call known", "choose chose chosen select selected elect elected", "speak spoke spoken",
-		"rise rose risen increase increased grow grew grown", "fall fell fallen decrease decreased decline declined", "say said state stated",
-		"give gave given grant granted", "get got receive received obtain obtained", "begin start launch launched", "leave left depart departed",
-		"child children", "man men", "woman women", "percentage percent proportion share", "near close nearby", "company firm corporation business",
-		"doctor physician", "allow permit permitted enable", "require need", "show demonstrate demonstrated", "use utilize employ", "old ancient age",
-		"happen occur occurred", "see saw seen", "break broke broken", "meet met meeting", "join joined member", "run ran operate", "argue argued claim claimed",
-		"reason cause because", "invent invented inventor", "discover discovered discovery", "fight fought", "flee fled", "lose lost loss", "sell sold sale",
-		"describe described description",
-		"january jan", "february feb", "march mar", "april apr", "june jun", "july jul", "august aug", "september sep sept", "october oct", "november nov", "december dec",
-		"passenger passengers pax", "vote votes ballot ballots", "phone telephone tel", "email e-mail mail", "pain painful painless", "folder directory", "boss employer", "fix correct", "install installed setup", "remove uninstall delete", "payroll employment wages",
-		"1 one", "2 two", "3 three", "4 four", "5 five", "6 six", "7 seven", "8 eight", "9 nine", "10 ten", "11 eleven", "12 twelve", "100 hundred",
-		"1st first", "2nd second", "3rd third", "4th fourth", "5th fifth", "6th sixth", "7th seventh", "8th eighth", "9th ninth", "10th tenth", "come came", "go went gone", "take took taken", "locate located location", "originate origin originated",
+		"die died death dead", "born birth", "begin began begun start started beginning onset", "end ended finish finished", "found founded establish established create created creation founder",
+		"build built construct constructed building construction", "big large great largest biggest", "buy bought purchase purchased acquire acquired", "win won winner", "lead led leader head headed",
+		"make made produce produced", "think thought believe believed", "write wrote written author writer", "teach taught teacher", "kill killed killing", "war battle", "city town", "country nation", "movie film",
+		"cost price paid pay", "job occupation career profession", "rule ruled ruler reign reigned", "king emperor monarch", "law act legislation statute", "school college university", "student pupil",
+		"people population inhabitants", "name named called call known", "choose chose chosen select selected elect elected", "speak spoke spoken", "rise rose risen increase increased grow grew grown",
+		"fall fell fallen decrease decreased decline declined", "say said state stated", "give gave given grant granted", "get got receive received obtain obtained", "begin start launch launched",
+		"leave left depart departed", "child children", "man men", "woman women", "percentage percent proportion share", "near close nearby", "company firm corporation business", "doctor physician",
+		"allow permit permitted enable", "require need", "show demonstrate demonstrated", "use utilize employ", "old ancient age", "happen occur occurred", "see saw seen", "break broke broken", "meet met meeting",
+		"join joined member", "run ran operate", "argue argued claim claimed", "reason cause because", "invent invented inventor", "discover discovered discovery", "fight fought", "flee fled", "lose lost loss",
+		"sell sold sale", "describe described description", "january jan", "february feb", "march mar", "april apr", "june jun", "july jul", "august aug", "september sep sept", "october oct", "november nov",
+		"december dec", "passenger passengers pax", "vote votes ballot ballots", "phone telephone tel", "email e-mail mail", "pain painful painless", "folder directory", "boss employer", "fix correct",
+		"install installed setup", "remove uninstall delete", "payroll employment wages", "1 one", "2 two", "3 three", "4 four", "5 five", "6 six", "7 seven", "8 eight", "9 nine", "10 ten", "11 eleven", "12 twelve",
+		"100 hundred", "1st first", "2nd second", "3rd third", "4th fourth", "5th fifth", "6th sixth", "7th seventh", "8th eighth", "9th ninth", "10th tenth", "come came", "go went gone", "take took taken",
+		"locate located location", "originate origin originated",
 	} {
 		words := strings.Fields(family)
 		for _, w := range words {
@@ -72,13 +62,12 @@ var synonyms = func() map[string][]string {
 var opposites = func() map[string]string {
 	m := map[string]string{}
 	for _, pair := range []string{
-		"largest smallest", "large small", "big small", "high low", "highest lowest", "higher lower", "more less", "most least", "increase decrease",
-		"increased decreased", "first last", "before after", "north south", "east west", "northern southern", "eastern western", "always never",
-		"above below", "early late", "earliest latest", "oldest youngest", "old new", "older newer", "strong weak", "stronger weaker", "rich poor", "longest shortest",
-		"long short", "internal external", "public private", "win lose", "won lost", "support oppose", "supported opposed", "accept reject", "accepted rejected",
-		"allowed forbidden", "allow prevent", "include exclude", "begin end", "began ended", "inside outside", "best worst", "majority minority", "same different",
-		"positive negative", "hot cold", "male female", "legal illegal", "possible impossible", "common rare", "many few", "near far", "left right", "top bottom", "upper lower",
-		"success failure", "encourage discourage", "encouraged discouraged", "agree disagree", "agreed disagreed", "add remove", "rise fall", "rose fell", "open closed",
+		"largest smallest", "large small", "big small", "high low", "highest lowest", "higher lower", "more less", "most least", "increase decrease", "increased decreased", "first last", "before after", "north south",
+		"east west", "northern southern", "eastern western", "always never", "above below", "early late", "earliest latest", "oldest youngest", "old new", "older newer", "strong weak", "stronger weaker", "rich poor",
+		"longest shortest", "long short", "internal external", "public private", "win lose", "won lost", "support oppose", "supported opposed", "accept reject", "accepted rejected", "allowed forbidden", "allow prevent",
+		"include exclude", "begin end", "began ended", "inside outside", "best worst", "majority minority", "same different", "positive negative", "hot cold", "male female", "legal illegal", "possible impossible",
+		"common rare", "many few", "near far", "left right", "top bottom", "upper lower", "success failure", "encourage discourage", "encouraged discouraged", "agree disagree", "agreed disagreed", "add remove",
+		"rise fall", "rose fell", "open closed",
 	} {
 		a, b, _ := strings.Cut(pair, " ")
 		m[a], m[b] = b, a
@@ -223,20 +212,17 @@ func stem(word string) string {
 // another word, such as "found" and "left", are not there.
 var irregular = func() map[string]string {
 	m := map[string]string{}
-	for forms := range strings.SplitSeq(`arise arose arisen; awake awoke; bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten;
-		bleed bled; blow blew blown; break broke broken; breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose chosen; cling clung;
-		come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt;
-		fight fought; flee fled; fling flung; fly flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten;
-		give gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; lead led; leap leapt; learn learnt; lend lent;
-		lose lost; make made; mean meant; meet met; mistake mistook mistaken; pay paid; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen;
-		seek sought; sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept;
-		slide slid; speak spoke spoken; spend spent; spin spun; spring sprang sprung; stand stood; steal stole stolen; stick stuck; sting stung; strike struck stricken;
-		strive strove striven; swear swore sworn; sweep swept; swim swam swum; swing swung; take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown;
-		understand understood; undergo underwent undergone; undertake undertook undertaken; uphold upheld; wake woke woken; wear wore worn; weave wove woven; weep wept; win won;
-		withdraw withdrew withdrawn; withstand withstood; write wrote written; overcome overcame; oversee oversaw overseen; overthrow overthrew overthrown; outgrow outgrew;
-		child children; man men; woman women; foot feet; tooth teeth; goose geese; mouse mice; life lives; wife wives; knife knives; leaf leaves; half halves; wolf wolves;
-		die dying; lie lying; tie tying; analysis analyses; crisis crises; thesis theses; hypothesis hypotheses; basis bases; phenomenon phenomena; criterion criteria; bacterium bacteria;
-		medium media; curriculum curricula; nucleus nuclei; stimulus stimuli; index indices; appendix appendices; vertex vertices; matrix matrices`, ";") {
+	for forms := range strings.SplitSeq(`arise arose arisen; awake awoke; bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten; bleed bled; blow blew blown; break broke broken; breed bred; bring brought; build built;
+		burn burnt; buy bought; catch caught; choose chose chosen; cling clung; come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fell
+		fallen; feed fed; feel felt; fight fought; flee fled; fling flung; fly flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten; give gave given;
+		go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; lead led; leap leapt; learn learnt; lend lent; lose lost; make made; mean meant; meet met; mistake
+		mistook mistaken; pay paid; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen; seek sought; sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink
+		shrank shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept; slide slid; speak spoke spoken; spend spent; spin spun; spring sprang sprung; stand stood; steal stole stolen; stick stuck; sting stung; strike
+		struck stricken; strive strove striven; swear swore sworn; sweep swept; swim swam swum; swing swung; take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand
+		understood; undergo underwent undergone; undertake undertook undertaken; uphold upheld; wake woke woken; wear wore worn; weave wove woven; weep wept; win won; withdraw withdrew withdrawn; withstand withstood; write
+		wrote written; overcome overcame; oversee oversaw overseen; overthrow overthrew overthrown; outgrow outgrew; child children; man men; woman women; foot feet; tooth teeth; goose geese; mouse mice; life lives; wife
+		wives; knife knives; leaf leaves; half halves; wolf wolves; die dying; lie lying; tie tying; analysis analyses; crisis crises; thesis theses; hypothesis hypotheses; basis bases; phenomenon phenomena; criterion
+		criteria; bacterium bacteria; medium media; curriculum curricula; nucleus nuclei; stimulus stimuli; index indices; appendix appendices; vertex vertices; matrix matrices`, ";") {
 		words := strings.Fields(forms)
 		for _, w := range words[1:] {
 			m[w] = words[0]

@@ -1,0 +1,108 @@
+package answer
+
+import (
+	"strings"
+	"testing"
+)
+
+// only returns the finding and the first unit of a text alone.
+func only(question, text string) (*finding, *unit) {
+	f := newFinding(question, []Passage{{Text: text}})
+	return f, &f.units[0]
+}
+
+func TestKindAskedForIsThere(t *testing.T) {
+	for _, c := range []struct {
+		question, text string
+		want           bool
+	}{
+		{"When was the house founded?", "The house was founded in 1931.", true},
+		{"When was the house founded?", "The house was founded after the war.", true},
+		{"When was the house founded?", "The token of the house can be found: tok_[0-9A-Za-z]{40}.", false},
+		{"When is the office open?", "The office is open 9-12.", true},
+		{"How often is it released?", "It is released every six weeks.", true},
+		{"How often is it released?", "It was released as version 1.6 of 0.10.2.", false},
+		{"How many workers are there?", "There are 40 workers.", true},
+		{"How many workers are there?", "There are workers of version 1.6.2.", false},
+		{"Who are the workers?", "They are all there.", true}, // people have no certain sign
+	} {
+		f, u := only(c.question, c.text)
+		if got := f.question.satisfied(&f.passages[0], u); got != c.want {
+			t.Errorf("satisfied(%q, %q) = %v, want %v", c.question, c.text, got, c.want)
+		}
+	}
+}
+
+func TestAnswerWithoutTheKindAskedForIsUnsure(t *testing.T) {
+	const with, without = "The harbour of Aldmouth was opened in 1931.", "The harbour of Aldmouth was opened by a large crowd."
+	sure, unsure := Find("When was the harbour of Aldmouth opened?", []Passage{{Text: with}}), Find("When was the harbour of Aldmouth opened?", []Passage{{Text: without}})
+	if !sure.Found || unsure.Found {
+		t.Errorf("got %.2f for %q and %.2f for %q, want an answer from the first alone", sure.Confidence, with, unsure.Confidence, without)
+	}
+}
+
+func TestNumbersAreQuotedWithWhatTheyCount(t *testing.T) {
+	const text = "A node opens at most 56 connections to it, and 7, if asked, up to 20 slow ones."
+	f, u := only("How many connections are opened?", text)
+	p := &f.passages[0]
+	for _, c := range []struct{ window, want string }{
+		{"56", "56 connections"},
+		{"most 56", "at most 56 connections"},
+		{"7", "7"},
+		{"to 20", "up to 20 slow ones"},
+		{"node", "node"},
+	} {
+		start := strings.Index(text, c.window)
+		w := span{-1, -1}
+		for i, token := range p.tokens {
+			if token.start == start {
+				w.from = i
+			}
+			if token.end == start+len(c.window) {
+				w.to = i + 1
+			}
+		}
+		w = quantity(p.tokens, u, w)
+		if got := text[p.tokens[w.from].start:p.tokens[w.to-1].end]; got != c.want {
+			t.Errorf("quantity of %q: got %q, want %q", c.window, got, c.want)
+		}
+	}
+}
+
+func TestSyntaxIsQuotedWhole(t *testing.T) {
+	for text, want := range map[string]bool{"quota NAME --bytes 50GiB": true, "tok_[0-9]{40}": true, "a=b": true, "the well-known harbour – 40 m": false, "6 weeks": false} {
+		if got := syntax(text); got != want {
+			t.Errorf("syntax(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestSentencesAboutTheDocumentAreNoAnswers(t *testing.T) {
+	for text, want := range map[string]bool{
+		"This post walked through the process of publishing.": true, "In this chapter, you publish a module.": true,
+		"This module is published.": false, "Publish this module before the post is sent.": false, "This": false,
+	} {
+		_, u := only("How do I publish a module?", text)
+		if got := introduces(tokenize(text, 0, len(text), nil)[u.from:u.to]); got != want {
+			t.Errorf("introduces(%q) = %v, want %v", text, got, want)
+		}
+	}
+	got := Find("How do I publish a module?", []Passage{{Text: "This post says how to publish a module.\n\nPush the tag to publish the module.", Score: 9}})
+	if strings.HasPrefix(got.Text, "This post") {
+		t.Errorf("got %q", got.Text)
+	}
+}
+
+// A code block is about what the paragraph before it names, with or without a colon.
+func TestCodeHasTheParagraphBeforeAsContext(t *testing.T) {
+	f := newFinding("How do I connect Codex?", []Passage{{Text: "**Gemini** (the program)\n\n```\nadd one\n```\n\n**Codex** (the other program)\n\n```\nadd two\n```\n"}})
+	for i := range f.units {
+		u := &f.units[i]
+		if text := f.passages[0].text[u.start:u.end]; u.kind == code {
+			codex := f.question.terms[len(f.question.terms)-1]
+			if got := u.context[len(f.question.terms)-1] > 0; codex.word != "codex" || got != (text == "add two") {
+				t.Errorf("code %q has %s in its context: %v", text, codex.word, got)
+			}
+		}
+	}
+}
