@@ -263,11 +263,11 @@ var (
 
 // satisfied reports whether a unit can answer a question for a time or number: it has a word
 // of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
-// of two digits alone is no time.
+// of two digits alone is no time; neither are those in code.
 func (q *question) satisfied(p *passage, u *unit) bool {
 	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t token) bool { return t.lower == "often" })
 	if q.expected != aTime && q.expected != aNumber || u.kind == code {
-		return true
+		return q.expected != aTime
 	}
 	tokens := p.tokens[u.from:u.to]
 	for i := range tokens {
