@@ -258,6 +258,7 @@ func (q *question) ofNoun(i int) answerKind {
 var (
 	timeUnits = set("second seconds minute minutes hour hours day days night nights week weeks month months quarter quarters year years decade decades century centuries time times")
 	temporal  = set("when after before during until till since while once ago later earlier always never immediately daily")
+	clock     = set("at by from to about around")
 	frequency = set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
 )
 
@@ -282,7 +283,7 @@ func (q *question) satisfied(p *passage, u *unit) bool {
 			if number(t) && strings.Count(t.lower, ".") < 2 {
 				return true
 			}
-		case calendar[t.lower], temporal[t.lower], timeUnits[t.lower], dated.MatchString(t.lower), i > 0 && t.joined && t.digit && tokens[i-1].digit:
+		case calendar[t.lower], temporal[t.lower], timeUnits[t.lower], dated.MatchString(t.lower), i > 0 && t.joined && t.digit && tokens[i-1].digit, i > 0 && number(t) && clock[tokens[i-1].lower]:
 			return true
 		}
 	}

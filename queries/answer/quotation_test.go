@@ -20,6 +20,7 @@ func TestKindAskedForIsThere(t *testing.T) {
 		{"When was the house founded?", "The house was founded after the war.", true},
 		{"When was the house founded?", "The token of the house can be found: tok_[0-9A-Za-z]{40}.", false},
 		{"When is the office open?", "The office is open 9-12.", true},
+		{"When does the office open in summer?", "The office opens at seven in summer.", true},
 		{"How often is it released?", "It is released every six weeks.", true},
 		{"How often is it released?", "It was released as version 1.6 of 0.10.2.", false},
 		{"How many workers are there?", "There are 40 workers.", true},
