@@ -8,8 +8,8 @@ import (
 // Mix orders passages by their words and by their meaning. hits are those of the candidates
 // that were found by words, best first, and cosines are those of the vectors of passages with
 // the vector of the query, also of passages that are not among the hits. Both are scaled to
-// the range from 0 to 1, and count the same: convex combination of normalised scores, which
-// loses less than fusion by ranks (Bruch and others, An Analysis of Fusion Functions for Hybrid
+// the range from 0 to 1, and added: a convex combination of normalised scores, which loses
+// less than fusion by ranks (Bruch and others, An Analysis of Fusion Functions for Hybrid
 // Retrieval, 2023). Words count less if even the best hit has few of them. A hit without a
 // cosine keeps its place by words. The best passage has the score of the best hit, or 1 if
 // there are no hits.
@@ -31,13 +31,13 @@ func Mix(query string, candidates []Candidate, hits []Hit, cosines map[string]fl
 		found[h.ID] = true
 		score := words.of(h.Score)
 		if c, ok := cosines[h.ID]; ok {
-			score = (share*score + meaning.of(c)) / (share + 1)
+			score = (share*score + meaningWeight*meaning.of(c)) / (share + meaningWeight)
 		}
 		mixed = append(mixed, Hit{h.ID, score})
 	}
 	for id, c := range cosines {
 		if !found[id] {
-			mixed = append(mixed, Hit{id, meaning.of(c) / (share + 1)})
+			mixed = append(mixed, Hit{id, meaningWeight * meaning.of(c) / (share + meaningWeight)})
 		}
 	}
 	slices.SortFunc(mixed, CompareHits)
@@ -52,9 +52,13 @@ func Mix(query string, candidates []Candidate, hits []Hit, cosines map[string]fl
 	return mixed
 }
 
-// fullShare is the inverse of the share of the query's words that the best hit has to have, so
-// that words count as much as meaning.
-const fullShare = 2
+const (
+	// meaningWeight is the weight of meaning; that of words is 1, or less.
+	meaningWeight = 1.5
+	// fullShare is the inverse of the share of the query's words that the best hit has to
+	// have, so that words have their whole weight.
+	fullShare = 2
+)
 
 // bestShare returns how many of the query's words, without stop words, the best hit has, as a
 // share. It returns 1 for a query of stop words.

@@ -18,7 +18,7 @@ type Embedder interface {
 
 const (
 	// nearest is how many passages a search takes that are nearest to the query by their
-	// vectors.
+	// vectors, and how many that match its words best.
 	nearest = 100
 	// compareTime is how long a search waits until the vectors are compared.
 	compareTime = 2 * time.Second
@@ -31,12 +31,15 @@ type meaning struct {
 	hits       []searchindex.Hit
 }
 
+// hybrid reports whether searches use vectors.
+func (q *Searcher) hybrid() bool { return q.Embedder != nil && q.Models.Vectors != nil }
+
 // byMeaning begins to look for the passages that are nearest to a query by their vectors, while
 // the engine looks for its words. result waits for them. It returns nil if the service makes
 // no vectors, has none yet, or cannot make that of the query in time: then the words
 // alone decide.
 func (q *Searcher) byMeaning(ctx context.Context, text string, query searchindex.Query) (result func() *meaning) {
-	if q.Embedder == nil || q.Models.Vectors == nil {
+	if !q.hybrid() {
 		return func() *meaning { return nil }
 	}
 	found := make(chan *meaning, 1)

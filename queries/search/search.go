@@ -182,6 +182,9 @@ func (q *Searcher) SearchPage(ctx context.Context, user events.User, s Query) (s
 func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User, s Query, first int, query *searchindex.Query) ([]Source, error) {
 	s.Limit = first + 1
 	query.Limit = max(s.Limit, searchindex.Candidates)
+	if q.hybrid() {
+		query.Limit = max(query.Limit, nearest)
+	}
 	meant := q.byMeaning(ctx, s.Query, *query)
 	found, err := q.fetch(ctx, user, s, *query)
 	if err != nil {

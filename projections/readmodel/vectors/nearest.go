@@ -16,7 +16,7 @@ import (
 
 // rescored is the number of passages whose signs are most like those of the query. Their
 // vectors are compared.
-const rescored = 2000
+const rescored = 1000
 
 // Nearest returns the limit passages whose vectors are nearest to that of a query, among
 // those that q selects by its rights and filters. The scores are cosines. The vector of the
