@@ -421,7 +421,43 @@ func (c *claim) denies(p *place) bool {
 		}
 		denied = denied || slices.ContainsFunc(unit[first:last+1], func(t token) bool { return negative(t.lower) })
 	}
-	return denied == c.denied
+	return denied == c.denied && c.deniesWhat(p)
+}
+
+// deniesWhat reports whether the place negates each word that the claim negates.
+func (c *claim) deniesWhat(p *place) bool {
+	known := map[int]bool{}
+	for _, unit := range p.units {
+		for _, i := range negated(unit) {
+			if t := &unit[i]; t.term >= 0 && t.credit >= 0.5 {
+				known[t.term] = true
+			}
+		}
+	}
+	return !slices.ContainsFunc(negated(c.tokens), func(i int) bool { return !known[c.tokens[i].term] })
+}
+
+// negated returns the indexes of the words that are negated: the first content word after
+// each negation, or the last one before it if punctuation or the end comes first.
+func negated(tokens []token) (words []int) {
+	for i := range tokens {
+		if !negative(tokens[i].lower) {
+			continue
+		}
+		at := i + 1
+		for at < len(tokens) && !tokens[at].pause && tokens[at].class != prose.Content {
+			at++
+		}
+		if at == len(tokens) || tokens[at].pause {
+			for at = i - 1; at >= 0 && tokens[at].class != prose.Content; {
+				at--
+			}
+		}
+		if at >= 0 {
+			words = append(words, at)
+		}
+	}
+	return words
 }
 
 // Where names the section, document, pages and folder of a passage, for people.

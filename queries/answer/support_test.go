@@ -61,6 +61,9 @@ func TestSupports(t *testing.T) {
 		{"The lighthouse is 22 feet high.", []int{3}, false},
 		{"Entry is free.", []int{3}, true},
 		{"Parking is free.", []int{3}, false},
+		{"Parking is not free.", []int{3}, false}, // what is denied is not beside it; strict
+		{"Smoking indoors may not be denied to employees.", []int{1}, false},
+		{"Employees may not smoke outside, and they may not not smoke indoors.", []int{1}, false},
 
 		{"The notice period is two years.", []int{0}, false},
 		{"The notice period is two years.", []int{0, 4}, true}, // the memo does say it: who reads the sources sees where
