@@ -12,6 +12,8 @@ import (
 	"annals/events/fault"
 	"annals/events/llm"
 	"annals/events/llm/llmtest"
+	"annals/events/sqldb"
+	"annals/events/sqldb/postgrestest"
 	"annals/queries/describe"
 
 	"github.com/google/uuid"
@@ -120,8 +122,22 @@ func TestDescribeFails(t *testing.T) {
 	}
 }
 
-func TestStoreSweeps(t *testing.T) {
-	store, err := describe.Open(t.Context(), filepath.Join(t.TempDir(), describe.File))
+func TestStore(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
+		store, err := describe.Open(t.Context(), filepath.Join(t.TempDir(), describe.File))
+		testStore(t, store, err)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		d, err := sqldb.ParsePostgres(postgrestest.URL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := describe.OpenShared(t.Context(), d)
+		testStore(t, store, err)
+	})
+}
+
+func testStore(t *testing.T, store *describe.Store, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
