@@ -75,7 +75,11 @@ func TestStreamFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, e := open(t, llm.Options{Timeout: time.Second, OutputTokens: 50}, always(test.reply))
+			o := llm.Options{Timeout: time.Minute, OutputTokens: 50}
+			if test.reply.Wait > 0 || test.reply.Pause > 0 {
+				o.Timeout = time.Second
+			}
+			c, e := open(t, o, always(test.reply))
 			r, err := c.Stream(t.Context(), prompt, nothing)
 			switch {
 			case test.want == "" && (err != nil || !r.Cut || r.Text != test.text):

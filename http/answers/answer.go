@@ -16,13 +16,13 @@ import (
 // Limits of the history of a question.
 const (
 	MaxTurns   = 10
-	maxEarlier = 4000 // characters of an earlier question, and of its answer
+	MaxEarlier = 4000 // characters of an earlier question, and of its answer
 )
 
 // History reads the earlier questions of a conversation and their answers, oldest first.
 func History(o form.Object) (turns []followup.Turn) {
 	for _, t := range o.Objects("history", MaxTurns) {
-		turns = append(turns, followup.Turn{Question: t.Text("question", maxEarlier), Answer: t.Text("answer", maxEarlier)})
+		turns = append(turns, followup.Turn{Question: t.Text("question", MaxEarlier), Answer: t.Text("answer", MaxEarlier)})
 		t.RefuseUnknown()
 	}
 	return turns

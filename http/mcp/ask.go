@@ -28,12 +28,23 @@ type turn struct {
 	Answer   string `json:"answer" jsonschema:"the answer that was given"`
 }
 
-// turns returns the last turns of a conversation, cut to a size that a prompt can have.
+// turns returns the last turns of a conversation, each cut to a size that a prompt can have.
 func turns(given []turn) (turns []followup.Turn) {
 	for _, t := range given[max(0, len(given)-answers.MaxTurns):] {
-		turns = append(turns, followup.Turn{Question: t.Question, Answer: t.Answer})
+		turns = append(turns, followup.Turn{Question: clip(t.Question), Answer: clip(t.Answer)})
 	}
 	return turns
+}
+
+// clip returns the first answers.MaxEarlier characters of a text.
+func clip(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > answers.MaxEarlier {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 type askOut struct {

@@ -29,6 +29,9 @@ type Settings struct {
 	Model      string // as the endpoint names it
 	Dimensions int    // of the model's vectors
 	Key        string // sent as a bearer token; "" means none
+	// QueryTime is how long a search waits for the vector of its query; default half a
+	// second.
+	QueryTime time.Duration
 }
 
 // Limits of Settings.
@@ -81,8 +84,10 @@ const (
 	atOnce = 4
 	// maxTries is the maximum number of requests for a batch while errors are transient.
 	maxTries = 3
-	// QueryTime is how long a search waits for the vector of its query.
-	QueryTime = 500 * time.Millisecond
+	// textsTime is the maximum duration of Texts.
+	textsTime = 2 * batchTime
+	// queryTime is the default of Settings.QueryTime.
+	queryTime = 500 * time.Millisecond
 	// failures is the number of consecutive failures after which queries are not sent for
 	// the time rest.
 	failures = 3
@@ -155,14 +160,14 @@ func (c *Client) Model() (name string, dimensions int) {
 	return c.settings.Model, c.settings.Dimensions
 }
 
-// Query returns the vector of a query, of length 1. It waits at most QueryTime, and fails
+// Query returns the vector of a query, of length 1. It waits at most Settings.QueryTime, and fails
 // immediately if several queries before have failed. The error is fault.Unavailable.
 func (c *Client) Query(ctx context.Context, model string, dimensions int, text string) ([]float32, error) {
 	key := [2]string{model, clip(text)}
 	if v := c.recall(key); v != nil {
 		return v, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, QueryTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.settings.QueryTime, queryTime))
 	defer cancel()
 	found, err := c.breaker.Execute(func() (any, error) { return c.request(ctx, true, model, dimensions, []string{key[1]}) })
 	if err != nil {
@@ -198,6 +203,8 @@ func (c *Client) remember(key [2]string, vector []float32) {
 // fault.Unavailable.
 func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
+	ctx, end := context.WithTimeout(ctx, textsTime)
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, atOnce)

@@ -1,7 +1,7 @@
 // Package answerlog records the answers that a language model composed, with the prompt, the
 // model and the passages, and counts what they cost. They are not events of the log, because
 // they change nothing, and because they repeat texts of documents: a record is deleted after
-// a retention period, and its texts as soon as one of its documents is.
+// a retention period, and its texts by the next sweep after one of its documents is deleted.
 //
 // It imports events, events/fault, events/llm and events/sqldb.
 package answerlog

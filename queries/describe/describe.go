@@ -47,9 +47,9 @@ type Document struct {
 }
 
 // Content identifies the text of a document, for the cache: the same original has the same
-// text, unless more of its pages were recognised.
-func Content(sha256 string, recognised, unread int) string {
-	return fmt.Sprintf("%s/%d/%d", sha256, recognised, unread)
+// text, unless another version of the extractor read it or more of its pages were recognised.
+func Content(sha256 string, extractor, recognised, unread int) string {
+	return fmt.Sprintf("%s/%d/%d/%d", sha256, extractor, recognised, unread)
 }
 
 func hashOf(content string) string {

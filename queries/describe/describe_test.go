@@ -77,7 +77,7 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Pieces: []string{test.reply}} })
-			document := describe.Document{ID: uuid.New(), Content: describe.Content("aa", 0, 0)}
+			document := describe.Document{ID: uuid.New(), Content: describe.Content("aa", 4, 0, 0)}
 			copied := describe.Document{ID: uuid.New(), Content: document.Content}
 			if got := d.Of(t.Context(), alice, []describe.Document{document, copied}); len(got) > 0 {
 				t.Errorf("before the model was asked: %q", got)
@@ -107,7 +107,7 @@ func TestDescribe(t *testing.T) {
 func TestDescribeFails(t *testing.T) {
 	status := 500
 	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: status} })
-	one := []describe.Document{{ID: uuid.New(), Content: describe.Content("aa", 0, 0)}}
+	one := []describe.Document{{ID: uuid.New(), Content: describe.Content("aa", 4, 0, 0)}}
 	d.Of(t.Context(), events.User{Principal: "user:bob"}, one)
 	if got := <-outcomes; got != "not readable" || len(e.Requests()) > 0 {
 		t.Errorf("bob: %s, %d requests", got, len(e.Requests()))
@@ -142,7 +142,7 @@ func testStore(t *testing.T, store *describe.Store, err error) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	kept, gone := describe.Content("aa", 0, 0), describe.Content("bb", 1, 2)
+	kept, gone := describe.Content("aa", 4, 0, 0), describe.Content("bb", 4, 1, 2)
 	for _, c := range []string{kept, gone} {
 		if err := store.Put(t.Context(), "small", c, "text of "+c); err != nil {
 			t.Fatal(err)

@@ -32,7 +32,9 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	db, err := sqldb.SQLite{Path: path, Connections: 2, Immediate: true, Pragmas: []string{"journal_mode(WAL)", "synchronous(NORMAL)"}}.OpenDB()
 	if err == nil {
-		err = setup(ctx, db)
+		if err = setup(ctx, db); err != nil {
+			err = errors.Join(err, db.Close())
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the descriptions of documents %s: %w", path, err)

@@ -16,13 +16,12 @@ type Embedder interface {
 	Query(ctx context.Context, model string, dimensions int, text string) ([]float32, error)
 }
 
-const (
-	// nearest is how many passages a search takes that are nearest to the query by their
-	// vectors, and how many that match its words best.
-	nearest = 100
-	// compareTime is how long a search waits until the vectors are compared.
-	compareTime = 2 * time.Second
-)
+// nearest is how many passages a search takes that are nearest to the query by their
+// vectors, and how many that match its words best.
+const nearest = 100
+
+// compareTime is how long a search waits until the vectors are compared.
+var compareTime = 2 * time.Second
 
 // meaning is what the vectors of passages say about a query.
 type meaning struct {

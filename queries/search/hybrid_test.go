@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/projections/embeddings"
 	"annals/projections/embeddings/embeddingstest"
 	"annals/projections/projectionstest"
 	"annals/queries/queriestest"
@@ -111,6 +112,9 @@ func TestHybridWithoutEndpoint(t *testing.T) {
 		want := f.AddDocument(home, "b.md", nil, "A car stands there.")
 		f.settleVectors()
 		endpoint.Set(change)
+		impatient := endpoint.Settings()
+		impatient.QueryTime = 100 * time.Millisecond
+		f.search.Embedder = embeddings.New(impatient, nil)
 		late := f.AddDocument(home, "c.md", nil, "Another car.")
 		f.Settle() // the read model of vectors passes the event although it cannot make vectors
 		f.finds(alice, search.Query{Query: "car"}, want, late)

@@ -189,7 +189,7 @@ func (q *Vault) redescribe(ctx context.Context, v *viewer, entries []summaryEntr
 	var all []describe.Document
 	for _, e := range entries { // in the order of the summary
 		if d, ok := docs[e.id]; ok {
-			all = append(all, describe.Document{ID: d.ID, Content: describe.Content(d.SHA256, d.OCRPages, d.UnreadPages)})
+			all = append(all, describe.Document{ID: d.ID, Content: describe.Content(d.SHA256, d.Extractor, d.OCRPages, d.UnreadPages)})
 		}
 	}
 	made := q.Describer.Of(ctx, v.User, all)

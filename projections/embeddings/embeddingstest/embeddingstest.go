@@ -50,9 +50,10 @@ func Start(t testing.TB, b Behaviour) *Endpoint {
 	return e
 }
 
-// Settings returns the settings of a service that uses the endpoint.
+// Settings returns the settings of a service that uses the endpoint. Searches wait long for
+// their vectors, since machines that run tests are busy.
 func (e *Endpoint) Settings() embeddings.Settings {
-	return embeddings.Settings{URL: e.url + "/v1", Model: "words", Dimensions: Dimensions, Key: e.Key}
+	return embeddings.Settings{URL: e.url + "/v1", Model: "words", Dimensions: Dimensions, Key: e.Key, QueryTime: time.Minute}
 }
 
 // Client returns a client of the endpoint.
