@@ -5,17 +5,17 @@
 //
 // A question is parsed into terms (question.go), and classified by the kind of answer that
 // it asks for (kind.go). Each passage is cut into units: sentences, table rows, list items
-// and code blocks (units.go). A network (network.go) ranks the units by what they share with
-// the question (rank.go, measure.go, define.go). A second one ranks the spans of words in
-// the best units (span.go). The answer is the span with the best ratio of probability and
-// length (window.go), without markup (markup.go); or the whole unit, if the kind of answer
-// demands it. Documents that say something else are quoted beside it (disagree.go). A third
-// network estimates the probability that the answer is right (confidence.go). The networks
-// add weights of patterns of words (pattern.go). All weights (weights.json) are fitted by
-// `go test ./queries/answer -run TestFit -fit`, which also evaluates them on articles that
-// the fit has not seen.
+// and code blocks (package markdown), and these into words (package words). A network
+// (network.go) ranks the units by what they share with the question (rank.go, measure.go,
+// define.go). A second one ranks the spans of words in the best units (span.go). The answer
+// is the span with the best ratio of probability and length (window.go), without markup; or
+// the whole unit, if the kind of answer demands it. Documents that say something else are
+// quoted beside it (disagree.go). A third network estimates the probability that the answer
+// is right (confidence.go). The networks add weights of patterns of words (pattern.go). All
+// weights (weights.json) are fitted by `go test ./queries/answer -run TestFit -fit`, which
+// also evaluates them on articles that the fit has not seen.
 //
-// It imports events/prose and libraries.
+// It imports events/prose, its own packages below, and libraries.
 package answer
 
 import (
@@ -23,6 +23,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"annals/queries/answer/markdown"
 )
 
 // Passage is a passage that the search found.
@@ -166,24 +168,24 @@ func (f *finding) list() (from, to int) {
 	wanted := kinds[f.question.expected].lists
 	from, to = f.best, f.best+1
 	after := func(i int) bool {
-		return i < len(f.units) && f.units[i].passage == u.passage && f.units[i].kind != sentence
+		return i < len(f.units) && f.units[i].passage == u.passage && f.units[i].kind != markdown.Sentence
 	}
 	switch {
-	case u.kind == item && wanted:
-		for from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind == item && to-from < maxList {
+	case u.kind == markdown.Item && wanted:
+		for from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind == markdown.Item && to-from < maxList {
 			from--
 		}
-		for after(to) && f.units[to].kind == item && to-from < maxList {
+		for after(to) && f.units[to].kind == markdown.Item && to-from < maxList {
 			to++
 		}
 		if from > 0 && f.units[from-1].passage == u.passage && f.leadsIn(from-1) {
 			from--
 		}
-	case u.kind == code && wanted:
-		if from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind != code {
+	case u.kind == markdown.Code && wanted:
+		if from > 0 && f.units[from-1].passage == u.passage && f.units[from-1].kind != markdown.Code {
 			from--
 		}
-	case u.kind == sentence && (f.leadsIn(f.best) || wanted && (after(to) && f.units[to].kind == code || f.same(to) && f.leadsIn(to))):
+	case u.kind == markdown.Sentence && (f.leadsIn(f.best) || wanted && (after(to) && f.units[to].kind == markdown.Code || f.same(to) && f.leadsIn(to))):
 		if f.same(to) && f.leadsIn(to) { // "You can do five things. They are:"
 			to++
 		}
@@ -207,7 +209,7 @@ func (f *finding) same(i int) bool {
 // leadsIn reports whether unit i is a sentence that introduces what follows.
 func (f *finding) leadsIn(i int) bool {
 	u := &f.units[i]
-	return u.kind == sentence && f.passages[u.passage].text[u.end-1] == ':'
+	return u.kind == markdown.Sentence && f.passages[u.passage].text[u.end-1] == ':'
 }
 
 // wording returns the text of a span of a unit. Rows and code are always whole.
@@ -215,9 +217,9 @@ func (f *finding) wording(i int, w span) string {
 	u := &f.units[i]
 	p := &f.passages[u.passage]
 	switch u.kind {
-	case row:
+	case markdown.Row:
 		return p.rowText(&f.question, u)
-	case code:
+	case markdown.Code:
 		return strings.TrimSpace(p.text[u.start:u.end])
 	}
 	start, end := p.bounds(u, w)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/quick"
 	"unicode"
+
+	"annals/queries/answer/markdown"
 )
 
 // library has passages of each form: prose, a table, a list and code.
@@ -179,7 +181,7 @@ func verbatim(a Answer, passages []Passage) error {
 	}
 	// Compare word by word: table rows and pairs of sentences are not contiguous in the
 	// passage, and markup is left out.
-	text += "\n" + unmarked(text)
+	text += "\n" + markdown.Plain(text)
 	for _, w := range strings.FieldsFunc(a.Text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_`[]()<>\\:;", r) }) {
 		if !strings.Contains(text, w) {
 			return fmt.Errorf("%q of the answer %q is not in the passages", w, a.Text)

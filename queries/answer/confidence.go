@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // Features of an answer, from which its confidence is computed. "The unit" is the best
@@ -104,8 +106,8 @@ func (f *finding) confVector() confVector {
 	}
 	last := -1
 	for i := range q.tokens {
-		t := q.tokens[i].term
-		if t >= 0 && last >= 0 && t != last && i > 0 && q.tokens[i-1].term == last {
+		t := q.tokens[i].Term
+		if t >= 0 && last >= 0 && t != last && i > 0 && q.tokens[i-1].Term == last {
 			for _, pair := range [2][2]int{{last, t}, {t, last}} {
 				if missing, other := pair[0], pair[1]; u.credits[other] > 0 {
 					v[confModifier] = max(v[confModifier], q.terms[missing].weight/q.total*(1-max(u.credits[missing], u.context[missing])))
@@ -119,9 +121,9 @@ func (f *finding) confVector() confVector {
 		v[confNegated] = 1
 	}
 	switch u.kind {
-	case row:
+	case markdown.Row:
 		v[confRow] = 1
-	case item, code:
+	case markdown.Item, markdown.Code:
 		v[confItem] = 1
 	}
 	if q.expected != anything {
@@ -168,18 +170,18 @@ func (f *finding) confVector() confVector {
 
 // contradicts returns 1 as denied if either the question or the unit is negated, but not
 // both, and 1 as opposite if the unit has the opposite of a word of the question.
-func (q *question) contradicts(tokens []token) (denied, opposite float64) {
-	words := make(map[string]bool, len(tokens))
+func (q *question) contradicts(tokens []words.Token) (denied, opposite float64) {
+	has := make(map[string]bool, len(tokens))
 	not := false
 	for i := range tokens {
-		words[tokens[i].lower] = true
-		not = not || negative(tokens[i].lower)
+		has[tokens[i].Lower] = true
+		not = not || words.Negative(tokens[i].Lower)
 	}
 	if not != q.denied {
 		denied = 1
 	}
 	for i := range q.tokens {
-		if o, ok := opposites[q.tokens[i].lower]; ok && words[o] && !words[q.tokens[i].lower] {
+		if o, ok := words.Opposites[q.tokens[i].Lower]; ok && has[o] && !has[q.tokens[i].Lower] {
 			opposite = 1
 		}
 	}
@@ -194,29 +196,29 @@ func (f *finding) swapped(v *confVector, u *unit) {
 	tokens := f.passages[u.passage].tokens[u.from:u.to]
 	for i := range q.tokens {
 		asked := &q.tokens[i]
-		t := asked.term
+		t := asked.Term
 		if t < 0 || t == q.focus || u.credits[t] > 0.5 {
 			continue
 		}
 		for _, side := range [2]int{-1, 1} {
 			j := beside(q.tokens, i, -side)
-			if j < 0 || q.tokens[j].term < 0 || q.tokens[j].term == t {
+			if j < 0 || q.tokens[j].Term < 0 || q.tokens[j].Term == t {
 				continue
 			}
 			for k := range tokens {
-				if tokens[k].term != q.tokens[j].term {
+				if tokens[k].Term != q.tokens[j].Term {
 					continue
 				}
 				at := beside(tokens, k, side)
-				if at < 0 || tokens[at].term >= 0 {
+				if at < 0 || tokens[at].Term >= 0 {
 					continue
 				}
 				other := &tokens[at]
 				v[confSwapped] = max(v[confSwapped], q.terms[t].weight/q.total)
 				switch {
-				case number(asked) && number(other):
+				case words.Number(asked) && words.Number(other):
 					v[confNumberSwapped] = 1
-				case asked.capital && i > 0 && other.capital && u.context[t] < 0.5:
+				case asked.Capital && i > 0 && other.Capital && u.context[t] < 0.5:
 					v[confNameSwapped] = 1
 				}
 			}
@@ -227,12 +229,12 @@ func (f *finding) swapped(v *confVector, u *unit) {
 // beside returns the index of the first word beside tokens[i] that is not a function word,
 // on the left if side is -1, or on the right if it is 1; -1 if there is none within three
 // words, or before punctuation.
-func beside(tokens []token, i, side int) int {
+func beside(tokens []words.Token, i, side int) int {
 	for k := i + side; k >= 0 && k < len(tokens) && (k-i)*side <= 3; k += side {
-		if side > 0 && tokens[k].pause || side < 0 && tokens[k+1].pause {
+		if side > 0 && tokens[k].Pause || side < 0 && tokens[k+1].Pause {
 			return -1
 		}
-		if tokens[k].class == prose.Content || number(&tokens[k]) {
+		if tokens[k].Class == prose.Content || words.Number(&tokens[k]) {
 			return k
 		}
 	}

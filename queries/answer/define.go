@@ -4,12 +4,14 @@ import (
 	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // Words that join a thing to its definition.
 var (
-	copulas = set("is are was were means mean refers denotes describes stands")
-	namedBy = set("called termed named known dubbed")
+	copulas = words.Set("is are was were means mean refers denotes describes stands")
+	namedBy = words.Set("called termed named known dubbed")
 )
 
 // definition estimates from 0 to 1 how likely a unit defines the subject of the question:
@@ -30,7 +32,7 @@ func (q *question) definition(p *passage, u *unit) float64 {
 }
 
 // definitionAt is definition for the occurrence of the subject in tokens[from:to].
-func definitionAt(text string, tokens []token, from, to int, kind form) float64 {
+func definitionAt(text string, tokens []words.Token, from, to int, kind markdown.Form) float64 {
 	place := 0.4
 	first := leading(tokens, from)
 	if first {
@@ -38,7 +40,7 @@ func definitionAt(text string, tokens []token, from, to int, kind form) float64 
 	}
 	if to == len(tokens) {
 		switch {
-		case from > 1 && (copulas[tokens[from-1].lower] || tokens[from-1].class == prose.Determiner && copulas[tokens[from-2].lower]): // "the node that … is the sentinel node"
+		case from > 1 && (copulas[tokens[from-1].Lower] || tokens[from-1].Class == prose.Determiner && copulas[tokens[from-2].Lower]): // "the node that … is the sentinel node"
 			return 0.9
 		case named(tokens[max(0, from-5):from]):
 			return 0.8
@@ -46,25 +48,25 @@ func definitionAt(text string, tokens []token, from, to int, kind form) float64 
 		return 0
 	}
 	next := &tokens[to]
-	gap := text[tokens[to-1].end:next.start]
+	gap := text[tokens[to-1].End:next.Start]
 	if !strings.Contains(gap, "(") {
 		gap = strings.Replace(gap, ")", "", 1) // "a constraint system (CCS) is"
 	}
 	switch {
-	case copulas[next.lower] && strings.Trim(gap, " \n*_`\"”") == "":
+	case copulas[next.Lower] && strings.Trim(gap, " \n*_`\"”") == "":
 		if to+1 < len(tokens) && !defining(tokens[to+1:]) {
 			return 0.6 * place
 		}
 		return place
 	case first && strings.ContainsAny(gap, "=:–—"):
 		return 0.9
-	case from > 0 && strings.HasSuffix(text[tokens[from-1].end:tokens[from].start], "(") && initials(tokens, from):
+	case from > 0 && strings.HasSuffix(text[tokens[from-1].End:tokens[from].Start], "(") && initials(tokens, from):
 		return 0.8
 	case named(tokens[max(0, from-5):from]):
 		return 0.8
-	case to == from+1 && strings.Contains(gap, "(") && next.capital: // "CCS (customizable …)"
+	case to == from+1 && strings.Contains(gap, "(") && next.Capital: // "CCS (customizable …)"
 		return 0.6 * place
-	case first && (next.pause && next.class == prose.Determiner || kind == row || kind == item): // "Cargo, the build system, …"
+	case first && (next.Pause && next.Class == prose.Determiner || kind == markdown.Row || kind == markdown.Item): // "Cargo, the build system, …"
 		return 0.6
 	}
 	return 0
@@ -72,9 +74,9 @@ func definitionAt(text string, tokens []token, from, to int, kind form) float64 
 
 // named reports whether one of the words before a name introduces it: "called a secondary
 // cancer or …".
-func named(before []token) bool {
+func named(before []words.Token) bool {
 	for i := range before {
-		if namedBy[before[i].lower] {
+		if namedBy[before[i].Lower] {
 			return true
 		}
 	}
@@ -83,21 +85,21 @@ func named(before []token) bool {
 
 // defining reports whether tokens begin like the predicate of a definition: "a …", "the …",
 // "used to …".
-func defining(tokens []token) bool {
+func defining(tokens []words.Token) bool {
 	for i := range tokens[:min(len(tokens), 2)] {
 		t := &tokens[i]
 		switch {
-		case t.class == prose.Determiner, t.lower == "when", t.lower == "one", t.lower == "any", t.lower == "for", t.lower == "used":
+		case t.Class == prose.Determiner, t.Lower == "when", t.Lower == "one", t.Lower == "any", t.Lower == "for", t.Lower == "used":
 			return true
 		}
 	}
-	return len(tokens) > 0 && plural(tokens[min(len(tokens)-1, 1)].lower)
+	return len(tokens) > 0 && plural(tokens[min(len(tokens)-1, 1)].Lower)
 }
 
 // leading reports whether only function words are before tokens[i].
-func leading(tokens []token, i int) bool {
+func leading(tokens []words.Token, i int) bool {
 	for k := range tokens[:i] {
-		if tokens[k].class == prose.Content || k > 3 {
+		if tokens[k].Class == prose.Content || k > 3 {
 			return false
 		}
 	}
@@ -106,10 +108,10 @@ func leading(tokens []token, i int) bool {
 
 // subjectAt returns the number of tokens at index i that are the subject of the question,
 // or 0.
-func (q *question) subjectAt(tokens []token, i int) int {
+func (q *question) subjectAt(tokens []words.Token, i int) int {
 	n := 0
 	for k := q.subjectOf[0]; k < q.subjectOf[1]; k++ {
-		if i+n >= len(tokens) || tokens[i+n].term < 0 || tokens[i+n].term != q.tokens[k].term || tokens[i+n].credit < 1 {
+		if i+n >= len(tokens) || tokens[i+n].Term < 0 || tokens[i+n].Term != q.tokens[k].Term || tokens[i+n].Credit < 1 {
 			return 0
 		}
 		n++
@@ -118,14 +120,14 @@ func (q *question) subjectAt(tokens []token, i int) int {
 }
 
 // initials reports whether the words before tokens[i] begin with its letters.
-func initials(tokens []token, i int) bool {
-	word := tokens[i].lower
+func initials(tokens []words.Token, i int) bool {
+	word := tokens[i].Lower
 	k := i - 1
 	for c := len(word) - 1; c >= 0; c-- {
-		for k >= 0 && tokens[k].lower[0] != word[c] && tokens[k].class != prose.Content {
+		for k >= 0 && tokens[k].Lower[0] != word[c] && tokens[k].Class != prose.Content {
 			k--
 		}
-		if k < 0 || tokens[k].lower[0] != word[c] {
+		if k < 0 || tokens[k].Lower[0] != word[c] {
 			return false
 		}
 		k--

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // Limits of what counts as a disagreement.
@@ -20,7 +22,7 @@ const (
 type statement struct {
 	unit   int
 	text   string
-	tokens []token // without determiners
+	tokens []words.Token // without determiners
 }
 
 // disagreements returns the units of other documents that make the same statement as the
@@ -63,12 +65,12 @@ func (f *finding) source(i int) *Passage { return &f.passages[f.units[i].passage
 
 func (f *finding) statement(i int) statement {
 	u := &f.units[i]
-	if u.kind == code || u.to-u.from > maxStatement {
+	if u.kind == markdown.Code || u.to-u.from > maxStatement {
 		return statement{unit: i}
 	}
 	s := statement{unit: i, text: f.wording(i, span{u.from, u.to})}
-	for _, t := range tokenize(s.text, 0, len(s.text), nil) {
-		if t.class != prose.Determiner {
+	for _, t := range words.Tokenize(s.text, 0, len(s.text), nil) {
+		if t.Class != prose.Determiner {
 			f.question.match(&t)
 			s.tokens = append(s.tokens, t)
 		}
@@ -83,11 +85,11 @@ func (f *finding) disagree(a, b statement) bool {
 		return false
 	}
 	from := 0
-	for from < min(len(x), len(y)) && x[from].lower == y[from].lower {
+	for from < min(len(x), len(y)) && x[from].Lower == y[from].Lower {
 		from++
 	}
 	tail := 0
-	for tail < min(len(x), len(y))-from && x[len(x)-1-tail].lower == y[len(y)-1-tail].lower {
+	for tail < min(len(x), len(y))-from && x[len(x)-1-tail].Lower == y[len(y)-1-tail].Lower {
 		tail++
 	}
 	shared := 0
@@ -96,9 +98,9 @@ func (f *finding) disagree(a, b statement) bool {
 		if k >= from && k < len(x)-tail {
 			continue
 		}
-		if x[k].class == prose.Content {
+		if x[k].Class == prose.Content {
 			shared++
-			named = named || x[k].capital && k > 0
+			named = named || x[k].Capital && k > 0
 		}
 	}
 	if !value(x[from:len(x)-tail]) || !value(y[from:len(y)-tail]) || shared == 0 {
@@ -109,14 +111,14 @@ func (f *finding) disagree(a, b statement) bool {
 
 // value reports whether the words may be a value in which two statements differ: numbers,
 // units, dates and names, none of which is in the question.
-func value(tokens []token) bool {
+func value(tokens []words.Token) bool {
 	if len(tokens) == 0 || len(tokens) > maxValue {
 		return false
 	}
 	some := false
 	for _, t := range tokens {
-		here := number(&t) || t.capital || calendar[t.lower] || measures[t.lower]
-		if t.term >= 0 || negative(t.lower) || t.class == prose.Content && !here {
+		here := words.Number(&t) || t.Capital || words.Calendar[t.Lower] || words.Measures[t.Lower]
+		if t.Term >= 0 || words.Negative(t.Lower) || t.Class == prose.Content && !here {
 			return false
 		}
 		some = some || here
@@ -133,13 +135,13 @@ func sameTitle(a, b *Passage) bool {
 // undated returns the words of a title without its numbers.
 func undated(title string) string {
 	title = cut(title, maxTitle)
-	var words []string
-	for _, t := range tokenize(title, 0, len(title), nil) {
-		if !t.digit && !calendar[t.lower] {
-			words = append(words, t.lower)
+	var rest []string
+	for _, t := range words.Tokenize(title, 0, len(title), nil) {
+		if !t.Digit && !words.Calendar[t.Lower] {
+			rest = append(rest, t.Lower)
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(rest, " ")
 }
 
 // versions returns the answer that quotes statements that disagree, each with its document

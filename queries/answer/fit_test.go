@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"annals/queries/answer/markdown"
 )
 
 var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and write them to weights.json")
@@ -278,7 +280,7 @@ func spanChoice(q *sample, f *finding) (choice, bool) {
 	}
 	u := &f.units[order[at]]
 	p := &f.passages[u.passage]
-	if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+	if kinds[f.question.expected].whole || u.kind == markdown.Row || u.kind == markdown.Code || u.to-u.from > maxUnit {
 		return c, false
 	}
 	best := 0.0
@@ -289,7 +291,7 @@ func spanChoice(q *sample, f *finding) (choice, bool) {
 		v := f.spanVector(u, s, &near)
 		c.vectors = append(c.vectors, slices.Clone(v[:]))
 		c.slots = append(c.slots, slices.Concat(patterns.starts[s.from-u.from], patterns.ends[s.to-u.from], patterns.between(s, nil)))
-		f1s = append(f1s, bestF1(p.text[p.tokens[s.from].start:p.tokens[s.to-1].end], q.Answers))
+		f1s = append(f1s, bestF1(p.text[p.tokens[s.from].Start:p.tokens[s.to-1].End], q.Answers))
 		best = max(best, f1s[len(f1s)-1])
 	}
 	for _, f1 := range f1s {

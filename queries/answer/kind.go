@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // answerKind is the kind of answer that a question asks for.
@@ -31,35 +33,35 @@ const (
 // is an answer.
 var kinds = [answerKinds]struct {
 	name  string
-	whole bool                             // only the whole unit is an answer: part of a definition or of a reason does not stand by itself
-	lists bool                             // the list, table or code that follows the unit is a part of the answer, and so is the list around it
-	fits  func(tokens []token, i int) bool // whether tokens[i] may be part of an answer; nil if any word may
+	whole bool                                   // only the whole unit is an answer: part of a definition or of a reason does not stand by itself
+	lists bool                                   // the list, table or code that follows the unit is a part of the answer, and so is the list around it
+	fits  func(tokens []words.Token, i int) bool // whether tokens[i] may be part of an answer; nil if any word may
 }{
 	anything:    {},
 	aPerson:     {name: "a person or a group", fits: proper},
 	aTime:       {name: "a time", fits: timely},
 	aPlace:      {name: "a place", fits: proper},
-	aNumber:     {name: "a number or an amount", fits: func(ts []token, i int) bool { return number(&ts[i]) }},
+	aNumber:     {name: "a number or an amount", fits: func(ts []words.Token, i int) bool { return words.Number(&ts[i]) }},
 	aReason:     {name: "a reason", whole: true},
 	aDefinition: {name: "a definition", whole: true},
 	aDecision:   {name: "a yes or no", whole: true},
 	aManner:     {name: "a way to do something", whole: true, lists: true},
 	aList:       {name: "a list", lists: true},
-	aPhone:      {name: "a phone number", fits: func(ts []token, i int) bool { return ts[i].digit && len(ts[i].lower) >= 2 }},
-	anAddress: {name: "an address", fits: func(ts []token, i int) bool {
-		return strings.Contains(ts[i].lower, "@") || ts[i].digit || proper(ts, i)
+	aPhone:      {name: "a phone number", fits: func(ts []words.Token, i int) bool { return ts[i].Digit && len(ts[i].Lower) >= 2 }},
+	anAddress: {name: "an address", fits: func(ts []words.Token, i int) bool {
+		return strings.Contains(ts[i].Lower, "@") || ts[i].Digit || proper(ts, i)
 	}},
 }
 
 // timely reports whether a token may be part of a date: "1931", "14", "24.01.2017", "May".
-func timely(tokens []token, i int) bool {
+func timely(tokens []words.Token, i int) bool {
 	t := &tokens[i]
-	return calendar[t.lower] || t.digit && len(t.lower) >= 2 && (strings.Count(t.lower, ".") != 1 && !strings.Contains(t.lower, ","))
+	return words.Calendar[t.Lower] || t.Digit && len(t.Lower) >= 2 && (strings.Count(t.Lower, ".") != 1 && !strings.Contains(t.Lower, ","))
 }
 
 // proper reports whether a token may be part of a proper name.
-func proper(tokens []token, i int) bool {
-	return tokens[i].named
+func proper(tokens []words.Token, i int) bool {
+	return tokens[i].Named
 }
 
 // nameTokens sets which words of the units may be part of proper names: those with a capital
@@ -70,10 +72,10 @@ func (f *finding) nameTokens() {
 		u := &f.units[k]
 		tokens := f.passages[u.passage].tokens[u.from:u.to]
 		for i := range tokens {
-			if t := &tokens[i]; t.capital && t.class == prose.Content {
-				t.named = true
-				if i > 0 && u.kind == sentence {
-					inside[t.lower] = true
+			if t := &tokens[i]; t.Capital && t.Class == prose.Content {
+				t.Named = true
+				if i > 0 && u.kind == markdown.Sentence {
+					inside[t.Lower] = true
 				}
 			}
 		}
@@ -81,36 +83,36 @@ func (f *finding) nameTokens() {
 	for k := range f.units {
 		u := &f.units[k]
 		tokens := f.passages[u.passage].tokens[u.from:u.to]
-		if t := &tokens[0]; t.named && !inside[t.lower] && (len(tokens) == 1 || !tokens[1].named || tokens[1].pause) {
-			t.named = u.kind != sentence && !common[t.lower]
+		if t := &tokens[0]; t.Named && !inside[t.Lower] && (len(tokens) == 1 || !tokens[1].Named || tokens[1].Pause) {
+			t.Named = u.kind != markdown.Sentence && !words.Common[t.Lower]
 		}
 	}
 }
 
 // Words by which the expected kind of answer is recognized.
 var (
-	timeNouns   = set("year years date day month decade century time era age season")
-	placeNouns  = set("country city place state town location region area continent county nation island street river mountain capital building province village")
-	numberNouns = set("period duration percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
-	personNouns = set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
-	vague       = set("type types kind kinds sort sorts name names form forms term example examples")
-	measured    = set("many much long far old tall high deep large big wide fast often heavy soon late quickly")
-	phoneNouns  = set("phone telephone fax")
-	sendNouns   = set("email e-mail mail address website url homepage")
-	dialled     = set("call dial phone ring")
+	timeNouns   = words.Set("year years date day month decade century time era age season")
+	placeNouns  = words.Set("country city place state town location region area continent county nation island street river mountain capital building province village")
+	numberNouns = words.Set("period duration percentage percent number amount population size speed temperature distance height length rate cost price age ratio fraction proportion score total share")
+	personNouns = words.Set("person man woman president leader king queen emperor author writer actor scientist artist architect philosopher engineer director minister character individual people physicist mathematician astronaut")
+	vague       = words.Set("type types kind kinds sort sorts name names form forms term example examples")
+	measured    = words.Set("many much long far old tall high deep large big wide fast often heavy soon late quickly")
+	phoneNouns  = words.Set("phone telephone fax")
+	sendNouns   = words.Set("email e-mail mail address website url homepage")
+	dialled     = words.Set("call dial phone ring")
 )
 
 // kind classifies a question by its question word and the words after it.
 func (q *question) kind() answerKind {
 	at := q.questionWord()
-	if at < 0 && len(q.tokens) > 0 && q.tokens[0].class == prose.Auxiliary {
+	if at < 0 && len(q.tokens) > 0 && q.tokens[0].Class == prose.Auxiliary {
 		return aDecision
 	}
 	word := func(i int) string {
 		if i < 0 || i >= len(q.tokens) {
 			return ""
 		}
-		return q.tokens[i].lower
+		return q.tokens[i].Lower
 	}
 	next := word(at + 1)
 	switch word(at) {
@@ -157,7 +159,7 @@ func (q *question) kind() answerKind {
 // keywords classifies a query without a question word. A few words alone, such as "notice
 // period", ask what is said of it.
 func (q *question) keywords() answerKind {
-	if len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t token) bool { return t.class != prose.Content }) {
+	if len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Class != prose.Content }) {
 		return anything
 	}
 	q.subjectOf = [2]int{0, len(q.tokens)}
@@ -167,7 +169,7 @@ func (q *question) keywords() answerKind {
 // dials reports whether the question has a word for phoning.
 func (q *question) dials() bool {
 	for i := range q.tokens {
-		if dialled[q.tokens[i].lower] {
+		if dialled[q.tokens[i].Lower] {
 			return true
 		}
 	}
@@ -181,7 +183,7 @@ func plural(word string) bool {
 
 // Words of questions about the meaning of something.
 var (
-	meanings = set("mean means meant stand stands")
+	meanings = words.Set("mean means meant stand stands")
 	maxNamed = 5 // words of the thing that is asked about
 )
 
@@ -192,22 +194,22 @@ func (q *question) defines(at int) bool {
 	i, n := at+1, len(q.tokens)
 	meaning := false
 	for j := i; j < n; j++ {
-		meaning = meaning || meanings[q.tokens[j].lower] || q.tokens[j].lower == "do" && j == n-1 // "what does it do"
+		meaning = meaning || meanings[q.tokens[j].Lower] || q.tokens[j].Lower == "do" && j == n-1 // "what does it do"
 	}
-	if i < n && q.tokens[i].class == prose.Auxiliary {
+	if i < n && q.tokens[i].Class == prose.Auxiliary {
 		i++
-	} else if !meaning && q.tokens[at].lower != "what's" {
+	} else if !meaning && q.tokens[at].Lower != "what's" {
 		return false
 	}
-	for i < n && (q.tokens[i].lower == "meant" || q.tokens[i].lower == "by") {
+	for i < n && (q.tokens[i].Lower == "meant" || q.tokens[i].Lower == "by") {
 		i++
 	}
-	the := i < n && q.tokens[i].lower == "the"
-	for i < n && q.tokens[i].class == prose.Determiner {
+	the := i < n && q.tokens[i].Lower == "the"
+	for i < n && q.tokens[i].Class == prose.Determiner {
 		i++
 	}
 	from := i
-	for i < n && q.tokens[i].class == prose.Content && !meanings[q.tokens[i].lower] && (i == from || !q.tokens[i].pause) {
+	for i < n && q.tokens[i].Class == prose.Content && !meanings[q.tokens[i].Lower] && (i == from || !q.tokens[i].Pause) {
 		i++
 	}
 	if i == from || i-from > maxNamed {
@@ -215,11 +217,11 @@ func (q *question) defines(at int) bool {
 	}
 	if i < n && !meaning {
 		switch next := &q.tokens[i]; {
-		case next.lower == "of": // "what is the end of the story"
+		case next.Lower == "of": // "what is the end of the story"
 			return false
-		case next.class != prose.Preposition && !next.pause: // "what is the dog eating"
+		case next.Class != prose.Preposition && !next.Pause: // "what is the dog eating"
 			return false
-		case i == n-1 && next.lower != "for": // "what is the dog looking at"
+		case i == n-1 && next.Lower != "for": // "what is the dog looking at"
 			return false
 		}
 	}
@@ -234,20 +236,20 @@ func (q *question) defines(at int) bool {
 func (q *question) ofNoun(i int) answerKind {
 	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
 		t := q.tokens[i]
-		if t.class == prose.Auxiliary && n == 0 {
+		if t.Class == prose.Auxiliary && n == 0 {
 			continue
 		}
-		if t.class != prose.Content && t.class != prose.Determiner && t.lower != "of" && t.lower != "many" {
+		if t.Class != prose.Content && t.Class != prose.Determiner && t.Lower != "of" && t.Lower != "many" {
 			return anything
 		}
 		switch {
-		case timeNouns[t.lower]:
+		case timeNouns[t.Lower]:
 			return aTime
-		case numberNouns[t.lower]:
+		case numberNouns[t.Lower]:
 			return aNumber
-		case placeNouns[t.lower]:
+		case placeNouns[t.Lower]:
 			return aPlace
-		case personNouns[t.lower]:
+		case personNouns[t.Lower]:
 			return aPerson
 		}
 	}
@@ -256,34 +258,34 @@ func (q *question) ofNoun(i int) answerKind {
 
 // Words of times and of how often something happens.
 var (
-	timeUnits = set("second seconds minute minutes hour hours day days night nights week weeks month months quarter quarters year years decade decades century centuries time times")
-	temporal  = set("when after before during until till since while once ago later earlier always never immediately daily")
-	clock     = set("at by from to about around")
-	frequency = set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
+	timeUnits = words.Set("second seconds minute minutes hour hours day days night nights week weeks month months quarter quarters year years decade decades century centuries time times")
+	temporal  = words.Set("when after before during until till since while once ago later earlier always never immediately daily")
+	clock     = words.Set("at by from to about around")
+	frequency = words.Set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
 )
 
 // satisfied reports whether a unit can answer a question for a time or number: it has a word
 // of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
 // of two digits alone is no time; neither are those in code.
 func (q *question) satisfied(p *passage, u *unit) bool {
-	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t token) bool { return t.lower == "often" })
-	if q.expected != aTime && q.expected != aNumber || u.kind == code {
+	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Lower == "often" })
+	if q.expected != aTime && q.expected != aNumber || u.kind == markdown.Code {
 		return q.expected != aTime
 	}
 	tokens := p.tokens[u.from:u.to]
 	for i := range tokens {
 		t := &tokens[i]
 		switch {
-		case t.term >= 0 && !t.digit:
+		case t.Term >= 0 && !t.Digit:
 		case often:
-			if frequency[t.lower] || i > 0 && timeUnits[t.lower] && number(&tokens[i-1]) {
+			if frequency[t.Lower] || i > 0 && timeUnits[t.Lower] && words.Number(&tokens[i-1]) {
 				return true
 			}
 		case q.expected == aNumber:
-			if number(t) && strings.Count(t.lower, ".") < 2 {
+			if words.Number(t) && strings.Count(t.Lower, ".") < 2 {
 				return true
 			}
-		case calendar[t.lower], temporal[t.lower], timeUnits[t.lower], dated.MatchString(t.lower), i > 0 && t.joined && t.digit && tokens[i-1].digit, i > 0 && number(t) && clock[tokens[i-1].lower]:
+		case words.Calendar[t.Lower], temporal[t.Lower], timeUnits[t.Lower], dated.MatchString(t.Lower), i > 0 && t.Joined && t.Digit && tokens[i-1].Digit, i > 0 && words.Number(t) && clock[tokens[i-1].Lower]:
 			return true
 		}
 	}
@@ -294,13 +296,13 @@ func (q *question) satisfied(p *passage, u *unit) bool {
 var dated = regexp.MustCompile(`^(1\d{3}|2[01]\d{2})s?$|^\d+([-.]\d+){2}$|^\d+-\d+$`)
 
 // Words for a document or a part of it.
-var writings = set("paper post page document chapter section guide article tutorial series booklet appendix blog")
+var writings = words.Set("paper post page document chapter section guide article tutorial series booklet appendix blog")
 
 // introduces reports whether a sentence speaks of the document itself: "This post walked
 // through …", "In this chapter, …".
-func introduces(tokens []token) bool {
+func introduces(tokens []words.Token) bool {
 	for i := range tokens[:max(0, min(len(tokens)-1, 4))] {
-		if tokens[i].lower == "this" && writings[tokens[i+1].lower] {
+		if tokens[i].Lower == "this" && writings[tokens[i+1].Lower] {
 			return true
 		}
 	}

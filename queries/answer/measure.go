@@ -1,12 +1,15 @@
 package answer
 
-import "annals/events/prose"
+import (
+	"annals/events/prose"
+	"annals/queries/answer/words"
+)
 
 // refersBack reports whether a sentence begins with a word such as "he" or "this", which
 // refers to the sentence before.
-func refersBack(tokens []token) bool {
+func refersBack(tokens []words.Token) bool {
 	for i := range tokens[:min(len(tokens), 2)] {
-		switch tokens[i].lower {
+		switch tokens[i].Lower {
 		case "he", "she", "it", "they", "this", "these", "those", "his", "her", "its", "their", "such":
 			return true
 		}
@@ -16,11 +19,11 @@ func refersBack(tokens []token) bool {
 
 // pairs returns the share of the question's pairs of consecutive terms that are at most
 // four words apart in tokens.
-func (q *question) pairs(tokens []token) float64 {
+func (q *question) pairs(tokens []words.Token) float64 {
 	var all, near float64
 	last := -1
 	for i := range q.tokens {
-		t := q.tokens[i].term
+		t := q.tokens[i].Term
 		if t < 0 {
 			continue
 		}
@@ -40,11 +43,11 @@ func (q *question) pairs(tokens []token) float64 {
 }
 
 // nearby reports whether two terms are at most four words apart.
-func nearby(tokens []token, a, b int) bool {
+func nearby(tokens []words.Token, a, b int) bool {
 	at := -10
 	bt := -10
 	for i := range tokens {
-		switch tokens[i].term {
+		switch tokens[i].Term {
 		case a:
 			at = i
 		case b:
@@ -61,9 +64,9 @@ func nearby(tokens []token, a, b int) bool {
 
 // hasAnswer reports whether the tokens have a word of the expected kind that is not in
 // the question.
-func hasAnswer(tokens []token, k answerKind) bool {
+func hasAnswer(tokens []words.Token, k answerKind) bool {
 	for i := range tokens {
-		if tokens[i].term < 0 && fits(tokens, i, k) {
+		if tokens[i].Term < 0 && fits(tokens, i, k) {
 			return true
 		}
 	}
@@ -71,18 +74,18 @@ func hasAnswer(tokens []token, k answerKind) bool {
 }
 
 // fits reports whether tokens[i] may be part of an answer of the expected kind.
-func fits(tokens []token, i int, k answerKind) bool {
+func fits(tokens []words.Token, i int, k answerKind) bool {
 	return kinds[k].fits != nil && kinds[k].fits(tokens, i)
 }
 
 // Words that often introduce an answer.
 var (
-	reasonCues = set("because due since reason reasons cause caused causes therefore thus hence order so thereby by through resulted result means")
-	namingCues = set("called known termed named dubbed referred titled nicknamed")
+	reasonCues = words.Set("because due since reason reasons cause caused causes therefore thus hence order so thereby by through resulted result means")
+	namingCues = words.Set("called known termed named dubbed referred titled nicknamed")
 )
 
 // cued reports whether a unit has a word that often introduces the expected answer.
-func (q *question) cued(tokens []token) bool {
+func (q *question) cued(tokens []words.Token) bool {
 	var cues map[string]bool
 	switch {
 	case q.expected == aReason || q.expected == aManner:
@@ -93,7 +96,7 @@ func (q *question) cued(tokens []token) bool {
 		return false
 	}
 	for i := range tokens {
-		if cues[tokens[i].lower] {
+		if cues[tokens[i].Lower] {
 			return true
 		}
 	}
@@ -102,20 +105,20 @@ func (q *question) cued(tokens []token) bool {
 
 // dense returns the highest share of the question's weight in any twelve consecutive
 // words.
-func (q *question) dense(tokens []token) float64 {
+func (q *question) dense(tokens []words.Token) float64 {
 	const window = 12
 	best := 0.0
 	var credits [maxTerms]float64
 	for i := range tokens {
-		if tokens[i].term < 0 {
+		if tokens[i].Term < 0 {
 			continue
 		}
 		clear(credits[:len(q.terms)])
 		sum := 0.0
 		for k := i; k < min(i+window, len(tokens)); k++ {
-			if t := &tokens[k]; t.term >= 0 && t.credit > credits[t.term] {
-				sum += (t.credit - credits[t.term]) * q.terms[t.term].weight
-				credits[t.term] = t.credit
+			if t := &tokens[k]; t.Term >= 0 && t.Credit > credits[t.Term] {
+				sum += (t.Credit - credits[t.Term]) * q.terms[t.Term].weight
+				credits[t.Term] = t.Credit
 			}
 		}
 		best = max(best, sum)
@@ -125,17 +128,17 @@ func (q *question) dense(tokens []token) float64 {
 
 // phrases returns the share of the question's pairs of adjacent words that are also
 // adjacent in tokens. Pairs without a term do not count.
-func (q *question) phrases(tokens []token) float64 {
+func (q *question) phrases(tokens []words.Token) float64 {
 	var all, found float64
 	for i := 1; i < len(q.tokens); i++ {
 		a, b := &q.tokens[i-1], &q.tokens[i]
 		w := 0.0
-		for _, t := range [2]*token{a, b} {
-			if t.term >= 0 {
-				w += q.terms[t.term].weight
+		for _, t := range [2]*words.Token{a, b} {
+			if t.Term >= 0 {
+				w += q.terms[t.Term].weight
 			}
 		}
-		if w == 0 || a.class == prose.Interrogative || b.class == prose.Interrogative {
+		if w == 0 || a.Class == prose.Interrogative || b.Class == prose.Interrogative {
 			continue
 		}
 		all += w
@@ -153,9 +156,9 @@ func (q *question) phrases(tokens []token) float64 {
 }
 
 // same reports whether t, a token of a passage, matches asked, a token of the question.
-func same(asked, t *token) bool {
-	if asked.term >= 0 {
-		return asked.term == t.term
+func same(asked, t *words.Token) bool {
+	if asked.Term >= 0 {
+		return asked.Term == t.Term
 	}
-	return asked.lower == t.lower
+	return asked.Lower == t.Lower
 }

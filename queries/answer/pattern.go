@@ -2,9 +2,9 @@ package answer
 
 import (
 	"slices"
-	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/words"
 )
 
 // Patterns are combinations of a few words, or of their classes, with how the question asks:
@@ -25,76 +25,18 @@ type coded struct {
 // outside stands for the words before and after a unit.
 var outside = coded{word: 3, class: 63, matched: 63}
 
-// Classes of words, after the grammatical ones.
-const (
-	wordYear = 16 + iota
-	wordDigits
-	wordNumeral
-	wordCalendar
-	wordMeasure
-	_
-	wordCapital
-	wordEnding // the first of those by ending
-	wordPlain  = wordEnding + 9
-)
-
-// endings are endings of English words that hint at their class, each with its class.
-var endings = [...]struct {
-	ending string
-	class  uint32
-}{
-	{"ing", 0}, {"ed", 1}, {"ly", 2}, {"tion", 3}, {"ment", 3}, {"ness", 3}, {"ity", 3}, {"ism", 3}, {"er", 4}, {"or", 4},
-	{"al", 5}, {"ous", 5}, {"ive", 5}, {"ic", 5}, {"ful", 5}, {"able", 5}, {"ary", 5}, {"ent", 6}, {"ant", 6}, {"ss", 7}, {"s", 8},
-}
-
-// classCode returns the class of a word: grammatical, kind of number or date, name, or the
-// class that its ending hints at.
-func classCode(t *token) uint32 {
-	switch w := t.lower; {
-	case t.digit && len(w) == 4 && (w[0] == '1' || w[0] == '2'):
-		return wordYear
-	case t.digit:
-		return wordDigits
-	case t.class != prose.Content:
-		return uint32(t.class)
-	case numerals[w]:
-		return wordNumeral
-	case calendar[w]:
-		return wordCalendar
-	case measures[w]:
-		return wordMeasure
-	case t.capital:
-		return wordCapital
-	}
-	for _, e := range endings {
-		if len(t.lower) > len(e.ending)+1 && strings.HasSuffix(t.lower, e.ending) {
-			return wordEnding + e.class
-		}
-	}
-	return wordPlain
-}
-
-func codeOf(t *token) coded {
-	c := coded{class: classCode(t)}
-	if t.class != prose.Content || measures[t.lower] || calendar[t.lower] || common[t.lower] {
-		c.word = hashed(t.lower)
+func codeOf(t *words.Token) coded {
+	c := coded{class: words.Code(t)}
+	if t.Class != prose.Content || words.Measures[t.Lower] || words.Calendar[t.Lower] || words.Common[t.Lower] {
+		c.word = words.Hash(t.Lower)
 	} else {
-		c.word = hashed(t.lower[max(0, len(t.lower)-3):]) + c.class
+		c.word = words.Hash(t.Lower[max(0, len(t.Lower)-3):]) + c.class
 	}
 	c.matched = c.class
-	if t.term >= 0 && t.credit > 0.5 {
+	if t.Term >= 0 && t.Credit > 0.5 {
 		c.matched += 64
 	}
 	return c
-}
-
-// hashed returns the FNV-1a hash of a string.
-func hashed(s string) uint32 {
-	h := uint32(2166136261)
-	for i := range len(s) {
-		h = (h ^ uint32(s[i])) * 16777619
-	}
-	return h
 }
 
 // slot returns the slot of a pattern: a kind, which is a number of its own for each call, and
@@ -118,20 +60,20 @@ func (q *question) asks() [2]uint32 {
 	if at < 0 {
 		return [2]uint32{1, 1}
 	}
-	lead := q.tokens[at].lower
+	lead := q.tokens[at].Lower
 	if at+1 < len(q.tokens) {
-		if n := &q.tokens[at+1]; n.class != prose.Content || measured[n.lower] {
-			lead += " " + n.lower
+		if n := &q.tokens[at+1]; n.Class != prose.Content || measured[n.Lower] {
+			lead += " " + n.Lower
 		}
 	}
 	noun := ""
 	for i := at + 1; i < len(q.tokens); i++ {
-		if t := &q.tokens[i]; t.class == prose.Content && !measured[t.lower] && !vague[t.lower] {
-			noun = stem(t.lower)
+		if t := &q.tokens[i]; t.Class == prose.Content && !measured[t.Lower] && !vague[t.Lower] {
+			noun = words.Stem(t.Lower)
 			break
 		}
 	}
-	return [2]uint32{hashed(lead), hashed(lead + " " + noun)}
+	return [2]uint32{words.Hash(lead), words.Hash(lead + " " + noun)}
 }
 
 // patterns has the slots of the patterns in a unit.
@@ -157,7 +99,7 @@ func (f *finding) patterns(u *unit) *patterns {
 	for i := range n + 1 {
 		b2, b, a, a2 := p.at(i-2), p.at(i-1), p.at(i), p.at(i+1) // the words before and after
 		pause := uint32(1)
-		if i > 0 && i < n && !tokens[i].pause {
+		if i > 0 && i < n && !tokens[i].Pause {
 			pause = 0
 		}
 		k := len(flat)
@@ -235,16 +177,16 @@ func (f *finding) unitPatterns(i int, dst []uint16) []uint16 {
 	from := len(dst)
 	for k := u.from; k < u.to; k++ {
 		t := &p.tokens[k]
-		if t.term >= 0 && !q.bare {
+		if t.Term >= 0 && !q.bare {
 			continue
 		}
-		c := classCode(t)
+		c := words.Code(t)
 		if seen&(1<<c) == 0 {
 			seen |= 1 << c
 			dst = append(dst, slot(42, q.asked[0], c), slot(44, q.asked[1], c), slot(45, uint32(q.expected), c))
 		}
-		if t.class != prose.Content || common[t.lower] || measures[t.lower] {
-			s := slot(43, q.asked[0], hashed(t.lower))
+		if t.Class != prose.Content || words.Common[t.Lower] || words.Measures[t.Lower] {
+			s := slot(43, q.asked[0], words.Hash(t.Lower))
 			if len(dst)-from < maxPatternWords && !slices.Contains(dst[from:], s) {
 				dst = append(dst, s)
 			}

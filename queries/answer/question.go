@@ -3,9 +3,9 @@ package answer
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/words"
 )
 
 // term is a word of the question to search for.
@@ -30,7 +30,7 @@ type variant struct {
 
 // question is a parsed question.
 type question struct {
-	tokens      []token
+	tokens      []words.Token
 	terms       []term
 	known       map[string]variant // cache of match, by word
 	variants    [256][]variant     // by first byte of the stem
@@ -52,33 +52,33 @@ func (q *question) empty() bool { return len(q.terms) == 0 }
 // parseQuestion parses a question.
 func parseQuestion(text string) question {
 	q := question{focus: -1, follows: -1, known: map[string]variant{}}
-	q.tokens = tokenize(text, 0, len(text), nil)
+	q.tokens = words.Tokenize(text, 0, len(text), nil)
 	seen := map[string]int{}
 	for i := range q.tokens {
 		t := &q.tokens[i]
-		q.denied = q.denied || negative(t.lower)
-		if t.class != prose.Content {
+		q.denied = q.denied || words.Negative(t.Lower)
+		if t.Class != prose.Content {
 			continue
 		}
-		q.naming = q.naming || namingCues[t.lower] || t.lower == "name"
-		s := stem(t.lower)
+		q.naming = q.naming || namingCues[t.Lower] || t.Lower == "name"
+		s := words.Stem(t.Lower)
 		if at, ok := seen[s]; ok {
-			t.term = at
+			t.Term = at
 			continue
 		}
 		if len(q.terms) == maxTerms {
 			break
 		}
 		seen[s] = len(q.terms)
-		t.term = len(q.terms)
-		q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: s, name: t.capital && i > 0, number: t.digit, rarity: rarity(t, i), class: classCode(t), hash: hashed(s)})
+		t.Term = len(q.terms)
+		q.terms = append(q.terms, term{word: t.Lower, asked: text[t.Start:t.End], stem: s, name: t.Capital && i > 0, number: t.Digit, rarity: rarity(t, i), class: words.Code(t), hash: words.Hash(s)})
 	}
 	if len(q.terms) == 0 {
 		q.bare = true
 		for i := range q.tokens[:min(len(q.tokens), maxTerms)] {
 			t := &q.tokens[i]
-			t.term = len(q.terms)
-			q.terms = append(q.terms, term{word: t.lower, asked: text[t.start:t.end], stem: t.lower, rarity: 0.1, hash: hashed(t.lower)})
+			t.Term = len(q.terms)
+			q.terms = append(q.terms, term{word: t.Lower, asked: text[t.Start:t.End], stem: t.Lower, rarity: 0.1, hash: words.Hash(t.Lower)})
 		}
 	}
 	if at := q.questionWord(); at >= 0 {
@@ -93,22 +93,18 @@ func parseQuestion(text string) question {
 	return q
 }
 
-func negative(word string) bool {
-	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
-}
-
 // rarity estimates how informative a match of a word is: low for a common word, higher
 // for a number or a name. at is the index of the word in the question.
-func rarity(t *token, at int) float64 {
+func rarity(t *words.Token, at int) float64 {
 	switch {
-	case common[t.lower]:
+	case words.Common[t.Lower]:
 		return 0.4
-	case t.digit:
+	case t.Digit:
 		return 1.3
-	case t.capital && at > 0:
+	case t.Capital && at > 0:
 		return 1.2
 	}
-	return 0.7 + 0.05*math.Min(float64(len(t.lower)), 8)
+	return 0.7 + 0.05*math.Min(float64(len(t.Lower)), 8)
 }
 
 // addVariants adds the stems of a term and of its synonyms.
@@ -120,20 +116,20 @@ func (q *question) addVariants(i int) {
 		}
 	}
 	add(t.stem, 1)
-	for _, s := range synonyms[t.word] {
-		if s := stem(s); s != t.stem {
+	for _, s := range words.Synonyms[t.word] {
+		if s := words.Stem(s); s != t.stem {
 			add(s, 0.6)
 		}
 	}
 }
 
 // match sets t.term, the term that a passage's token t matches, and t.credit.
-func (q *question) match(t *token) {
-	if t.lower == "" || t.class != prose.Content && !q.bare {
+func (q *question) match(t *words.Token) {
+	if t.Lower == "" || t.Class != prose.Content && !q.bare {
 		return
 	}
-	word := t.lower
-	if base, ok := irregular[word]; ok {
+	word := t.Lower
+	if base, ok := words.Base[word]; ok {
 		word = base
 	}
 	vs := q.variants[word[0]]
@@ -142,12 +138,12 @@ func (q *question) match(t *token) {
 	}) {
 		return // stemming keeps the first two letters of a word, so no variant can match
 	}
-	m, known := q.known[t.lower]
+	m, known := q.known[t.Lower]
 	if !known {
-		m = nearest(vs, stem(t.lower))
-		q.known[t.lower] = m
+		m = nearest(vs, words.Stem(t.Lower))
+		q.known[t.Lower] = m
 	}
-	t.term, t.credit = m.term, m.credit
+	t.Term, t.Credit = m.term, m.credit
 }
 
 // nearest returns the variant that is most similar to a stem, with its credit multiplied
@@ -155,7 +151,7 @@ func (q *question) match(t *token) {
 func nearest(vs []variant, stem string) variant {
 	best := variant{term: -1}
 	for _, v := range vs {
-		c := similarity(stem, v.stem)
+		c := words.Similarity(stem, v.stem)
 		if c < 1 && v.credit < 1 { // a word similar to a synonym is too far from the question
 			continue
 		}
@@ -173,10 +169,10 @@ func (q *question) questionWord() int {
 	first := -1
 	for i := range q.tokens {
 		t := &q.tokens[i]
-		if t.class != prose.Interrogative {
+		if t.Class != prose.Interrogative {
 			continue
 		}
-		if t.lower != "when" && t.lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].class == prose.Auxiliary {
+		if t.Lower != "when" && t.Lower != "where" || i+1 < len(q.tokens) && q.tokens[i+1].Class == prose.Auxiliary {
 			return i
 		}
 		if first < 0 {
@@ -190,7 +186,7 @@ func (q *question) questionWord() int {
 // "type of". If a run of content words is not followed by an auxiliary or "of", the last
 // word of the run is assumed to be the verb ("which river flows there").
 func (q *question) findFocus(at int) {
-	switch q.tokens[at].lower {
+	switch q.tokens[at].Lower {
 	case "what", "which", "how", "whose":
 	default:
 		return
@@ -199,19 +195,19 @@ func (q *question) findFocus(at int) {
 	for i := at + 1; i < min(at+6, len(q.tokens)); i++ {
 		t := &q.tokens[i]
 		switch {
-		case t.class == prose.Content && vague[t.lower]:
-		case t.class == prose.Content:
-			before, q.focus = q.focus, t.term
+		case t.Class == prose.Content && vague[t.Lower]:
+		case t.Class == prose.Content:
+			before, q.focus = q.focus, t.Term
 			continue
-		case q.focus < 0 && (t.lower == "of" || t.lower == "many" || t.lower == "much" || t.class == prose.Determiner):
+		case q.focus < 0 && (t.Lower == "of" || t.Lower == "many" || t.Lower == "much" || t.Class == prose.Determiner):
 			continue
-		case t.class == prose.Auxiliary || t.lower == "of":
+		case t.Class == prose.Auxiliary || t.Lower == "of":
 			return
 		}
 		if q.focus >= 0 {
 			break
 		}
-		if t.class != prose.Content {
+		if t.Class != prose.Content {
 			return
 		}
 	}
@@ -224,18 +220,18 @@ func (q *question) findFocus(at int) {
 func (q *question) parse(at int) {
 	n := len(q.tokens)
 	for _, i := range [3]int{0, n - 1, max(0, at-1)} {
-		if t := &q.tokens[i]; t.class == prose.Preposition {
-			q.preposition = t.lower
+		if t := &q.tokens[i]; t.Class == prose.Preposition {
+			q.preposition = t.Lower
 		}
 	}
 	for i := at + 1; i < n && q.follows < 0; i++ {
-		if t := q.tokens[i].term; t >= 0 && t != q.focus {
+		if t := q.tokens[i].Term; t >= 0 && t != q.focus {
 			q.follows = t
 		}
 	}
 	q.subject = true
 	for i := at + 1; i < min(at+5, n); i++ {
-		if q.tokens[i].class == prose.Auxiliary {
+		if q.tokens[i].Class == prose.Auxiliary {
 			q.subject = false
 		}
 	}

@@ -3,6 +3,9 @@ package answer
 import (
 	"strings"
 	"testing"
+
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // only returns the finding and the first unit of a text alone.
@@ -56,15 +59,15 @@ func TestNumbersAreQuotedWithWhatTheyCount(t *testing.T) {
 		start := strings.Index(text, c.window)
 		w := span{-1, -1}
 		for i, token := range p.tokens {
-			if token.start == start {
+			if token.Start == start {
 				w.from = i
 			}
-			if token.end == start+len(c.window) {
+			if token.End == start+len(c.window) {
 				w.to = i + 1
 			}
 		}
 		w = quantity(p.tokens, u, w)
-		if got := text[p.tokens[w.from].start:p.tokens[w.to-1].end]; got != c.want {
+		if got := text[p.tokens[w.from].Start:p.tokens[w.to-1].End]; got != c.want {
 			t.Errorf("quantity of %q: got %q, want %q", c.window, got, c.want)
 		}
 	}
@@ -84,7 +87,7 @@ func TestSentencesAboutTheDocumentAreNoAnswers(t *testing.T) {
 		"This module is published.": false, "Publish this module before the post is sent.": false, "This": false,
 	} {
 		_, u := only("How do I publish a module?", text)
-		if got := introduces(tokenize(text, 0, len(text), nil)[u.from:u.to]); got != want {
+		if got := introduces(words.Tokenize(text, 0, len(text), nil)[u.from:u.to]); got != want {
 			t.Errorf("introduces(%q) = %v, want %v", text, got, want)
 		}
 	}
@@ -99,7 +102,7 @@ func TestCodeHasTheParagraphBeforeAsContext(t *testing.T) {
 	f := newFinding("How do I connect Codex?", []Passage{{Text: "**Gemini** (the program)\n\n```\nadd one\n```\n\n**Codex** (the other program)\n\n```\nadd two\n```\n"}})
 	for i := range f.units {
 		u := &f.units[i]
-		if text := f.passages[0].text[u.start:u.end]; u.kind == code {
+		if text := f.passages[0].text[u.start:u.end]; u.kind == markdown.Code {
 			codex := f.question.terms[len(f.question.terms)-1]
 			if got := u.context[len(f.question.terms)-1] > 0; codex.word != "codex" || got != (text == "add two") {
 				t.Errorf("code %q has %s in its context: %v", text, codex.word, got)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
 )
 
 // Features of a unit, by which units are ranked. "It" is the unit. The question's weight
@@ -193,11 +194,11 @@ const askedTitle = 0.6
 // alsoWindow to its words.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
-	if u.kind != sentence {
+	if u.kind != markdown.Sentence {
 		return -1
 	}
 	q := &f.question
-	if q.expected == aReason && u.opens && q.likeness(&f.passages[u.passage].headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].kind == sentence {
+	if q.expected == aReason && u.opens && q.likeness(&f.passages[u.passage].headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].kind == markdown.Sentence {
 		return f.whole(f.best + 1)
 	}
 	if f.chances[f.best] >= doubtBelow {
@@ -212,7 +213,7 @@ func (f *finding) second(order []int) int {
 			second = i
 		}
 	}
-	if second < 0 || f.units[second].kind != sentence || f.chances[second] < secondShare*f.chances[f.best] {
+	if second < 0 || f.units[second].kind != markdown.Sentence || f.chances[second] < secondShare*f.chances[f.best] {
 		return -1
 	}
 	f.window = span{u.from, u.to}
@@ -236,7 +237,7 @@ func (f *finding) alternative(order []int, readings []reading) int {
 	also, most := -1, 0.0
 	n := float64(f.window.to - f.window.from)
 	for k, i := range order {
-		if i == f.best || len(readings[k].spans) == 0 || f.units[i].kind != sentence && f.units[i].kind != item {
+		if i == f.best || len(readings[k].spans) == 0 || f.units[i].kind != markdown.Sentence && f.units[i].kind != markdown.Item {
 			continue
 		}
 		w, mass := f.narrow(i, readings[k])
@@ -375,7 +376,7 @@ func (f *finding) rankVector(i int) rankVector {
 			v[rankAnswers] += c * q.terms[t].weight / q.total
 		}
 	}
-	if u.kind != sentence {
+	if u.kind != markdown.Sentence {
 		v[rankIsItem+int(u.kind)-1] = 1
 	}
 	if q.expected != anything {
@@ -401,7 +402,7 @@ func (f *finding) rankVector(i int) rankVector {
 	}
 	fresh := 0
 	for k := range tokens {
-		if tokens[k].term < 0 && tokens[k].class == prose.Content {
+		if tokens[k].Term < 0 && tokens[k].Class == prose.Content {
 			fresh++
 		}
 	}

@@ -3,6 +3,8 @@ package answer
 import (
 	"fmt"
 	"strings"
+
+	"annals/queries/answer/markdown"
 )
 
 // why names the source of the answer and the words of the question that occur in it.
@@ -52,7 +54,7 @@ func (f *finding) whyNot() string {
 	return why + ", but it does not say clearly what the question asks for."
 }
 
-var formNames = [...]string{sentence: "sentence", item: "list item", row: "table row", code: "code block"}
+var formNames = [...]string{markdown.Sentence: "sentence", markdown.Item: "list item", markdown.Row: "table row", markdown.Code: "code block"}
 
 // found groups the question's terms: those in the unit, those elsewhere in its passage,
 // and those that are missing. It leaves out very long terms.

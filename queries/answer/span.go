@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // span is the run of words [from, to), as indexes of the passage's tokens.
@@ -91,7 +93,7 @@ type reading struct {
 
 // read ranks the spans of a unit. The result is empty for rows, code and long units.
 func (f *finding) read(u *unit) reading {
-	if kinds[f.question.expected].whole || u.kind == row || u.kind == code || u.to-u.from > maxUnit {
+	if kinds[f.question.expected].whole || u.kind == markdown.Row || u.kind == markdown.Code || u.to-u.from > maxUnit {
 		return reading{}
 	}
 	tokens := f.passages[u.passage].tokens
@@ -117,14 +119,14 @@ func (f *finding) read(u *unit) reading {
 }
 
 // spans returns the spans of a unit to rank, ordered by start and length.
-func spans(tokens []token, u *unit) []span {
+func spans(tokens []words.Token, u *unit) []span {
 	out := make([]span, 0, (u.to-u.from)*maxSpan)
 	for i := u.from; i < u.to; i++ {
-		if tokens[i].class == prose.Conjunction {
+		if tokens[i].Class == prose.Conjunction {
 			continue
 		}
 		for j := i + 1; j <= min(i+maxSpan, u.to); j++ {
-			if c := tokens[j-1].class; c == prose.Determiner || c == prose.Preposition && j-i > 1 || c == prose.Conjunction {
+			if c := tokens[j-1].Class; c == prose.Determiner || c == prose.Preposition && j-i > 1 || c == prose.Conjunction {
 				continue
 			}
 			out = append(out, span{i, j})
@@ -141,35 +143,35 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	n := float64(s.to - s.from)
 	v[spanLong], v[spanLength] = math.Log(n), n/10
 	edges(&v, tokens, s, u)
-	var terms, fit, names, numbers, words, focus float64
+	var terms, fit, names, numbers, content, focus float64
 	for i := s.from; i < s.to; i++ {
 		t := &tokens[i]
-		if i > s.from && t.pause {
+		if i > s.from && t.Pause {
 			v[spanPause] = 1
 		}
-		if t.term >= 0 {
-			terms += t.credit
-			if t.term == q.focus {
+		if t.Term >= 0 {
+			terms += t.Credit
+			if t.Term == q.focus {
 				focus = 1
 			}
 		} else if fits(tokens[u.from:u.to], i-u.from, q.expected) {
 			fit++
 		}
-		if t.class == prose.Content {
-			words++
-			if t.term < 0 && t.capital && i > u.from {
+		if t.Class == prose.Content {
+			content++
+			if t.Term < 0 && t.Capital && i > u.from {
 				names++
 			}
 		}
-		if t.digit {
+		if t.Digit {
 			numbers++
 		}
 	}
 	v[spanTerms] = terms / n
-	if terms > 0 && words <= terms+0.5 {
+	if terms > 0 && content <= terms+0.5 {
 		v[spanOnlyTerms] = 1
 	}
-	v[spanContent] = words / n
+	v[spanContent] = content / n
 	if kinds[q.expected].fits == nil {
 		v[spanNames] = names / n
 		if numbers > 0 {
@@ -193,41 +195,41 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 		v[spanStart] = 1
 	}
 	if s.from > u.from {
-		if k := slices.Index(wordsBefore[:], tokens[s.from-1].lower); k >= 0 && !tokens[s.from].pause {
+		if k := slices.Index(wordsBefore[:], tokens[s.from-1].Lower); k >= 0 && !tokens[s.from].Pause {
 			v[spanBefore+k] = 1
 		}
 	}
 	if s.to < u.to {
-		if k := slices.Index(wordsAfter[:], tokens[s.to].lower); k >= 0 && !tokens[s.to].pause {
+		if k := slices.Index(wordsAfter[:], tokens[s.to].Lower); k >= 0 && !tokens[s.to].Pause {
 			v[spanAfter+k] = 1
 		}
 	}
-	if s.from > u.from && q.focus >= 0 && tokens[s.from-1].term == q.focus && !tokens[s.from].pause {
+	if s.from > u.from && q.focus >= 0 && tokens[s.from-1].Term == q.focus && !tokens[s.from].Pause {
 		v[spanApposed] = 1
 	}
 	for i := s.to; i < min(s.to+4, u.to); i++ {
-		if tokens[i].class == prose.Content {
-			if q.follows >= 0 && tokens[i].term == q.follows {
+		if tokens[i].Class == prose.Content {
+			if q.follows >= 0 && tokens[i].Term == q.follows {
 				v[spanNext] = 1
 			}
 			break
 		}
 	}
 	for i := s.from - 1; i >= max(s.from-4, u.from); i-- {
-		if tokens[i].class == prose.Content {
-			if tokens[i].term >= 0 && tokens[i].term == q.last() {
+		if tokens[i].Class == prose.Content {
+			if tokens[i].Term >= 0 && tokens[i].Term == q.last() {
 				v[spanLast] = 1
 			}
 			break
 		}
 	}
 	for i := s.from; i < s.to; i++ {
-		if t := &tokens[i]; t.digit && len(t.lower) == 4 && (t.lower[0] == '1' || t.lower[0] == '2') {
+		if t := &tokens[i]; t.Digit && len(t.Lower) == 4 && (t.Lower[0] == '1' || t.Lower[0] == '2') {
 			v[spanYear] = 1
 		}
 	}
 	text := f.passages[u.passage].text
-	if measures[tokens[s.to-1].lower] || tokens[s.to-1].end < len(text) && text[tokens[s.to-1].end] == '%' || tokens[s.from].start > 0 && text[tokens[s.from].start-1] == '$' {
+	if words.Measures[tokens[s.to-1].Lower] || tokens[s.to-1].End < len(text) && text[tokens[s.to-1].End] == '%' || tokens[s.from].Start > 0 && text[tokens[s.from].Start-1] == '$' {
 		v[spanMeasure] = 1
 	}
 	if both := v[spanNear]; both > 0 {
@@ -239,19 +241,19 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 	}
 	if s.from > u.from {
 		before := &tokens[s.from-1]
-		if before.class == prose.Determiner && s.from-1 > u.from {
+		if before.Class == prose.Determiner && s.from-1 > u.from {
 			before = &tokens[s.from-2]
 		}
-		if before.class == prose.Preposition {
-			if before.lower == q.preposition {
+		if before.Class == prose.Preposition {
+			if before.Lower == q.preposition {
 				v[spanAsked] = 1
 			}
-			if q.expected == aPlace && places[before.lower] {
+			if q.expected == aPlace && places[before.Lower] {
 				v[spanPlaced] = 1
 			}
 		}
 	}
-	if s.to < u.to && q.focus >= 0 && tokens[s.to].term == q.focus {
+	if s.to < u.to && q.focus >= 0 && tokens[s.to].Term == q.focus {
 		v[spanCounts] = 1
 	}
 	v[spanFocus] = max(focus, near.focusLeft[from], near.focusRight[to])
@@ -261,24 +263,24 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 // last returns the last term of the question, or -1.
 func (q *question) last() int {
 	for i := len(q.tokens) - 1; i >= 0; i-- {
-		if q.tokens[i].term >= 0 {
-			return q.tokens[i].term
+		if q.tokens[i].Term >= 0 {
+			return q.tokens[i].Term
 		}
 	}
 	return -1
 }
 
 // places are prepositions of place.
-var places = set("in at from to near into within across around on")
+var places = words.Set("in at from to near into within across around on")
 
 // edges computes the features of the start and end of a span.
-func edges(v *spanVector, tokens []token, s span, u *unit) {
+func edges(v *spanVector, tokens []words.Token, s span, u *unit) {
 	first, last := &tokens[s.from], &tokens[s.to-1]
-	if s.from == u.from || first.pause {
+	if s.from == u.from || first.Pause {
 		v[spanAfterPause] = 1
 	} else {
 		before := &tokens[s.from-1]
-		switch before.class {
+		switch before.Class {
 		case prose.Determiner:
 			v[spanAfterDeterminer] = 1
 		case prose.Preposition:
@@ -289,13 +291,13 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 			v[spanAfterConjunction] = 1
 		case prose.Content:
 			v[spanAfterContent] = 1
-			if before.term >= 0 {
+			if before.Term >= 0 {
 				v[spanAfterTerm] = 1
 			}
-			if before.capital && first.capital && first.class == prose.Content {
+			if before.Capital && first.Capital && first.Class == prose.Content {
 				v[spanSplitsName]++
 			}
-			if number(before) && (number(first) || measures[first.lower]) {
+			if words.Number(before) && (words.Number(first) || words.Measures[first.Lower]) {
 				v[spanSplitsNumber]++
 			}
 		}
@@ -303,10 +305,10 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 	if s.to == u.to {
 		v[spanEnd] = 1
 		v[spanBeforePause] = 1
-	} else if after := &tokens[s.to]; after.pause {
+	} else if after := &tokens[s.to]; after.Pause {
 		v[spanBeforePause] = 1
 	} else {
-		switch after.class {
+		switch after.Class {
 		case prose.Preposition:
 			v[spanBeforePreposition] = 1
 		case prose.Auxiliary:
@@ -315,18 +317,18 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 			v[spanBeforeConjunction] = 1
 		case prose.Content:
 			v[spanBeforeContent] = 1
-			if after.term >= 0 {
+			if after.Term >= 0 {
 				v[spanBeforeTerm] = 1
 			}
-			if after.capital && last.capital && last.class == prose.Content {
+			if after.Capital && last.Capital && last.Class == prose.Content {
 				v[spanSplitsName]++
 			}
-			if number(last) && (number(after) || measures[after.lower]) {
+			if words.Number(last) && (words.Number(after) || words.Measures[after.Lower]) {
 				v[spanSplitsNumber]++
 			}
 		}
 	}
-	switch first.class {
+	switch first.Class {
 	case prose.Content:
 	case prose.Determiner:
 		v[spanStartsDeterminer] = 1
@@ -335,12 +337,10 @@ func edges(v *spanVector, tokens []token, s span, u *unit) {
 	default:
 		v[spanStartsOther] = 1
 	}
-	if last.class != prose.Content {
+	if last.Class != prose.Content {
 		v[spanEndsFunction] = 1
 	}
 }
-
-func number(t *token) bool { return t.digit || numerals[t.lower] }
 
 // nearness has, for each position between the words of a unit, how near the question's
 // terms are on its left and right: the sum of the terms' shares of the question's
@@ -349,31 +349,31 @@ func number(t *token) bool { return t.digit || numerals[t.lower] }
 type nearness struct{ left, right, focusLeft, focusRight []float64 }
 
 // nearness computes the nearness of the question's terms in a unit.
-func (q *question) nearness(tokens []token) nearness {
+func (q *question) nearness(tokens []words.Token) nearness {
 	n := len(tokens)
 	flat := make([]float64, 4*(n+1))
 	s := nearness{flat[:n+1], flat[n+1 : 2*n+2], flat[2*n+2 : 3*n+3], flat[3*n+3:]}
 	for i := range tokens {
 		t := &tokens[i]
-		if t.term < 0 {
+		if t.Term < 0 {
 			continue
 		}
-		w := t.credit * q.terms[t.term].weight / q.total
+		w := t.Credit * q.terms[t.Term].weight / q.total
 		add := func(sum, focus []float64, at, d int) {
 			nearer := 1 / (1 + float64(d)/3)
 			sum[at] += w * nearer
-			if t.term == q.focus {
-				focus[at] = max(focus[at], t.credit*nearer)
+			if t.Term == q.focus {
+				focus[at] = max(focus[at], t.Credit*nearer)
 			}
 		}
 		for at, d := i+1, 0; at < n; at, d = at+1, d+1 { // the term is to the left of spans that start at position at
-			if tokens[at].pause {
+			if tokens[at].Pause {
 				d += 3
 			}
 			add(s.left, s.focusLeft, at, d)
 		}
 		for at, d := i, 0; at > 0; at, d = at-1, d+1 { // the term is to the right of spans that end at position at
-			if tokens[at].pause {
+			if tokens[at].Pause {
 				d += 3
 			}
 			add(s.right, s.focusRight, at, d)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // Support checks what somebody else, such as a language model, wrote about passages. It is
@@ -129,7 +131,7 @@ var limiting = func() map[string]string {
 }()
 
 // attributing are words with which a sentence names its source. They need not be in it.
-var attributing = set(`document documents passage passages text section source sources according state states stated mention mentions mentioned
+var attributing = words.Set(`document documents passage passages text section source sources according state states stated mention mentions mentioned
 	describe describes described provide provides provided information question answer`)
 
 // link matches addresses on the web and of mail, and names of hosts and files.
@@ -139,23 +141,23 @@ func (s *Support) claim(sentence string) claim {
 	c := claim{question: parseQuestion(sentence)}
 	for i := range c.tokens {
 		t := &c.tokens[i]
-		if group, ok := limiting[t.lower]; ok {
+		if group, ok := limiting[t.Lower]; ok {
 			c.limits = append(c.limits, group)
 		}
 		switch {
-		case t.digit || numerals[t.lower] && t.lower != "one" && t.lower != "once":
+		case t.Digit || words.Numerals[t.Lower] && t.Lower != "one" && t.Lower != "once":
 			c.numbers = append(c.numbers, i)
-		case t.capital && i > 0 && t.class == prose.Content:
+		case t.Capital && i > 0 && t.Class == prose.Content:
 			c.names = append(c.names, i)
 		}
 	}
 	for i, t := range c.terms {
-		for _, o := range synonyms[t.stem] { // those of the word itself are there already: "costs" has none, "cost" has
-			if v := stem(o); synonyms[t.word] == nil && v != t.stem {
+		for _, o := range words.Synonyms[t.stem] { // those of the word itself are there already: "costs" has none, "cost" has
+			if v := words.Stem(o); words.Synonyms[t.word] == nil && v != t.stem {
 				c.variants[v[0]] = append(c.variants[v[0]], variant{v, i, 0.6})
 			}
 		}
-		w := rarity(&token{lower: t.word, digit: t.number, capital: t.name}, 1)
+		w := rarity(&words.Token{Lower: t.word, Digit: t.number, Capital: t.name}, 1)
 		switch {
 		case attributing[t.word] || limiting[t.word] != "":
 			w = 0
@@ -171,11 +173,11 @@ func (s *Support) claim(sentence string) claim {
 // place is a unit of a passage with what belongs to it: its lead-in and titles, and of a
 // sentence the sentences around it.
 type place struct {
-	units   [][]token // the unit, and those around it; numbers and names are related within each
-	context []token   // lead-in and titles
-	rows    bool      // the unit is a row, in which a number stands far from what it counts
-	credits []float64 // best credit of each term
-	text    string    // of the passage
+	units   [][]words.Token // the unit, and those around it; numbers and names are related within each
+	context []words.Token   // lead-in and titles
+	rows    bool            // the unit is a row, in which a number stands far from what it counts
+	credits []float64       // best credit of each term
+	text    string          // of the passage
 }
 
 // with returns a place that has both.
@@ -190,22 +192,22 @@ func (p *place) with(o *place) place {
 
 // places returns the places of a passage.
 func (c *claim) places(p passage) []place {
-	var titles []token
+	var titles []words.Token
 	for _, title := range append([]string{p.source.Section, p.source.Document}, p.source.Path[:min(len(p.source.Path), 10)]...) {
-		titles = tokenize(cut(title, maxTitle), 0, len(cut(title, maxTitle)), titles)
+		titles = words.Tokenize(cut(title, maxTitle), 0, len(cut(title, maxTitle)), titles)
 	}
 	units := appendUnits(nil, 0, &p)
 	places := make([]place, len(units))
 	for i := range units {
 		u := &units[i]
-		at := place{units: [][]token{p.tokens[u.from:u.to]}, rows: u.kind == row, text: p.text}
+		at := place{units: [][]words.Token{p.tokens[u.from:u.to]}, rows: u.kind == markdown.Row, text: p.text}
 		at.context = slices.Concat(p.tokens[u.leads[0]:u.leads[1]], titles)
 		at.credits = slices.Clone(u.credits)
 		for t := range at.credits {
 			at.credits[t] = max(at.credits[t], u.context[t])
 		}
 		for _, near := range [2]int{i - 1, i + 1} {
-			if u.kind == row || near < 0 || near >= len(units) || units[near].kind == row {
+			if u.kind == markdown.Row || near < 0 || near >= len(units) || units[near].kind == markdown.Row {
 				continue
 			}
 			at.units = append(at.units, p.tokens[units[near].from:units[near].to])
@@ -243,8 +245,8 @@ func (c *claim) holds(p *place) bool {
 func (c *claim) limited(p *place) bool {
 	has, groups := map[string]bool{}, map[string]bool{}
 	for t := range p.all() {
-		has[t.lower] = true
-		groups[limiting[t.lower]] = true
+		has[t.Lower] = true
+		groups[limiting[t.Lower]] = true
 	}
 	for _, group := range c.limits {
 		if !groups[group] {
@@ -252,8 +254,8 @@ func (c *claim) limited(p *place) bool {
 		}
 	}
 	for i := range c.tokens {
-		word := c.tokens[i].lower
-		if o, ok := opposites[word]; ok && has[o] && !has[word] {
+		word := c.tokens[i].Lower
+		if o, ok := words.Opposites[word]; ok && has[o] && !has[word] {
 			return false
 		}
 	}
@@ -261,9 +263,9 @@ func (c *claim) limited(p *place) bool {
 }
 
 // all iterates over the tokens of a place.
-func (p *place) all() func(yield func(*token) bool) {
-	return func(yield func(*token) bool) {
-		for _, part := range append([][]token{p.context}, p.units...) {
+func (p *place) all() func(yield func(*words.Token) bool) {
+	return func(yield func(*words.Token) bool) {
+		for _, part := range append([][]words.Token{p.context}, p.units...) {
 			for i := range part {
 				if !yield(&part[i]) {
 					return
@@ -290,17 +292,15 @@ func (c *claim) named(p *place) bool {
 }
 
 // alike reports whether two tokens are the same name or number.
-func alike(a, b *token) bool {
-	if a.lower == b.lower {
+func alike(a, b *words.Token) bool {
+	if a.Lower == b.Lower {
 		return true
 	}
-	if a.digit || b.digit {
-		return strings.ReplaceAll(a.lower, ",", "") == strings.ReplaceAll(b.lower, ",", "") || slices.Contains(synonyms[a.lower], b.lower) && numeral(a) && numeral(b)
+	if a.Digit || b.Digit {
+		return strings.ReplaceAll(a.Lower, ",", "") == strings.ReplaceAll(b.Lower, ",", "") || slices.Contains(words.Synonyms[a.Lower], b.Lower) && words.Number(a) && words.Number(b)
 	}
-	return !numeral(a) && !numeral(b) && a.class == prose.Content && similarity(stem(a.lower), stem(b.lower)) >= 0.6
+	return !words.Number(a) && !words.Number(b) && a.Class == prose.Content && words.Similarity(words.Stem(a.Lower), words.Stem(b.Lower)) >= 0.6
 }
-
-func numeral(t *token) bool { return t.digit || numerals[t.lower] }
 
 // counted reports whether the place has the numbers of the claim, each with the noun after it, and with
 // none of several names that the claim does not name.
@@ -315,11 +315,11 @@ func (c *claim) counted(p *place) bool {
 
 func (c *claim) counts(p *place, n int) bool {
 	number := &c.tokens[n]
-	var noun *token
-	if n+1 < len(c.tokens) && !c.tokens[n+1].pause && c.tokens[n+1].class == prose.Content && !numeral(&c.tokens[n+1]) {
+	var noun *words.Token
+	if n+1 < len(c.tokens) && !c.tokens[n+1].Pause && c.tokens[n+1].Class == prose.Content && !words.Number(&c.tokens[n+1]) {
 		noun = &c.tokens[n+1]
 	}
-	for at, unit := range append([][]token{p.context}, p.units...) {
+	for at, unit := range append([][]words.Token{p.context}, p.units...) {
 		for i := range unit {
 			if !alike(&unit[i], number) {
 				continue
@@ -333,7 +333,7 @@ func (c *claim) counts(p *place, n int) bool {
 }
 
 // near reports whether a noun is within three words of unit[i].
-func near(unit []token, i int, noun *token) bool {
+func near(unit []words.Token, i int, noun *words.Token) bool {
 	for k := max(0, i-3); k <= min(len(unit)-1, i+3); k++ {
 		if k != i && alike(&unit[k], noun) {
 			return true
@@ -344,14 +344,14 @@ func near(unit []token, i int, noun *token) bool {
 
 // owns reports whether the names nearest to unit[i], on the left and on the right, are such that the number there may
 // belong to a name of the claim: if there are names at all, one of the nearest is in the claim.
-func (c *claim) owns(unit []token, i int) bool {
+func (c *claim) owns(unit []words.Token, i int) bool {
 	if len(c.names) == 0 {
 		return true
 	}
 	nearest, found := len(unit)+1, true
 	for k := range unit {
 		t := &unit[k]
-		if k == i || !t.capital || k == 0 && !c.isNamed(t) || t.class != prose.Content || t.digit {
+		if k == i || !t.Capital || k == 0 && !c.isNamed(t) || t.Class != prose.Content || t.Digit {
 			continue
 		}
 		switch d := max(k-i, i-k); {
@@ -365,8 +365,8 @@ func (c *claim) owns(unit []token, i int) bool {
 }
 
 // isNamed reports whether a token is a name of the claim.
-func (c *claim) isNamed(t *token) bool {
-	return slices.ContainsFunc(c.tokens, func(o token) bool { return o.capital && o.class == prose.Content && alike(t, &o) })
+func (c *claim) isNamed(t *words.Token) bool {
+	return slices.ContainsFunc(c.tokens, func(o words.Token) bool { return o.Capital && o.Class == prose.Content && alike(t, &o) })
 }
 
 // linked reports whether the place's passage has the addresses of the claim, character by
@@ -398,7 +398,7 @@ func (c *claim) denies(p *place) bool {
 	for _, unit := range p.units {
 		first, last := -1, -1
 		for i := range unit {
-			if t := &unit[i]; t.term >= 0 && t.credit >= 0.5 && !known[t.term] {
+			if t := &unit[i]; t.Term >= 0 && t.Credit >= 0.5 && !known[t.Term] {
 				if first < 0 {
 					first = i
 				}
@@ -409,17 +409,17 @@ func (c *claim) denies(p *place) bool {
 			continue
 		}
 		for i := first; i <= last; i++ {
-			if t := unit[i].term; t >= 0 {
+			if t := unit[i].Term; t >= 0 {
 				known[t] = true
 			}
 		}
-		for n := 0; n < around && first > 0 && !unit[first].pause; n++ {
+		for n := 0; n < around && first > 0 && !unit[first].Pause; n++ {
 			first--
 		}
-		for n := 0; n < around && last+1 < len(unit) && !unit[last+1].pause; n++ {
+		for n := 0; n < around && last+1 < len(unit) && !unit[last+1].Pause; n++ {
 			last++
 		}
-		denied = denied || slices.ContainsFunc(unit[first:last+1], func(t token) bool { return negative(t.lower) })
+		denied = denied || slices.ContainsFunc(unit[first:last+1], func(t words.Token) bool { return words.Negative(t.Lower) })
 	}
 	return denied == c.denied && c.deniesWhat(p)
 }
@@ -429,39 +429,39 @@ func (c *claim) deniesWhat(p *place) bool {
 	known := map[int]bool{}
 	for _, unit := range p.units {
 		for _, i := range negated(unit) {
-			if t := &unit[i]; t.term >= 0 && t.credit >= 0.5 {
-				known[t.term] = true
+			if t := &unit[i]; t.Term >= 0 && t.Credit >= 0.5 {
+				known[t.Term] = true
 			}
 		}
 	}
-	return !slices.ContainsFunc(negated(c.tokens), func(i int) bool { return !known[c.tokens[i].term] })
+	return !slices.ContainsFunc(negated(c.tokens), func(i int) bool { return !known[c.tokens[i].Term] })
 }
 
 // negated returns the indexes of the words that are negated: the first content word after
 // each negation, or the last one before it if punctuation or the end comes first.
-func negated(tokens []token) (words []int) {
+func negated(tokens []words.Token) (denied []int) {
 	for i := range tokens {
-		if !negative(tokens[i].lower) {
+		if !words.Negative(tokens[i].Lower) {
 			continue
 		}
 		at := i + 1
-		for at < len(tokens) && !tokens[at].pause && tokens[at].class != prose.Content {
+		for at < len(tokens) && !tokens[at].Pause && tokens[at].Class != prose.Content {
 			at++
 		}
-		if at == len(tokens) || tokens[at].pause {
-			for at = i - 1; at >= 0 && tokens[at].class != prose.Content; {
+		if at == len(tokens) || tokens[at].Pause {
+			for at = i - 1; at >= 0 && tokens[at].Class != prose.Content; {
 				at--
 			}
 		}
 		if at >= 0 {
-			words = append(words, at)
+			denied = append(denied, at)
 		}
 	}
-	return words
+	return denied
 }
 
 // Where names the section, document, pages and folder of a passage, for people.
 func (p Passage) Where() string { return (&passage{source: p}).where() }
 
 // Plain returns a text in Markdown without inline markup.
-func Plain(text string) string { return unmarked(text) }
+func Plain(text string) string { return markdown.Plain(text) }

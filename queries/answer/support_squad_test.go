@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
 )
 
 // Sentences of articles are supported by the passage that they are from, and neither by
@@ -31,7 +32,7 @@ func TestSupportsSentencesOfArticles(t *testing.T) {
 			end := prose.SentenceEnd(text, start, len(text))
 			one := strings.TrimSpace(text[start:end])
 			start = end
-			if len(one) < 20 || len(one) > 300 || unmarked(one) != one {
+			if len(one) < 20 || len(one) > 300 || markdown.Plain(one) != one {
 				continue
 			}
 			count("verbatim", one, 0)

@@ -1,44 +1,8 @@
 package answer
 
 import (
-	"reflect"
-	"strings"
 	"testing"
 )
-
-// units returns the forms and texts of a text's units.
-func units(text string) (forms []form, texts []string) {
-	q := parseQuestion("What is it?")
-	p := newPassage(&q, Passage{Text: text})
-	for _, u := range appendUnits(nil, 0, &p) {
-		forms = append(forms, u.kind)
-		texts = append(texts, p.text[u.start:u.end])
-	}
-	return forms, texts
-}
-
-func TestUnits(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		forms []form
-		want  []string
-	}{
-		{"One thing. Another\nthing! A third?", []form{0, 0, 0}, []string{"One thing.", "Another\nthing!", "A third?"}},
-		{"Dr. A. B. Smith met Mr. Jones at 3.5 p.m. in the U.S. capital. He left.", []form{0, 0}, []string{"Dr. A. B. Smith met Mr. Jones at 3.5 p.m. in the U.S. capital.", "He left."}},
-		{`He said "Go." Then he went.[2] Nobody[who?] saw.:12–14 End.`, []form{0, 0, 0, 0}, []string{`He said "Go."`, "Then he went.[2]", "Nobody[who?] saw.:12–14", "End."}},
-		{"# Title\n\nText.", []form{sentence}, []string{"Text."}},
-		{"Such as:\n\n- one\n- two\n  more\n1. three", []form{sentence, item, item, item}, []string{"Such as:", "one", "two\n  more", "three"}},
-		{"| A | B |\n|---|:-:|\n| 1 | 2 |\n\n| 3 | 4 |", []form{row, row}, []string{"| 1 | 2 |", "| 3 | 4 |"}},
-		{"```go\nx := 1\n\ny\n```\nafter", []form{code, sentence}, []string{"x := 1\n\ny", "after"}},
-		{"港の橋。設計者は田中！", []form{0, 0}, []string{"港の橋。", "設計者は田中！"}},
-		{"...\n\n---", nil, nil},
-	} {
-		forms, got := units(c.text)
-		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(forms, c.forms) {
-			t.Errorf("%q: got %v %q, want %v %q", c.text, forms, got, c.forms, c.want)
-		}
-	}
-}
 
 func TestRowTextHasHeaders(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -92,24 +56,6 @@ func TestTableCutBetweenRowsHasItsHeader(t *testing.T) {
 	}
 	if got := tableHead(passages, 2); got != "" {
 		t.Errorf("got the header %q for a passage with its own header", got)
-	}
-}
-
-func TestTokenize(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"Möngke's U.S.A. plan—3,5 or 4.25% of O'Neil-Smith", "mongke u.s.a plan 3,5 or 4.25 of o'neil-smith"},
-		{"橋は 2. Then", "橋 は 2 then"},
-		{"don't stop. Now", "don't stop now"},
-		{"Dec-2015, e-mail to Taxes.Forms@irs.gov.", "dec 2015 e-mail to taxes forms@irs.gov"},
-		{"\xff- '", ""},
-	} {
-		var got []string
-		for _, tok := range tokenize(c.text, 0, len(c.text), nil) {
-			got = append(got, tok.lower)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
-		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // lengthCost is the price of length in the choice of the window: a window of twice the
@@ -46,12 +48,12 @@ func syntax(text string) bool {
 
 // quantity widens a window that begins or ends at a number to what belongs to it: "at most 100
 // days" for "most 100".
-func quantity(tokens []token, u *unit, w span) span {
-	for n := 0; n < 2 && w.to < u.to && tokens[w.to].class == prose.Content && !tokens[w.to].pause && (n > 0 || number(&tokens[w.to-1])); n++ {
+func quantity(tokens []words.Token, u *unit, w span) span {
+	for n := 0; n < 2 && w.to < u.to && tokens[w.to].Class == prose.Content && !tokens[w.to].Pause && (n > 0 || words.Number(&tokens[w.to-1])); n++ {
 		w.to++
 	}
-	if w.from > u.from && !tokens[w.from].pause {
-		switch tokens[w.from-1].lower + " " + tokens[w.from].lower {
+	if w.from > u.from && !tokens[w.from].Pause {
+		switch tokens[w.from-1].Lower + " " + tokens[w.from].Lower {
 		case "at most", "at least", "up to", "more than", "less than", "fewer than":
 			w.from--
 		}
@@ -64,29 +66,29 @@ const shortItem = 12
 
 // readable widens a window of more than a few words to a clause, if there is punctuation
 // nearby. A window that then has most of the unit's words becomes the whole unit.
-func readable(tokens []token, u *unit, w span) span {
+func readable(tokens []words.Token, u *unit, w span) span {
 	const short, reach = 6, 5
 	if w.to-w.from > short {
 		for i := w.from; i >= max(u.from, w.from-reach); i-- {
-			if i == u.from || tokens[i].pause {
+			if i == u.from || tokens[i].Pause {
 				w.from = i
 				break
 			}
 		}
 		for i := w.to; i <= min(u.to, w.to+reach); i++ {
-			if i == u.to || tokens[i].pause {
+			if i == u.to || tokens[i].Pause {
 				w.to = i
 				break
 			}
 		}
 	}
-	if whole := 4*(w.to-w.from) >= 3*(u.to-u.from); whole || u.kind == item && u.to-u.from <= shortItem {
+	if whole := 4*(w.to-w.from) >= 3*(u.to-u.from); whole || u.kind == markdown.Item && u.to-u.from <= shortItem {
 		return span{u.from, u.to}
 	}
-	if w.to-w.from > 1 && tokens[w.to-1].pause {
+	if w.to-w.from > 1 && tokens[w.to-1].Pause {
 		w.to-- // "12 sites, one" has a word too many
 	}
-	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].class == prose.Auxiliary || tokens[w.from].class == prose.Conjunction) {
+	for w.from > u.from && w.from+1 < w.to && (tokens[w.from].Class == prose.Auxiliary || tokens[w.from].Class == prose.Conjunction) {
 		w.from++ // "are located on a campus" reads better without its "are"
 	}
 	return w
@@ -128,13 +130,13 @@ func likely(spans []span, chances []float64, whole span) span {
 func (p *passage) bounds(u *unit, w span) (start, end int) {
 	start, end = u.start, u.end
 	if w.from > u.from {
-		start = p.tokens[w.from].start
+		start = p.tokens[w.from].Start
 		for start > u.start && !isSpace(p.text[start-1]) {
 			start--
 		}
 	}
 	if w.to < u.to {
-		end = p.tokens[w.to-1].end
+		end = p.tokens[w.to-1].End
 		for end < u.end && !isSpace(p.text[end]) {
 			end++
 		}
@@ -180,3 +182,5 @@ func unpaired(s string, r rune) bool {
 	}
 	return false
 }
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }

@@ -1,4 +1,8 @@
-package answer
+// Package markdown cuts the text of a passage, which is Markdown, into sentences, list items,
+// table rows and code blocks, and removes inline markup.
+//
+// It imports events/prose.
+package markdown
 
 import (
 	"regexp"
@@ -17,9 +21,9 @@ var (
 	markupQuote    = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
 )
 
-// unmarked returns a text in Markdown without inline markup. Lines stay lines, and what is
+// Plain returns a text in Markdown without inline markup. Lines stay lines, and what is
 // marked as code stays as it is.
-func unmarked(text string) string {
+func Plain(text string) string {
 	if !strings.ContainsAny(text, "[<>{*_`\\") {
 		return text
 	}
@@ -34,11 +38,11 @@ func unmarked(text string) string {
 		prose = markupLink.ReplaceAllString(markupQuote.ReplaceAllString(prose, ""), "$1")
 		last := 0
 		for _, at := range markupCode.FindAllStringSubmatchIndex(prose, -1) {
-			b.WriteString(unmarkedProse(prose[last:at[0]]))
+			b.WriteString(plainProse(prose[last:at[0]]))
 			b.WriteString(prose[at[2]:at[3]])
 			last = at[1]
 		}
-		b.WriteString(unmarkedProse(prose[last:]))
+		b.WriteString(plainProse(prose[last:]))
 		if fence {
 			b.WriteString("```")
 		}
@@ -46,7 +50,7 @@ func unmarked(text string) string {
 	return b.String()
 }
 
-func unmarkedProse(text string) string {
+func plainProse(text string) string {
 	text = markupTag.ReplaceAllString(text, "")
 	text = markupEmphasis.ReplaceAllString(text, "$1$2")
 	return markupEscape.ReplaceAllString(text, "$1")

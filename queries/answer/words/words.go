@@ -1,4 +1,8 @@
-package answer
+// Package words cuts text into words, and has what the answers know of the words of the
+// English language: frequent ones, synonyms, opposites, stems, numbers and units.
+//
+// It imports events/prose and libraries.
+package words
 
 import (
 	"strings"
@@ -11,9 +15,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// common are frequent English words. A match of one is weaker evidence than a match of
+// Common are frequent English  A match of one is weaker evidence than a match of
 // another word.
-var common = func() map[string]bool {
+var Common = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`name names named call called kind type types sort form part parts thing things way ways time times year years day days people person man men woman women group groups member members place places area areas number
 		numbers amount world country state city work works use uses used using make makes made making take takes took taken give gives given gave get gets got go goes went gone come comes came say says said see seen saw
@@ -27,8 +31,8 @@ var common = func() map[string]bool {
 	return m
 }()
 
-// synonyms has, for each word, the words that questions and texts use for it.
-var synonyms = func() map[string][]string {
+// Synonyms has, for each word, the words that questions and texts use for it.
+var Synonyms = func() map[string][]string {
 	m := map[string][]string{}
 	for _, family := range []string{
 		"die died death dead", "born birth", "begin began begun start started beginning onset", "end ended finish finished", "found founded establish established create created creation founder",
@@ -58,8 +62,8 @@ var synonyms = func() map[string][]string {
 	return m
 }()
 
-// opposites are pairs of words with opposite meanings.
-var opposites = func() map[string]string {
+// Opposites are pairs of words with opposite meanings.
+var Opposites = func() map[string]string {
 	m := map[string]string{}
 	for _, pair := range []string{
 		"largest smallest", "large small", "big small", "high low", "highest lowest", "higher lower", "more less", "most least", "increase decrease", "increased decreased", "first last", "before after", "north south",
@@ -75,21 +79,22 @@ var opposites = func() map[string]string {
 	return m
 }()
 
-// numerals are numbers written as words.
-var numerals = set(`one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+// Numerals are numbers written as
+var Numerals = Set(`one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 	nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions
 	trillion dozen dozens half third thirds quarter quarters twice double triple once zero none`)
 
-// measures are units and other words that follow a number.
-var measures = set(`percent percentage per cent million billion trillion thousand hundred years year days day months month weeks week hours hour
+// Measures are units and other words that follow a number.
+var Measures = Set(`percent percentage per cent million billion trillion thousand hundred years year days day months month weeks week hours hour
 	minutes seconds km mi miles mile metres meters metre meter feet foot ft inches cm mm kg kilograms pounds pound tons tonnes acres hectares
 	dollars pence euros people students members times square degrees`)
 
-// calendar are the words used in dates.
-var calendar = set(`january february march april may june july august september october november december monday tuesday wednesday thursday
+// Calendar are the words used in dates.
+var Calendar = Set(`january february march april may june july august september october november december monday tuesday wednesday thursday
 	friday saturday sunday century centuries decade bc ad bce ce spring summer autumn winter today`)
 
-func set(words string) map[string]bool {
+// Set returns the set of the words in a text.
+func Set(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		m[w] = true
@@ -97,63 +102,63 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// token is one word of a passage or question.
-type token struct {
-	start, end int // bytes of the text
-	lower      string
-	class      prose.Class
-	capital    bool    // starts with a capital letter or is written in capitals
-	digit      bool    // has a digit
-	pause      bool    // there is punctuation between it and the previous word
-	named      bool    // it may be part of a proper name; see nameTokens
-	joined     bool    // there is nothing, or only a dash or sign, between it and the previous word
-	term       int     // index of the question's term that it matches, or -1
-	credit     float64 // how well it matches the term, from 0 to 1
+// Token is one word of a passage or question.
+type Token struct {
+	Start, End int // bytes of the text
+	Lower      string
+	Class      prose.Class
+	Capital    bool    // starts with a capital letter or is written in capitals
+	Digit      bool    // has a digit
+	Pause      bool    // there is punctuation between it and the previous word
+	Named      bool    // it may be part of a proper name; Tokenize leaves it false
+	Joined     bool    // there is nothing, or only a dash or sign, between it and the previous word
+	Term       int     // index of the question's term that it matches, or -1; Tokenize sets it to -1
+	Credit     float64 // how well it matches the term, from 0 to 1
 }
 
-// tokenize appends the words of text[from:to] to dst. A word is a run of letters and
+// Tokenize appends the words of text[from:to] to dst. A word is a run of letters and
 // digits, including apostrophes, hyphens, points and commas inside it. In scripts without
 // spaces each character is a word.
-func tokenize(text string, from, to int, dst []token) []token {
+func Tokenize(text string, from, to int, dst []Token) []Token {
 	last := from
 	for i := from; i < to; {
 		r, n := utf8.DecodeRuneInString(text[i:to])
-		if !wordRune(r) {
+		if !IsWord(r) {
 			i += n
 			continue
 		}
-		t := token{start: i, term: -1, capital: unicode.IsUpper(r), digit: unicode.IsDigit(r)}
+		t := Token{Start: i, Term: -1, Capital: unicode.IsUpper(r), Digit: unicode.IsDigit(r)}
 		i += n
 		for i < to && !unspaced(r) {
 			next, n := utf8.DecodeRuneInString(text[i:to])
-			if !wordRune(next) || unspaced(next) {
+			if !IsWord(next) || unspaced(next) {
 				if !inside(r, next) || i+n >= to {
 					break
 				}
 				after, _ := utf8.DecodeRuneInString(text[i+n : to])
-				if !wordRune(after) || unspaced(after) || next == '-' && unicode.IsDigit(r) != unicode.IsDigit(after) || (next == ',' || next == '.') && !(next == '.' && strings.Contains(text[t.start:i], "@") || unicode.IsDigit(r) && unicode.IsDigit(after) || next == '.' && unicode.IsUpper(r) && unicode.IsUpper(after)) {
+				if !IsWord(after) || unspaced(after) || next == '-' && unicode.IsDigit(r) != unicode.IsDigit(after) || (next == ',' || next == '.') && !(next == '.' && strings.Contains(text[t.Start:i], "@") || unicode.IsDigit(r) && unicode.IsDigit(after) || next == '.' && unicode.IsUpper(r) && unicode.IsUpper(after)) {
 					break
 				}
-				t.digit = t.digit || unicode.IsDigit(after)
+				t.Digit = t.Digit || unicode.IsDigit(after)
 			}
-			t.digit = t.digit || unicode.IsDigit(next)
+			t.Digit = t.Digit || unicode.IsDigit(next)
 			r = next
 			i += n
 		}
-		t.end = i
-		t.lower = plain(text[t.start:t.end])
-		t.lower = strings.TrimSuffix(strings.TrimSuffix(t.lower, "'s"), "’s")
-		t.class = prose.ClassOf(t.lower)
-		t.pause, t.joined = between(text[last:t.start])
+		t.End = i
+		t.Lower = Plain(text[t.Start:t.End])
+		t.Lower = strings.TrimSuffix(strings.TrimSuffix(t.Lower, "'s"), "’s")
+		t.Class = prose.ClassOf(t.Lower)
+		t.Pause, t.Joined = between(text[last:t.Start])
 		last = i
 		dst = append(dst, t)
 	}
 	return dst
 }
 
-// plain returns a word in lower case and without accents, because users often leave
+// Plain returns a word in lower case and without accents, because users often leave
 // accents out.
-func plain(word string) string {
+func Plain(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf {
 			return strings.Map(func(r rune) rune {
@@ -167,7 +172,8 @@ func plain(word string) string {
 	return strings.ToLower(word)
 }
 
-func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// IsWord reports whether a character is part of a word.
+func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 func unspaced(r rune) bool {
 	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00
@@ -183,7 +189,7 @@ func inside(before, r rune) bool {
 	return false
 }
 
-// between examines the text between two words. pause reports whether it has punctuation.
+// between examines the text between two  pause reports whether it has punctuation.
 // joined reports whether the words belong together, as in "10-12" or "km/h": the text is
 // empty or has only dashes, slashes, emphasis marks and currency signs.
 func between(gap string) (pause, joined bool) {
@@ -200,17 +206,17 @@ func between(gap string) (pause, joined bool) {
 	return pause, joined && !pause
 }
 
-// stem returns the English stem of a word in lower case, of irregular forms that of the base.
-func stem(word string) string {
-	if base, ok := irregular[word]; ok {
+// Stem returns the English stem of a word in lower case, of irregular forms that of the base.
+func Stem(word string) string {
+	if base, ok := Base[word]; ok {
 		word = base
 	}
 	return english.Stem(word, true)
 }
 
-// irregular has the base of irregular forms of verbs and nouns. Forms that are more often
+// Base has the base of irregular forms of verbs and nouns. Forms that are more often
 // another word, such as "found" and "left", are not there.
-var irregular = func() map[string]string {
+var Base = func() map[string]string {
 	m := map[string]string{}
 	for forms := range strings.SplitSeq(`arise arose arisen; awake awoke; bear bore borne; beat beaten; become became; begin began begun; bend bent; bite bit bitten; bleed bled; blow blew blown; break broke broken; breed bred; bring brought; build built;
 		burn burnt; buy bought; catch caught; choose chose chosen; cling clung; come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fell
@@ -233,11 +239,11 @@ var irregular = func() map[string]string {
 
 // derived are the endings of nouns for who or what does a thing, or for the deed: "editor"
 // and "payment" are near "edit" and "pay".
-var derived = set("or er r ment ion al")
+var derived = Set("or er r ment ion al")
 
-// similarity returns 1 for equal stems, 0.6 for stems with a long common prefix or
+// Similarity returns 1 for equal stems, 0.6 for stems with a long common prefix or
 // derived from one another, and 0 for all others.
-func similarity(a, b string) float64 {
+func Similarity(a, b string) float64 {
 	if a == b {
 		return 1
 	}
@@ -255,4 +261,70 @@ func similarity(a, b string) float64 {
 		return 0.6
 	}
 	return 0
+}
+
+// Classes of words, after the grammatical ones.
+const (
+	wordYear = 16 + iota
+	wordDigits
+	wordNumeral
+	wordCalendar
+	wordMeasure
+	_
+	wordCapital
+	wordEnding // the first of those by ending
+	wordPlain  = wordEnding + 9
+)
+
+// endings are endings of English words that hint at their class, each with its class.
+var endings = [...]struct {
+	ending string
+	class  uint32
+}{
+	{"ing", 0}, {"ed", 1}, {"ly", 2}, {"tion", 3}, {"ment", 3}, {"ness", 3}, {"ity", 3}, {"ism", 3}, {"er", 4}, {"or", 4},
+	{"al", 5}, {"ous", 5}, {"ive", 5}, {"ic", 5}, {"ful", 5}, {"able", 5}, {"ary", 5}, {"ent", 6}, {"ant", 6}, {"ss", 7}, {"s", 8},
+}
+
+// Code returns the class of a word: grammatical, kind of number or date, name, or the
+// class that its ending hints at.
+func Code(t *Token) uint32 {
+	switch w := t.Lower; {
+	case t.Digit && len(w) == 4 && (w[0] == '1' || w[0] == '2'):
+		return wordYear
+	case t.Digit:
+		return wordDigits
+	case t.Class != prose.Content:
+		return uint32(t.Class)
+	case Numerals[w]:
+		return wordNumeral
+	case Calendar[w]:
+		return wordCalendar
+	case Measures[w]:
+		return wordMeasure
+	case t.Capital:
+		return wordCapital
+	}
+	for _, e := range endings {
+		if len(t.Lower) > len(e.ending)+1 && strings.HasSuffix(t.Lower, e.ending) {
+			return wordEnding + e.class
+		}
+	}
+	return wordPlain
+}
+
+// Negative reports whether a word negates.
+func Negative(word string) bool {
+	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
+}
+
+// Number reports whether a token is a number, in digits or as a word.
+func Number(t *Token) bool { return t.Digit || Numerals[t.Lower] }
+
+// Hash returns the FNV-1a hash of a string.
+func Hash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
 }

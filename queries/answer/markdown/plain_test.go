@@ -1,8 +1,8 @@
-package answer
+package markdown
 
 import "testing"
 
-func TestUnmarked(t *testing.T) {
+func TestPlain(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"See the [user *guide*](/doc/guide \"Guide\") and ![a picture](a.png).", "See the user guide and a picture."},
 		{"_Ownership_ is **not** `Rc<T>` or max_size of *p.", "Ownership is not Rc<T> or max_size of *p."},
@@ -14,18 +14,18 @@ func TestUnmarked(t *testing.T) {
 		{"1\\. not\\_an item", "1. not_an item"},
 		{"```\na [b](c)\n```\n*d*", "```\na [b](c)\n```\nd"},
 	} {
-		if got := unmarked(c.text); got != c.want {
-			t.Errorf("unmarked(%q): got %q, want %q", c.text, got, c.want)
+		if got := Plain(c.text); got != c.want {
+			t.Errorf("Plain(%q): got %q, want %q", c.text, got, c.want)
 		}
 	}
 }
 
-func FuzzUnmarked(f *testing.F) {
+func FuzzPlain(f *testing.F) {
 	f.Add("[a](b) *c* `d` <e> \\_ > f")
 	f.Add("[[a](b)](c)![](")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := unmarked(text); len(got) > len(text) {
-			t.Errorf("unmarked(%q): got %q, which is longer", text, got)
+		if got := Plain(text); len(got) > len(text) {
+			t.Errorf("Plain(%q): got %q, which is longer", text, got)
 		}
 	})
 }
