@@ -61,7 +61,7 @@ func parse(text string) (q question) {
 
 // cut truncates text to at most maxQuestion bytes of valid UTF-8.
 func cut(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text))], " ")
+	return strings.ToValidUTF8(text[:min(len(text), maxQuestion)], " ")
 }
 
 // span is a range of tokens.

@@ -1,6 +1,7 @@
 package followup_test
 
 import (
+	"strings"
 	"testing"
 
 	"annals/queries/followup"
@@ -36,10 +37,22 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestResolveIsBounded(t *testing.T) {
+	long := strings.Repeat("Germany ", 100_000)
+	for _, turns := range [][]followup.Turn{{{Question: long}}, {{Question: "How long is the notice period in France?"}}} {
+		for _, asked := range []string{"And in " + long, "Why?"} {
+			if got := followup.Resolve(asked, turns); len(got) > 2000 {
+				t.Errorf("Resolve(%.20q after %.20q) has %d bytes, want at most 2000", asked, turns[0].Question, len(got))
+			}
+		}
+	}
+}
+
 func FuzzResolve(f *testing.F) {
 	f.Add("How long is the notice period in France?", "And in Germany?")
 	f.Add("Who finished the Eddystone lighthouse?", "When was it finished?")
 	f.Add("A B", "and A")
+	f.Add(strings.Repeat("Why ", 1000), "And it?")
 	f.Fuzz(func(t *testing.T, before, asked string) {
 		if got := followup.Resolve(asked, []followup.Turn{{Question: before}}); len(got) > max(len(asked), 2000) {
 			t.Errorf("Resolve(%q after %q) has %d bytes", asked, before, len(got))
