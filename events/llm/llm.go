@@ -7,6 +7,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"time"
 
 	"github.com/sashabaranov/go-openai"
-	"github.com/sony/gobreaker"
+	"github.com/sony/gobreaker/v2"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -78,7 +79,7 @@ type Client struct {
 	Options
 	api     *openai.Client
 	slots   *semaphore.Weighted
-	breaker *gobreaker.TwoStepCircuitBreaker
+	breaker *gobreaker.TwoStepCircuitBreaker[any]
 }
 
 // The breaker opens after failures failed calls in a row. After pause it lets one call
@@ -87,6 +88,10 @@ const (
 	failures = 5
 	pause    = 30 * time.Second
 )
+
+// errLeft is what the breaker is told of a call that the caller ended: it says nothing about
+// the endpoint.
+var errLeft = errors.New("the caller ended the call")
 
 // New returns a client. It does not connect.
 func New(o Options) (*Client, error) {
@@ -109,8 +114,13 @@ func New(o Options) (*Client, error) {
 	}
 	return &Client{
 		Options: o, api: openai.NewClientWithConfig(config), slots: semaphore.NewWeighted(int64(o.AtOnce)),
-		breaker: gobreaker.NewTwoStepCircuitBreaker(gobreaker.Settings{
+		breaker: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 			Timeout: pause, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
+			IsSuccessful: func(err error) bool {
+				e := (*Error)(nil)
+				return !errors.As(err, &e) || e.Reason == Refused || e.Reason == Unreadable
+			},
+			IsExcluded: func(err error) bool { return err == errLeft },
 		}),
 	}, nil
 }
@@ -167,6 +177,8 @@ type Reply struct {
 	Text  string
 	Cut   bool // the reply does not end here: a limit was reached, or the connection was lost
 	Usage Usage
+
+	cause error // an *Error if the call failed after some text had arrived
 }
 
 // Stream asks the model, and calls each with the pieces of its reply as they arrive. If each
@@ -196,11 +208,10 @@ func (c *Client) Stream(ctx context.Context, messages []Message, each func(piece
 	}
 	reply, err := c.stream(ctx, messages, each)
 	if caller.Err() != nil && (err != nil || reply.Cut) {
-		done(true) // the caller went away: that says nothing about the endpoint
+		done(errLeft)
 		return reply, caller.Err()
 	}
-	e := (*Error)(nil)
-	done(!errors.As(err, &e) || e.Reason == Refused || e.Reason == Unreadable)
+	done(cmp.Or(err, reply.cause))
 	return reply, err
 }
 
@@ -226,6 +237,7 @@ func (c *Client) stream(ctx context.Context, messages []Message, each func(strin
 		e := (*Error)(nil)
 		switch {
 		case errors.As(err, &e) && strings.TrimSpace(reply.Text) != "":
+			reply.cause = err
 			return reply, nil
 		case err == nil && finish == openai.FinishReasonContentFilter:
 			return reply, &Error{Refused, errors.New("the endpoint's filter stopped the reply")}

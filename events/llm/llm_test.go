@@ -108,6 +108,21 @@ func TestBreakerOpens(t *testing.T) {
 	}
 }
 
+// An endpoint that breaks off each reply is not called again and again, even if callers go in
+// between.
+func TestBreakerOpensAfterCutReplies(t *testing.T) {
+	c, e := open(t, llm.Options{}, always(llmtest.Reply{Pieces: []string{"One. ", "Tw"}, Finish: "none"}))
+	for range 8 {
+		_, _ = c.Stream(t.Context(), prompt, nothing)
+		ctx, cancel := context.WithCancel(t.Context())
+		_, _ = c.Stream(ctx, prompt, func(string) error { cancel(); return nil })
+		cancel()
+	}
+	if n := len(e.Requests()); n != 9 {
+		t.Errorf("the endpoint received %d requests, want 5, and 4 that their callers ended", n)
+	}
+}
+
 // Calls that the caller ends, and replies that are refused, do not open the breaker.
 func TestBreakerStaysClosed(t *testing.T) {
 	status := 400

@@ -20,7 +20,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/sashabaranov/go-openai"
-	"github.com/sony/gobreaker"
+	"github.com/sony/gobreaker/v2"
 )
 
 // Settings name an endpoint and a model. The zero value means that there is none.
@@ -101,7 +101,7 @@ const (
 type Client struct {
 	settings Settings
 	api      *openai.Client
-	breaker  *gobreaker.CircuitBreaker
+	breaker  *gobreaker.CircuitBreaker[[][]float32]
 	observe  func(Request)
 
 	mu      sync.Mutex
@@ -130,10 +130,10 @@ func New(s Settings, observe func(Request)) *Client {
 	}
 	return &Client{
 		settings: s, api: openai.NewClientWithConfig(config), observe: observe, queries: make(map[[2]string][]float32),
-		breaker: gobreaker.NewCircuitBreaker(gobreaker.Settings{
+		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
-			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
-			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, context.Canceled) },
+			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
+			IsExcluded:  func(err error) bool { return errors.Is(err, context.Canceled) }, // says nothing about the endpoint
 		}),
 	}
 }
@@ -169,13 +169,12 @@ func (c *Client) Query(ctx context.Context, model string, dimensions int, text s
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.settings.QueryTime, queryTime))
 	defer cancel()
-	found, err := c.breaker.Execute(func() (any, error) { return c.request(ctx, true, model, dimensions, []string{key[1]}) })
+	found, err := c.breaker.Execute(func() ([][]float32, error) { return c.request(ctx, true, model, dimensions, []string{key[1]}) })
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	vector := found.([][]float32)[0]
-	c.remember(key, vector)
-	return vector, nil
+	c.remember(key, found[0])
+	return found[0], nil
 }
 
 func (c *Client) recall(key [2]string) []float32 {

@@ -178,6 +178,21 @@ func TestCanceledQueriesAreNoFailures(t *testing.T) {
 	}
 }
 
+// Users who go while the endpoint fails must not keep others asking it.
+func TestCanceledQueriesHideNoFailures(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{Status: func(int, []string) int { return http.StatusBadGateway }})
+	c := e.Client()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 10 {
+		_, _ = c.Query(t.Context(), "words", embeddingstest.Dimensions, fmt.Sprint(i))
+		_, _ = c.Query(canceled, "words", embeddingstest.Dimensions, fmt.Sprint(i))
+	}
+	if n := e.Requests(); n != 3 {
+		t.Errorf("%d queries were sent to an endpoint that fails, want 3", n)
+	}
+}
+
 // The key must not be sent to another host.
 func TestFollowsNoRedirect(t *testing.T) {
 	other := embeddingstest.Start(t, embeddingstest.Behaviour{})
