@@ -15,6 +15,7 @@ import (
 	"annals/events/llm"
 	"annals/events/llm/llmtest"
 	httpd "annals/http"
+	"annals/http/ratelimit"
 	"annals/queries"
 	"annals/queries/answerlog"
 	"annals/queries/compose"
@@ -204,14 +205,12 @@ func next(lines *bufio.Scanner) string {
 }
 
 func TestAskStreams(t *testing.T) {
-	further := make(chan struct{})
 	s, _ := startComposing(t, func(q llmtest.Request) llmtest.Reply {
 		if q.Question != "How long is the notice period?" {
 			return llmtest.Reply{Status: 500}
 		}
 		return saysNotice(q)
 	}, func(h *httpd.Server) { h.KeepAlive = time.Millisecond })
-	close(further)
 	resp, lines := s.answerEvents(t.Context(), noticeQuestion)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s %v", resp.Status, resp.Header)
@@ -233,11 +232,25 @@ func TestAskStreams(t *testing.T) {
 	if !strings.HasPrefix(line, `data: {"event_type":"complete"`) || !strings.Contains(line, `"fallback":"unreachable"`) {
 		t.Errorf("event %s, want a quotation", line)
 	}
+}
+
+// Until something is sent, errors are replies of their own, and count like those of other requests.
+func TestAskStreamFails(t *testing.T) {
+	s, _ := startComposing(t, saysNotice, func(h *httpd.Server) { h.Brake = new(ratelimit.Brake) })
 	if resp, _ := s.answerEvents(t.Context(), `{"query":5}`); resp.StatusCode != 422 {
 		t.Errorf("a wrong question = %s, want 422", resp.Status)
 	}
-	if resp, _ := s.answerEvents(t.Context(), `{"query":"a","generation":1}`); resp.StatusCode != 403 {
-		t.Errorf("a generation = %s, want 403", resp.Status)
+	began, refused := time.Now(), 0
+	for ; refused < 22; refused++ {
+		if resp, _ := s.answerEvents(t.Context(), `{"query":"a","generation":1}`); resp.StatusCode != 403 {
+			t.Errorf("a generation = %s, want 403", resp.Status)
+		}
+		if refused < 20 && time.Since(began) > 20*time.Second {
+			t.Skip("this machine is too slow to measure the delay")
+		}
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("%d refusals took %s, want at least 1 s", refused, took)
 	}
 }
 

@@ -119,11 +119,7 @@ func (s *Server) handleFor(w http.ResponseWriter, r *http.Request, user events.U
 	defer func() { c.read.End() }()
 	value, err := handle(s, c)
 	if err != nil {
-		s.denied(r, user, err, c.named...)
-		c.read.End() // the time for sending the error is not charged
-		if !s.Brake.Refused(r.Context(), user.Principal, err) {
-			w.Header().Set("Connection", "close")
-		}
+		s.refused(w, c, err)
 		return err
 	}
 	defer s.recordRead(w, c) // record the read even if the client disconnects meanwhile
@@ -137,6 +133,16 @@ func (s *Server) handleFor(w http.ResponseWriter, r *http.Request, user events.U
 		write = withStatus(d, http.StatusOK, value)
 	}
 	return write(w, r)
+}
+
+// refused records that a call failed, ends its charge, and delays the reply if the user keeps
+// sending calls that are refused.
+func (s *Server) refused(w http.ResponseWriter, c *call, err error) {
+	s.denied(c.Request, c.user, err, c.named...)
+	c.read.End() // the time for sending the error is not charged
+	if !s.Brake.Refused(c.Context(), c.user.Principal, err) {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // caller authenticates the user of a request.

@@ -104,7 +104,7 @@ func (s *Server) ask(c *call) (any, error) {
 	return reply(func(w http.ResponseWriter, r *http.Request) error {
 		err := answers.Stream(w, r, s.KeepAlive, closing(r.Context()), answer)
 		if err != nil {
-			s.denied(r, c.user, err)
+			s.refused(w, c, err)
 		}
 		return err
 	}), nil

@@ -51,14 +51,17 @@ func Stream(w http.ResponseWriter, r *http.Request, keepAlive time.Duration, sto
 		}
 	})
 	a, err := ask(ctx, func(text string) error { return out.Send(event{Type: "sentence", Text: text}) })
+	last := any(complete{"complete", a})
 	switch {
 	case err == nil:
-		return out.Send(complete{"complete", a})
 	case stopping.Err() != nil:
-		return out.Send(event{Type: "error", Error: "stopping", Message: "the server is stopping: ask again"})
+		last = event{Type: "error", Error: "stopping", Message: "the server is stopping: ask again"}
 	case !out.Started():
 		return err
+	default:
+		_, text := problem.Describe(err)
+		last = event{Type: "error", Error: "failed", Message: text}
 	}
-	_, text := problem.Describe(err)
-	return out.Send(event{Type: "error", Error: "failed", Message: text})
+	_ = out.Send(last) // fails only if the client is gone
+	return nil
 }

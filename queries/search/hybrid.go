@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"annals/events"
@@ -36,14 +37,23 @@ func (q *Searcher) hybrid() bool { return q.Embedder != nil && q.Models.Vectors 
 // byMeaning begins to look for the passages that are nearest to a query by their vectors, while
 // the engine looks for its words. result waits for them. It returns nil if the service makes
 // no vectors, has none yet, or cannot make that of the query in time: then the words
-// alone decide.
-func (q *Searcher) byMeaning(ctx context.Context, text string, query searchindex.Query) (result func() *meaning) {
+// alone decide. end must be called: it ends the work if nobody waits for its result.
+func (q *Searcher) byMeaning(ctx context.Context, text string, query searchindex.Query) (result func() *meaning, end func()) {
 	if !q.hybrid() {
-		return func() *meaning { return nil }
+		return func() *meaning { return nil }, func() {}
 	}
-	found := make(chan *meaning, 1)
-	go func() { found <- q.meaningOf(ctx, text, query) }()
-	return func() *meaning { return <-found }
+	ctx, cancel := context.WithCancel(ctx)
+	var found *meaning
+	var work sync.WaitGroup
+	work.Go(func() { found = q.meaningOf(ctx, text, query) })
+	result = func() *meaning {
+		work.Wait()
+		return found
+	}
+	return result, func() {
+		cancel()
+		work.Wait()
+	}
 }
 
 // meaningOf returns nil after an error: a client of the endpoint counts its failures, and a

@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"testing"
@@ -158,6 +159,40 @@ func TestHybridJoinsDuplicates(t *testing.T) {
 			t.Errorf("Search(%s) = %+v, %v, want one source with one duplicate", query, sources, err)
 		}
 	}
+}
+
+// leaving is an Embedder whose caller goes while it makes a vector.
+type leaving struct {
+	t        *testing.T
+	leave    func()
+	returned chan struct{} // closed when the search has returned
+	ended    chan struct{} // closed when Query has
+}
+
+func (l leaving) Query(ctx context.Context, _ string, _ int, _ string) ([]float32, error) {
+	defer close(l.ended)
+	l.leave()
+	select {
+	case <-l.returned:
+		l.t.Error("the search returned while its query was being sent to the endpoint")
+	case <-time.After(100 * time.Millisecond):
+	}
+	return nil, ctx.Err()
+}
+
+// A search leaves no work behind, even if it fails.
+func TestHybridEndsItsWork(t *testing.T) {
+	f, _ := newHybridFixture(t)
+	f.AddDocument(f.AddFolder(uuid.Nil, "Alice", "user:alice"), "a.md", nil, "A car.")
+	f.settleVectors()
+	ctx, leave := context.WithCancel(t.Context())
+	l := leaving{t, leave, make(chan struct{}), make(chan struct{})}
+	f.search.Embedder = l
+	if _, err := f.search.Search(ctx, alice, search.Query{Query: "car"}); err == nil {
+		t.Error("a search whose caller has gone returned no error")
+	}
+	close(l.returned)
+	<-l.ended
 }
 
 func TestHybridPages(t *testing.T) {

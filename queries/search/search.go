@@ -185,7 +185,8 @@ func (q *Searcher) best(ctx context.Context, v *access.Viewer, user events.User,
 	if q.hybrid() {
 		query.Limit = max(query.Limit, nearest)
 	}
-	meant := q.byMeaning(ctx, s.Query, *query)
+	meant, end := q.byMeaning(ctx, s.Query, *query)
+	defer end()
 	found, err := q.fetch(ctx, user, s, *query)
 	if err != nil {
 		return nil, err
