@@ -165,7 +165,7 @@ func (m *Metrics) Readers(up bool, lacking int) {
 // write it.
 func (m *Metrics) Answers(outcomes []string) (answer func(outcome string, input, output int, cost float64, dropped int, took time.Duration), description func(outcome string, input, output int, cost float64)) {
 	calls := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "annals_answers_seconds", Help: "Time until the language model had written an answer or had failed to, by outcome; all outcomes but composed mean that the passages were quoted.",
+		Name: "annals_answers_seconds", Help: "Time until the language model had written an answer or had failed to, by outcome; all outcomes but composed and canceled mean that the passages were quoted.",
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 600},
 	}, []string{"outcome"})
 	described := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -96,11 +96,12 @@ const (
 	OverBudget  Outcome = "over_budget" // of the user or of all
 	Withdrawn   Outcome = "withdrawn"   // the user may no longer read the passages, or they have changed
 	Unrecorded  Outcome = "unrecorded"  // the answer cannot be recorded
+	Canceled    Outcome = "canceled"    // the request ended before the answer was complete
 )
 
 // Outcomes returns every outcome.
 func Outcomes() []Outcome {
-	all := []Outcome{Composed, NoAnswer, Unsupported, OverBudget, Withdrawn, Unrecorded}
+	all := []Outcome{Composed, NoAnswer, Unsupported, OverBudget, Withdrawn, Unrecorded, Canceled}
 	for _, r := range llm.Reasons() {
 		all = append(all, Outcome(r))
 	}
@@ -110,7 +111,7 @@ func Outcomes() []Outcome {
 // Composition is the result of Compose.
 type Composition struct {
 	Outcome   Outcome
-	Sentences []Sentence // the answer; none unless Outcome is Composed
+	Sentences []Sentence // the answer; none unless Outcome is Composed, or Canceled after some sentences
 	Dropped   int        // number of sentences that no passage supports
 	Cut       bool       // the reply ended early
 	// Confidence is the probability that the passages of the answer answer the question, less the share of dropped
@@ -137,16 +138,17 @@ const (
 	leastConfidence = 0.3
 )
 
-// Compose asks the model. The error is that of ctx, Each or Readable; all other failures are outcomes.
+// Compose asks the model. The error is that of ctx, Each or Readable, with the outcome Canceled if the model
+// was asked; all other failures are outcomes.
 func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err error) {
 	began := time.Now()
 	a.Model = c.Model.Model
 	defer func() {
 		a.Took = time.Since(began)
-		if a.Outcome != Composed {
+		if a.Outcome != Composed && a.Outcome != Canceled {
 			a.Sentences = nil
 		}
-		if err == nil && c.Observe != nil {
+		if a.Outcome != "" && c.Observe != nil {
 			c.Observe(a)
 		}
 	}()
@@ -191,6 +193,7 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 	case errors.Is(err, errEnough):
 		a.Cut = true
 	case err != nil:
+		a.Outcome = Canceled
 		return a, err
 	}
 	switch {

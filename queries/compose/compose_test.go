@@ -176,13 +176,18 @@ func TestComposeEnds(t *testing.T) {
 	q = request()
 	gone := errors.New("the client is gone")
 	q.Each = func(compose.Sentence) error { return gone }
-	if _, err := c.Compose(t.Context(), q); !errors.Is(err, gone) {
-		t.Errorf("with a client that went: %v", err)
+	var seen []compose.Outcome
+	c.Observe = func(a compose.Composition) { seen = append(seen, a.Outcome) }
+	if a, err := c.Compose(t.Context(), q); !errors.Is(err, gone) || a.Outcome != compose.Canceled || a.Usage.Input == 0 || textOf(a) != "The notice period is three months.[0]" {
+		t.Errorf("with a client that went: %+v, %v", a, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Compose(ended, request()); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
+	}
+	if !slices.Equal(seen, []compose.Outcome{compose.Canceled, compose.Canceled}) {
+		t.Errorf("observed %v, want both", seen)
 	}
 	var long []string
 	for i := range 60 {

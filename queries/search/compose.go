@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,30 +96,39 @@ func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User
 	}
 	c, err := from.Composer.Compose(ctx, request)
 	resume()
-	if err != nil {
-		return Answer{}, err
-	}
 	a := Answer{Composed: Composed{Model: c.Model, Outcome: c.Outcome, Dropped: c.Dropped, Cut: c.Cut}}
-	if c.Outcome == compose.Composed {
-		if err := q.finish(ctx, user, s, sources, passages, c, &a); err != nil {
-			return Answer{}, err
-		}
+	if err == nil && c.Outcome == compose.Composed {
+		err = q.finish(ctx, user, s, sources, passages, c, &a)
 	}
+	if err != nil { // the passages were sent to the model, and some sentences perhaps to the user
+		a = Answer{Text: textOf(c.Sentences), Composed: Composed{Model: c.Model, Outcome: compose.Canceled}}
+	}
+	var unrecorded error
 	if c.Prompt != nil && from.Answers != nil {
-		id, err := from.Answers.Add(context.WithoutCancel(ctx), record(user, s, asked, sources, c, a))
-		if err != nil {
-			from.Composer.Logger.ErrorContext(ctx, "cannot record an answer of the language model: the passages are quoted instead", "error", err)
-			return Answer{Composed: Composed{Model: c.Model, Outcome: compose.Unrecorded}}, nil
-		}
-		a.Composed.Record = id
+		a.Composed.Record, unrecorded = from.Answers.Add(context.WithoutCancel(ctx), record(user, s, asked, sources, c, a))
+	}
+	switch {
+	case err != nil:
+		return Answer{}, errors.Join(err, unrecorded)
+	case unrecorded != nil:
+		from.Composer.Logger.ErrorContext(ctx, "cannot record an answer of the language model: the passages are quoted instead", "error", unrecorded)
+		return Answer{Composed: Composed{Model: c.Model, Outcome: compose.Unrecorded}}, nil
 	}
 	return a, nil
+}
+
+// textOf returns the text of an answer.
+func textOf(sentences []compose.Sentence) string {
+	texts := make([]string, len(sentences))
+	for i, s := range sentences {
+		texts[i] = s.Text
+	}
+	return strings.Join(texts, " ")
 }
 
 // finish makes a the composed answer, if all its sources can still be read.
 func (q *Searcher) finish(ctx context.Context, user events.User, s Question, sources []Source, passages []answer.Passage, c compose.Composition, a *Answer) error {
 	var cited []int // indexes in sources, in the order of the answer
-	var texts []string
 	for _, one := range c.Sentences {
 		at := make([]int, len(one.Passages))
 		for i, p := range one.Passages {
@@ -127,7 +137,6 @@ func (q *Searcher) finish(ctx context.Context, user events.User, s Question, sou
 				cited = append(cited, p)
 			}
 		}
-		texts = append(texts, one.Text)
 		a.Composed.Sentences = append(a.Composed.Sentences, Composition{one.Text, at})
 	}
 	used := make([]Source, len(cited))
@@ -142,7 +151,7 @@ func (q *Searcher) finish(ctx context.Context, user events.User, s Question, sou
 		a.Composed.Outcome, a.Composed.Sentences = compose.Withdrawn, nil
 		return nil
 	}
-	a.Text, a.Confidence, a.Sources = strings.Join(texts, " "), c.Confidence, now
+	a.Text, a.Confidence, a.Sources = textOf(c.Sentences), c.Confidence, now
 	var b strings.Builder
 	fmt.Fprintf(&b, "The language model %s wrote it from ", c.Model)
 	for i, at := range cited {
