@@ -3,7 +3,7 @@
 // an endpoint that keeps failing. The caller always needs another way to go on: a call that
 // fails says why, and is not repeated.
 //
-// It imports no other package of this module.
+// It imports events/openaiapi.
 package llm
 
 import (
@@ -15,9 +15,10 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"annals/events/openaiapi"
 
 	"github.com/sashabaranov/go-openai"
 	"github.com/sony/gobreaker/v2"
@@ -95,25 +96,15 @@ var errLeft = errors.New("the caller ended the call")
 
 // New returns a client. It does not connect.
 func New(o Options) (*Client, error) {
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%q is not the URL of an endpoint: write it as https://HOST/v1, without a key", o.URL)
+	if err := openaiapi.CheckURL(o.URL); err != nil {
+		return nil, err
 	}
 	orElse(&o.Timeout, 30*time.Second)
 	orElse(&o.InputTokens, 6000)
 	orElse(&o.OutputTokens, 800)
 	orElse(&o.AtOnce, 4)
-	config := openai.DefaultConfig(o.Key)
-	config.BaseURL = strings.TrimRight(o.URL, "/")
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxResponseHeaderBytes = 64 << 10
-	config.HTTPClient = &http.Client{
-		Transport: limited{transport, maxReply(o.OutputTokens)},
-		// The key must not follow a redirect to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	return &Client{
-		Options: o, api: openai.NewClientWithConfig(config), slots: semaphore.NewWeighted(int64(o.AtOnce)),
+		Options: o, api: openaiapi.NewClient(o.URL, o.Key, maxReply(o.OutputTokens)), slots: semaphore.NewWeighted(int64(o.AtOnce)),
 		breaker: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 			Timeout: pause, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 			IsSuccessful: func(err error) bool {
@@ -301,13 +292,13 @@ func (c *Client) request(messages []Message) openai.ChatCompletionRequest {
 // failure returns the *Error for an error of the API's client.
 func failure(ctx context.Context, err error) error {
 	var network net.Error
-	var status *statusError
+	status := openaiapi.StatusOf(err)
 	switch {
 	case ctx.Err() != nil || errors.As(err, &network) && network.Timeout():
 		return &Error{TimedOut, err}
-	case errors.As(err, &status) && status.code == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		return &Error{Limited, err}
-	case errors.As(err, &status) && status.code < 500:
+	case status > 0 && status < 500:
 		return &Error{Refused, err}
 	case errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF):
 		return &Error{Unreachable, err}
@@ -321,47 +312,3 @@ func maxText(tokens int) int { return 16 * tokens }
 
 // maxReply returns the maximum bytes of a reply. Each token may come in an event of its own.
 func maxReply(tokens int) int64 { return 256<<10 + 1024*int64(tokens) }
-
-// limited bounds the size of replies, and turns a status other than 200 into an error.
-type limited struct {
-	http.RoundTripper
-	bytes int64
-}
-
-type statusError struct {
-	code int
-	body []byte
-}
-
-func (e *statusError) Error() string { return fmt.Sprintf("status %d: %.300q", e.code, e.body) }
-
-var errTooLong = errors.New("the reply is too long")
-
-// RoundTrip implements http.RoundTripper.
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1024))
-		return nil, &statusError{resp.StatusCode, body}
-	}
-	resp.Body = &limitedBody{resp.Body, l.bytes}
-	return resp, nil
-}
-
-type limitedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
-}

@@ -1,6 +1,6 @@
 // Package embeddings gets vectors of texts from an endpoint with the embeddings API of
 // OpenAI. Texts with similar meanings have vectors with similar directions. The package may
-// import events/fault.
+// import events/fault and events/openaiapi.
 package embeddings
 
 import (
@@ -8,15 +8,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"annals/events/fault"
+	"annals/events/openaiapi"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/sashabaranov/go-openai"
@@ -49,14 +49,13 @@ func (s Settings) Check() error {
 	if !s.On() {
 		return nil
 	}
-	u, err := url.Parse(s.URL)
-	switch {
-	case s.URL == "":
+	if s.URL == "" {
 		return errors.New("--embeddings is missing: pass the URL of an endpoint, such as https://host/v1, or leave out the other flags of embeddings")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("--embeddings: the value is not a URL: write it as https://host/v1")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("--embeddings: the URL must have neither a user, nor a query, nor a fragment: set the key in the environment variable ANNALS_EMBEDDINGS_KEY")
+	}
+	if err := openaiapi.CheckURL(s.URL); err != nil {
+		return fmt.Errorf("--embeddings: %w. The key belongs into the environment variable ANNALS_EMBEDDINGS_KEY", err)
+	}
+	switch {
 	case s.Model == "":
 		return errors.New("--embeddings-model is missing: pass the name by which the endpoint knows the model")
 	case len(s.Model) > maxModelBytes:
@@ -120,39 +119,14 @@ type Request struct {
 // New returns a client of an endpoint. After each request it calls observe, unless that is
 // nil. The settings must have passed Check.
 func New(s Settings, observe func(Request)) *Client {
-	config := openai.DefaultConfig(s.Key)
-	config.BaseURL = strings.TrimSuffix(s.URL, "/")
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 2 * atOnce
-	config.HTTPClient = &http.Client{
-		Transport:     limited{transport, int64(maxBatch*s.Dimensions*numberBytes + replyBytes)},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key must not reach another host
-	}
 	return &Client{
-		settings: s, api: openai.NewClientWithConfig(config), observe: observe, queries: make(map[[2]string][]float32),
+		settings: s, api: openaiapi.NewClient(s.URL, s.Key, int64(maxBatch*s.Dimensions*numberBytes+replyBytes)), observe: observe, queries: make(map[[2]string][]float32),
 		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 			IsExcluded:  func(err error) bool { return errors.Is(err, context.Canceled) }, // says nothing about the endpoint
 		}),
 	}
-}
-
-// limited is a transport that cuts replies at a number of bytes.
-type limited struct {
-	http.RoundTripper
-	bytes int64
-}
-
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	reply, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		reply.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(reply.Body, l.bytes), reply.Body}
-	}
-	return reply, err
 }
 
 // Model returns the name of the model and the number of dimensions of its vectors.
@@ -327,28 +301,15 @@ func clip(text string) string {
 	return text
 }
 
-// status returns the HTTP status of an error reply, or 0.
-func status(err error) int {
-	var api *openai.APIError
-	var request *openai.RequestError
-	switch {
-	case errors.As(err, &api):
-		return api.HTTPStatusCode
-	case errors.As(err, &request):
-		return request.HTTPStatusCode
-	}
-	return 0
-}
-
 // isTransient reports whether the same request may soon succeed.
 func isTransient(err error) bool {
-	s := status(err)
+	s := openaiapi.StatusOf(err)
 	return s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500
 }
 
 // isRefusal reports whether the endpoint refused a request because of its texts.
 func isRefusal(err error) bool {
-	switch status(err) {
+	switch openaiapi.StatusOf(err) {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return true
 	}
@@ -362,13 +323,16 @@ func unavailable(err error) error {
 	}
 	text := "the embeddings endpoint does not respond"
 	var bad badReply
-	switch s := status(err); {
+	var network net.Error
+	switch s := openaiapi.StatusOf(err); {
 	case errors.As(err, &bad):
 		text = "the embeddings endpoint cannot be used: " + bad.Error()
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		text = "the embeddings endpoint refused the key: check ANNALS_EMBEDDINGS_KEY"
 	case s != 0:
 		text = fmt.Sprintf("the embeddings endpoint replied with status %d", s)
+	case !errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, gobreaker.ErrOpenState) && !errors.Is(err, gobreaker.ErrTooManyRequests):
+		text = "the embeddings endpoint cannot be used: its reply cannot be read"
 	}
 	return fault.Hide(fault.Unavailable, text, err)
 }

@@ -77,33 +77,58 @@ func TestRetriesTransientErrors(t *testing.T) {
 	}
 }
 
-// A text that the endpoint refuses must not keep the others from being found.
+// A text that the endpoint refuses must not keep the others from being found, in whatever form
+// the endpoint says so.
 func TestSkipsRefusedText(t *testing.T) {
-	e := embeddingstest.Start(t, embeddingstest.Behaviour{Status: func(_ int, texts []string) int {
-		if slices.Contains(texts, "too long") {
-			return http.StatusBadRequest
-		}
-		return http.StatusOK
-	}})
-	var texts []string
-	for i := range 40 {
-		texts = append(texts, fmt.Sprint("text ", i))
-	}
-	for _, bad := range []int{0, 17, 39} {
-		all := slices.Clone(texts)
-		all[bad] = "too long"
-		got, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range got {
-			if (v == nil) != (i == bad) {
-				t.Errorf("with text %d refused: the vector of text %d is %v", bad, i, v)
+	for _, refusal := range []string{"", `{"error":"too long"}`, "too long"} {
+		e := embeddingstest.Start(t, embeddingstest.Behaviour{Refusal: refusal, Status: func(_ int, texts []string) int {
+			if slices.Contains(texts, "too long") {
+				return http.StatusBadRequest
+			}
+			return http.StatusOK
+		}})
+		for _, bad := range []int{0, 17, 39} {
+			var all []string
+			for i := range 40 {
+				all = append(all, fmt.Sprint("text ", i))
+			}
+			all[bad] = "too long"
+			got, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range got {
+				if (v == nil) != (i == bad) {
+					t.Errorf("with text %d refused: the vector of text %d is %v", bad, i, v)
+				}
 			}
 		}
+		if v, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, []string{"too long"}); err != nil || v[0] != nil {
+			t.Errorf("Texts of a refused text = %v, %v, want no vector and no error", v, err)
+		}
 	}
-	if v, err := e.Client().Texts(t.Context(), "words", embeddingstest.Dimensions, []string{"too long"}); err != nil || v[0] != nil {
-		t.Errorf("Texts of a refused text = %v, %v, want no vector and no error", v, err)
+}
+
+// The log gets the errors, but not the key, which an endpoint may repeat.
+func TestErrorsSayTheCause(t *testing.T) {
+	for want, b := range map[string]embeddingstest.Behaviour{
+		"refused the key": {Key: "other", Refusal: `{"error":"no such key: secret"}`},
+		"status 404":      {Status: func(int, []string) int { return http.StatusNotFound }},
+		"cannot be read": {Reply: func(w http.ResponseWriter, _ []string) {
+			_, _ = io.WriteString(w, `{"data":[{"index":0,"embedding":[NaN]}]}`)
+		}},
+		"32 dimensions": {Dimensions: 32},
+		"not respond":   {Delay: time.Hour},
+	} {
+		s := embeddingstest.Start(t, b).Settings()
+		s.Key = "secret"
+		if b.Delay > 0 {
+			s.QueryTime = 50 * time.Millisecond
+		}
+		_, err := embeddings.New(s, nil).Query(t.Context(), "words", embeddingstest.Dimensions, "text")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(fmt.Sprint(err, errors.Unwrap(err)), "secret") {
+			t.Errorf("Query: %v (%v), want %q without the key", err, errors.Unwrap(err), want)
+		}
 	}
 }
 

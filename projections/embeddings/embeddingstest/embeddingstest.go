@@ -3,8 +3,10 @@
 package embeddingstest
 
 import (
+	"cmp"
 	"encoding/json"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +39,7 @@ type Behaviour struct {
 	Delay      time.Duration                               // before each reply
 	Dimensions int                                         // of the vectors; 0 means Dimensions
 	Status     func(request int, texts []string) int       // status of the reply to a request, counted from 1; nil or 0 mean 200
+	Refusal    string                                      // body of a reply with another status; "" means an error as of OpenAI
 	Reply      func(w http.ResponseWriter, texts []string) // replies instead; may be nil
 }
 
@@ -115,7 +118,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status != http.StatusOK && status != 0 {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(`{"error":{"message":"refused","type":"test"}}`))
+		_, _ = io.WriteString(w, cmp.Or(b.Refusal, `{"error":{"message":"refused","type":"test"}}`))
 		return
 	}
 	if b.Reply != nil {
