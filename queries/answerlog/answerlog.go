@@ -78,12 +78,15 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 	return begin(db, o), nil
 }
 
-// OpenShared opens the log in a database that several nodes share. It creates the tables if
-// they do not exist.
-func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options) (*Log, error) {
+// OpenShared opens the log in a database that several nodes share. If the tables do not exist, it
+// creates them, or returns nil unless create is set.
+func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options, create bool) (*Log, error) {
 	db := d.OpenDB(schema, 2, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
 	there, err := db.HasTable(ctx, "spent") // if so, the role needs no permission to create tables
 	if err == nil && !there {
+		if !create {
+			return nil, db.Close()
+		}
 		err = setup(ctx, db)
 	}
 	if err != nil {

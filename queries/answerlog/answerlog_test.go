@@ -36,7 +36,7 @@ func each(t *testing.T, o answerlog.Options, test func(t *testing.T, l *answerlo
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := answerlog.OpenShared(t.Context(), d, o)
+		l, err := answerlog.OpenShared(t.Context(), d, o, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := describe.OpenShared(t.Context(), d)
+		store, err := describe.OpenShared(t.Context(), d, true)
 		testStore(t, store, err)
 	})
 }

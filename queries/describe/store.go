@@ -42,11 +42,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return &Store{db}, nil
 }
 
-// OpenShared opens the store in a database that several nodes share.
-func OpenShared(ctx context.Context, d *sqldb.Postgres) (*Store, error) {
+// OpenShared opens the store in a database that several nodes share. If the table does not exist, it
+// creates it, or returns nil unless create is set.
+func OpenShared(ctx context.Context, d *sqldb.Postgres, create bool) (*Store, error) {
 	db := d.OpenDB(schema, 2, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
 	there, err := db.HasTable(ctx, "descriptions") // if so, the role needs no permission to create tables
 	if err == nil && !there {
+		if !create {
+			return nil, db.Close()
+		}
 		err = setup(ctx, db)
 	}
 	if err != nil {

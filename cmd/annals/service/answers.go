@@ -93,9 +93,24 @@ func (a *Answers) check() error {
 	return nil
 }
 
-// openAnswers lets the language model write answers, if there is one.
-func (s *service) openAnswers(ctx context.Context) error {
+// openAnswers lets the language model write answers, if there is one. What it wrote before is
+// kept, swept and shown also without it.
+func (s *service) openAnswers(ctx context.Context) (err error) {
 	a := s.config.Answers
+	records := answerlog.Options{Limits: a.Limits, Retention: a.Retention, Bytes: a.Bytes, Logger: s.logger}
+	if s.answers, err = s.config.OpenAnswerLog(ctx, records, a.URL != ""); err != nil {
+		return err
+	}
+	if s.answers != nil {
+		s.closing(s.answers.Close)
+		s.queries.Answers = s.answers
+	}
+	if s.descriptions, err = s.config.OpenDescriptions(ctx, a.URL != "" && a.Summaries); err != nil {
+		return err
+	}
+	if s.descriptions != nil {
+		s.closing(s.descriptions.Close)
+	}
 	if a.URL == "" {
 		return nil
 	}
@@ -104,33 +119,22 @@ func (s *service) openAnswers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--answers: %w", err)
 	}
-	records, err := s.config.OpenAnswerLog(ctx, answerlog.Options{Limits: a.Limits, Retention: a.Retention, Bytes: a.Bytes, Logger: s.logger})
-	if err != nil {
-		return err
-	}
-	s.closing(records.Close)
 	var outcomes []string
 	for _, o := range compose.Outcomes() {
 		outcomes = append(outcomes, string(o))
 	}
 	composed, described := s.metrics.Answers(outcomes)
-	s.queries.Answers = records
 	s.queries.Composer = &compose.Composer{
-		Model: model, Budget: records, Logger: s.logger,
+		Model: model, Budget: s.answers, Logger: s.logger,
 		Observe: func(c compose.Composition) {
 			composed(string(c.Outcome), c.Usage.Input, c.Usage.Output, c.Usage.Cost, c.Dropped, c.Took)
 		},
 	}
-	s.answers = records
 	if !a.Summaries {
 		return nil
 	}
-	if s.descriptions, err = s.config.OpenDescriptions(ctx); err != nil {
-		return err
-	}
-	s.closing(s.descriptions.Close)
 	s.queries.Describer = &describe.Describer{
-		Model: model, Store: s.descriptions, Budget: records, Logger: s.logger,
+		Model: model, Store: s.descriptions, Budget: s.answers, Logger: s.logger,
 		Text: func(ctx context.Context, user events.User, document uuid.UUID, limit int) (string, error) {
 			page, err := s.queries.MarkdownPage(ctx, user, document, 0, limit)
 			_, text, found := strings.Cut(page.Text, "\n---\n") // the front matter has the title, which may be a name that others may not read
@@ -145,16 +149,14 @@ func (s *service) openAnswers(ctx context.Context) error {
 }
 
 // sweepAnswers deletes records of answers that are too old, and what was written about documents that were deleted.
-func (s *service) sweepAnswers(ctx context.Context) error {
-	if s.answers == nil {
-		return nil
-	}
+func (s *service) sweepAnswers(ctx context.Context) (err error) {
 	if s.descriptions != nil {
-		if err := s.descriptions.Sweep(ctx, s.queries.Refers); err != nil {
-			return err
-		}
+		err = s.descriptions.Sweep(ctx, s.queries.Refers)
 	}
-	return s.answers.Sweep(ctx, func(ctx context.Context, documents []string) (map[string]bool, error) {
+	if s.answers == nil {
+		return err
+	}
+	return errors.Join(err, s.answers.Sweep(ctx, func(ctx context.Context, documents []string) (map[string]bool, error) {
 		things := make([]string, len(documents))
 		for i, d := range documents {
 			things[i] = "document-" + d
@@ -165,5 +167,5 @@ func (s *service) sweepAnswers(ctx context.Context) error {
 			_, exist[d] = found[things[i]]
 		}
 		return exist, err
-	})
+	}))
 }

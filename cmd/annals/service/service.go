@@ -70,8 +70,8 @@ type service struct {
 	accounts     *accounts.Store
 	verifier     *signin.Verifier
 	access       *accesslog.Log
-	answers      *answerlog.Log             // nil if no language model writes answers
-	descriptions *describe.Store            // nil if no language model describes documents
+	answers      *answerlog.Log             // nil if no language model has written answers
+	descriptions *describe.Store            // nil if no language model has described documents
 	address      func(*http.Request) string // returns the address of the client
 	queries      *queries.Queries
 	importer     *importer.Importer
