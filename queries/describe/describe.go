@@ -10,8 +10,10 @@ package describe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,7 +33,7 @@ type Describer struct {
 	Budget compose.Budget // nil means that only the limits of the Model hold
 	// Text returns the first bytes of a document's text, if the user may read it.
 	Text    func(ctx context.Context, user events.User, document uuid.UUID, limit int) (string, error)
-	Observe func(outcome string, used llm.Usage) // called after each call of the model; may be nil
+	Observe func(outcome string, used llm.Usage) // called after each call of the model, and if the budget is used up; may be nil
 	Logger  *slog.Logger
 
 	mu      sync.Mutex
@@ -119,7 +121,8 @@ func (d *Describer) Run(ctx context.Context) {
 	d.mu.Lock()
 	d.init()
 	d.mu.Unlock()
-	for {
+	failed := 0 // calls of the model in a row
+	for ctx.Err() == nil {
 		t, ok := d.next()
 		if !ok {
 			select {
@@ -129,13 +132,44 @@ func (d *Describer) Run(ctx context.Context) {
 				return
 			}
 		}
-		if err := d.describe(ctx, t); err != nil && ctx.Err() == nil {
-			d.Logger.WarnContext(ctx, "the language model did not describe a document: the summary shows a sentence of it", "document", t.ID, "error", err)
-		}
+		err := d.describe(ctx, t)
 		d.mu.Lock()
 		delete(d.queued, t.Content)
 		d.mu.Unlock()
+		dropped := 0
+		switch reason := (*llm.Error)(nil); {
+		case errors.As(err, &reason):
+			if failed++; failed >= maxFailed {
+				failed, dropped = 0, d.drop(func(task) bool { return true })
+			}
+		case fault.Is(err, fault.Exhausted):
+			dropped = d.drop(func(other task) bool { return other.user.Principal == t.user.Principal })
+		default:
+			failed = 0
+		}
+		if err != nil && ctx.Err() == nil {
+			d.Logger.WarnContext(ctx, "the language model did not describe a document: the summary shows a sentence of it", "document", t.ID, "error", err, "dropped", dropped)
+		}
 	}
+}
+
+// maxFailed is the number of calls of the model in a row that may fail. Then the documents that
+// wait are dropped: they are asked for at the next reading of a summary.
+const maxFailed = 3
+
+// drop removes the waiting tasks of a kind, and returns their number.
+func (d *Describer) drop(is func(task) bool) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := len(d.waiting)
+	d.waiting = slices.DeleteFunc(d.waiting, func(t task) bool {
+		if is(t) {
+			delete(d.queued, t.Content)
+			return true
+		}
+		return false
+	})
+	return before - len(d.waiting)
 }
 
 func (d *Describer) next() (t task, ok bool) {
@@ -180,7 +214,11 @@ func (d *Describer) describe(ctx context.Context, t task) error {
 	messages := []llm.Message{{Role: llm.System, Content: instructions}, {Role: llm.User, Content: string(data)}}
 	settle := func(llm.Usage) {}
 	if d.Budget != nil {
-		if settle, err = d.Budget.Reserve(ctx, t.user.Principal, d.Model.Most(messages)); err != nil {
+		settle, err = d.Budget.Reserve(ctx, t.user.Principal, d.Model.Most(messages))
+		if fault.Is(err, fault.Exhausted) {
+			d.observe(string(compose.OverBudget), llm.Usage{})
+		}
+		if err != nil {
 			return err
 		}
 	}

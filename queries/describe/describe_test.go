@@ -2,6 +2,7 @@ package describe_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -119,6 +120,62 @@ func TestDescribeFails(t *testing.T) {
 		if got := <-outcomes; got != "unreachable" {
 			t.Errorf("outcome %s, want unreachable", got)
 		}
+	}
+}
+
+// usedUp is a budget with nothing left for one user.
+type usedUp struct{ of events.Principal }
+
+func (b usedUp) Reserve(_ context.Context, user events.Principal, _ llm.Usage) (func(llm.Usage), error) {
+	if user == b.of {
+		return nil, fault.Errorf(fault.Exhausted, "used up")
+	}
+	return func(llm.Usage) {}, nil
+}
+
+func documents(n int, name string) (all []describe.Document) {
+	for i := range n {
+		all = append(all, describe.Document{ID: uuid.New(), Content: describe.Content(fmt.Sprint(name, i), 4, 0, 0)})
+	}
+	return all
+}
+
+// A model that fails is not asked for every document that waits.
+func TestDescribeGivesUp(t *testing.T) {
+	begin := make(chan struct{})
+	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply {
+		<-begin
+		return llmtest.Reply{Status: 401}
+	})
+	d.Of(t.Context(), alice, documents(50, "a"))
+	close(begin)
+	for range 3 {
+		if got := <-outcomes; got != "refused" {
+			t.Errorf("outcome %s, want refused", got)
+		}
+	}
+	last := documents(1, "last")
+	for asked := 3; asked == 3; asked = len(e.Requests()) { // those that waited are dropped, and a later one is asked for
+		d.Of(t.Context(), alice, last)
+	}
+	if n := len(e.Requests()); n > 6 {
+		t.Errorf("the model was asked %d times, want 3 times and then for what was asked for later", n)
+	}
+}
+
+// If the budget of a user is used up, the documents of others are described.
+func TestDescribeWithinBudget(t *testing.T) {
+	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Pieces: []string{"An agreement with three months' notice."}}
+	})
+	d.Budget = usedUp{"user:alice"}
+	d.Of(t.Context(), alice, documents(50, "a"))
+	if got := <-outcomes; got != "over_budget" {
+		t.Errorf("outcome %s, want over_budget", got)
+	}
+	d.Budget = usedUp{"user:nobody"}
+	for len(e.Requests()) == 0 {
+		d.Of(t.Context(), alice, documents(1, "b"))
 	}
 }
 
