@@ -80,7 +80,6 @@ func (r *reranking) proximity(candidates []Candidate) []Hit {
 type reranking struct {
 	vocabulary map[string]int32
 	numbers    int32 // how many numbers there are: a term of the query has the same one in all languages
-	translated map[*language.Language]bool
 	query      []int32
 	named      int   // how many different words the query has, without stop words
 	wanted     int32 // terms with a number below wanted are terms of the query
@@ -101,19 +100,19 @@ const noTerm = -1
 
 func newReranking(query string, candidates []Candidate) *reranking {
 	r := &reranking{
-		vocabulary: make(map[string]int32, 64*len(candidates)), translated: make(map[*language.Language]bool), candidates: make([]termedCandidate, len(candidates)),
+		vocabulary: make(map[string]int32, 64*len(candidates)), candidates: make([]termedCandidate, len(candidates)),
 	}
-	query = clip(query)
-	r.query = r.number(nil, nil, query)
-	r.wanted = r.numbers
-	for t := range r.vocabulary {
-		if !stopTerms[t] {
-			r.named++
-		}
-	}
+	var languages []*language.Language
 	for i, c := range candidates {
 		l := languageOf(c.Title, c.Section, c.Text)
-		r.translate(l, query)
+		r.candidates[i].language = l
+		if l != nil && !slices.Contains(languages, l) {
+			languages = append(languages, l)
+		}
+	}
+	r.setQuery(clip(query), languages)
+	for i, c := range candidates {
+		l := r.candidates[i].language
 		terms := append(r.number(make([]int32, 0, len(c.Text)/4), l, c.Section), noTerm)
 		title := len(terms)
 		terms = append(r.number(terms, l, c.Title), noTerm)
@@ -123,16 +122,47 @@ func newReranking(query string, candidates []Candidate) *reranking {
 	return r
 }
 
-// translate gives the terms of the query in a language the numbers of the same terms in
-// English.
-func (r *reranking) translate(l *language.Language, query string) {
-	if l == nil || r.translated[l] {
-		return
+// setQuery numbers the terms of the query. Its terms in a language have the numbers of the
+// same words in English. Words that are one term in a language of a candidate, such as
+// "une" and "d'une", are the same word everywhere: otherwise no text in that language would
+// quote the query.
+func (r *reranking) setQuery(query string, languages []*language.Language) {
+	r.query = r.number(nil, nil, query)
+	r.wanted = r.numbers
+	named := make(map[int32]bool)
+	for t, n := range r.vocabulary {
+		named[n] = !stopTerms[t]
 	}
-	r.translated[l] = true
-	for i, t := range queryTerms(l, query) {
-		if _, known := r.vocabulary[t]; !known {
-			r.vocabulary[t] = r.query[i]
+	same := make([]int32, r.wanted) // for each number, an equal or lower one of the same word
+	for n := range same {
+		same[n] = int32(n)
+	}
+	lowest := func(n int32) int32 {
+		for same[n] != n {
+			n = same[n]
+		}
+		return n
+	}
+	for _, l := range languages {
+		for i, t := range queryTerms(l, query) {
+			n, known := r.vocabulary[t]
+			if !known {
+				r.vocabulary[t] = r.query[i]
+				continue
+			}
+			a, b := lowest(n), lowest(r.query[i])
+			same[max(a, b)] = min(a, b)
+		}
+	}
+	for i, n := range r.query {
+		r.query[i] = lowest(n)
+	}
+	for t, n := range r.vocabulary {
+		r.vocabulary[t] = lowest(n)
+	}
+	for n, is := range named {
+		if is && lowest(n) == n {
+			r.named++
 		}
 	}
 }
@@ -164,10 +194,15 @@ func (r *reranking) setWeights() {
 	}
 	r.weights = make([]float64, r.numbers)
 	r.stop = make([]bool, r.numbers)
+	used := make([]bool, r.numbers)
 	for term, t := range r.vocabulary {
+		used[t] = true
 		r.stop[t] = r.stop[t] || stopTerms[term]
 	}
 	for t := range r.weights {
+		if !used[t] {
+			continue
+		}
 		r.weights[t] = bm25.RarenessAmong(found[t], len(r.candidates))
 		if r.stop[t] {
 			r.weights[t] *= stopWeight

@@ -36,6 +36,12 @@ func TestRerank(t *testing.T) {
 		{"a quotation comes first", "the lamp was lit by the keeper. Later", []Candidate{
 			{Hit: Hit{"x", 10}, Text: "the lamp was lit by the keeper, and lit again: the keeper lit the lamp"},
 			{Hit: Hit{"y", 8}, Text: filler + "the lamp was lit by the keeper. Later it went out. " + filler}}, "yx"},
+		{"a French quotation comes first, although two of its words have one stem", "pour plus d'une visite dans une province", []Candidate{
+			{Hit: Hit{"x", 10}, Text: "Dans une province, une visite est permise. Pour plus d’une, la visite d’une autre province est à demander dans le bureau."},
+			{Hit: Hit{"y", 6.5}, Text: "Le formulaire est à remplir par tous les visiteurs. Pour plus d’une visite dans une province, vous devez le demander avec les autres."}}, "yx"},
+		{"a German quotation comes first, although two of its words have one stem", "ein Haus neben vielen Häusern am Hafen", []Candidate{
+			{Hit: Hit{"x", 10}, Text: "Neben dem Hafen ist ein Haus, und am Hafen sind die Häuser neben vielen anderen. Ein Haus und auch die Häuser sind alt."},
+			{Hit: Hit{"y", 6.5}, Text: "Wer mit dem Schiff kommt, sieht bald ein Haus neben vielen Häusern am Hafen, aber die Leute sind nicht zu sehen."}}, "yx"},
 		{"without words the order is kept", "?", []Candidate{{Hit: Hit{"x", 3}}, {Hit: Hit{"y", 2}}}, "xy"},
 		{"ties are broken by id", "ships", []Candidate{{Hit: Hit{"y", 3}, Text: "ships"}, {Hit: Hit{"x", 3}, Text: "ships"}}, "xy"},
 	}
