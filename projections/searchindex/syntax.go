@@ -62,16 +62,20 @@ func ParseSyntax(text string) Syntax {
 	return s
 }
 
+// closingMarks has the quotation marks that begin a phrase, and those that may end it. A
+// guillemet is closed by the opposite one alone: "Home » Search » Help" has no phrases.
+var closingMarks = map[rune]string{'"': "\"“”", '“': "\"“”", '„': "\"“”", '«': "»", '»': "«"}
+
 // operand returns the end of the phrase or excluded word that begins at offset start, and
 // the phrase without its quotation marks. If there is none, end is start.
 func operand(text string, start int, excluded bool, before rune) (end int, phrase string) {
 	opening, n := utf8.DecodeRuneInString(text[start:])
-	if opening == '"' || opening == '“' || opening == '„' {
+	if closings := closingMarks[opening]; closings != "" {
 		if !excluded && (unicode.IsLetter(before) || unicode.IsDigit(before)) {
 			return start, "" // a closing mark, or inches
 		}
 		rest := text[start+n:]
-		if at := strings.IndexAny(rest, "\"“”"); at > 0 {
+		if at := strings.IndexAny(rest, closings); at > 0 {
 			_, closing := utf8.DecodeRuneInString(rest[at:])
 			return start + n + at + closing, rest[:at]
 		}

@@ -14,6 +14,10 @@ func TestParseSyntax(t *testing.T) {
 		{"the notice period", "the notice period", "", ""},
 		{`"notice period" of the supplier`, "notice period of the supplier", "notic period", ""},
 		{"“notice period” „a draft“", "notice period a draft", "notic period; a draft", ""},
+		{"« préavis du bail » «\u00a0loyer dû\u00a0» «\u202fcaution\u202f» »Miete« -«pour information»",
+			" préavis du bail  \u00a0loyer dû\u00a0 \u202fcaution\u202f Miete ", "preavi du bail; loyer du; caution; miet", "pour inform"},
+		{"Home » Search » Help", "Home » Search » Help", "", ""},
+		{"«», 5» and 6» pipes", "«», 5» and 6» pipes", "", ""},
 		{"notice -draft", "notice ", "", "draft"},
 		{`-"for information" notice -drafts`, " notice ", "", "for inform; draft"},
 		{"ls -la, tar -x --verbose, state-of-the-art, -5, - word -", "ls -la, tar -x --verbose, state-of-the-art, -5, - word -", "", ""},
@@ -81,7 +85,7 @@ func TestSyntaxTerms(t *testing.T) {
 }
 
 func FuzzParseSyntax(f *testing.F) {
-	for _, seed := range []string{"", `"`, `"a b" -cde`, `-"a"`, "“x”", "-東京都", "\xff\"\xff", `a"b"`} {
+	for _, seed := range []string{"", `"`, `"a b" -cde`, `-"a"`, "“x”", "« x »", "»x«", "-東京都", "\xff\"\xff", `a"b"`} {
 		f.Add(seed, "a b c")
 	}
 	f.Fuzz(func(t *testing.T, query, text string) {
