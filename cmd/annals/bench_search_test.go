@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -216,6 +217,8 @@ func (l *benchLibrary) searchBare(ctx context.Context, x blevesearch.Index, ques
 // interface: as a user with grants on 500 of the folders and as an administrator, each
 // with one and with four concurrent clients. The baseline searches the same passages in
 // plain bleve with the same question and folder filter. Server and baseline alternate.
+// cpu-ms and bare-cpu-ms are the CPU times of the server and of the baseline for one
+// search, which depend less on other load on the machine.
 func BenchmarkSearchOverHTTP(b *testing.B) {
 	l := newBenchLibrary()
 	s := serveBench(b, func(dataDir string) {
@@ -238,7 +241,14 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 	}{{"granted", reader, true}, {"admin", admin, false}} {
 		for _, clients := range []int{1, 4} {
 			b.Run(fmt.Sprintf("%s/clients=%d", who.name, clients), func(b *testing.B) {
+				var cpu [2]time.Duration
+				searches := 0
 				ours := func(ctx context.Context, question string) error {
+					if clients == 1 {
+						before := s.cpu()
+						defer func() { cpu[0] += s.cpu() - before }()
+						searches++
+					}
 					found, err := s.search(ctx, who.token, question)
 					if err == nil && found != benchHits {
 						err = fmt.Errorf("%d passages were found for %q, want %d", found, question, benchHits)
@@ -246,13 +256,31 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 					return err
 				}
 				theirs := func(ctx context.Context, question string) error {
+					if clients == 1 {
+						before := ownCPU(b)
+						defer func() { cpu[1] += ownCPU(b) - before }()
+					}
 					return l.searchBare(ctx, bare, question, who.filtered)
 				}
 				besideOther(b, clients, "bare", ours, theirs)
+				if clients == 1 {
+					b.ReportMetric(cpu[0].Seconds()*1e3/float64(searches), "cpu-ms")
+					b.ReportMetric(cpu[1].Seconds()*1e3/float64(searches), "bare-cpu-ms")
+					b.ReportMetric(cpu[0].Seconds()/cpu[1].Seconds(), "cpu/bare")
+				}
 				b.ReportMetric(ready.Seconds(), "catch-up-s")
 			})
 		}
 	}
+}
+
+// ownCPU returns the CPU time of this process so far.
+func ownCPU(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // besideOther sends the same questions to ours and theirs, alternating after every

@@ -41,6 +41,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
 	queriestest.NoScans(t, map[string]queriestest.Statement{
 		"granted": {SQL: foldersBelow(grantedFolders), Args: 1},
+		"steps":   {SQL: stepsTo, Args: 2},
 		"top":     {SQL: foldersBelow(topFolders), Args: 1},
 	})
 }

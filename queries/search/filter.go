@@ -17,7 +17,7 @@ import (
 
 // engineQuery returns the engine's query for a search, restricted to what the user may
 // read. ok is false if the result would be empty. It replaces a folder's shown path in s
-// by the path from the top level.
+// by the path from the top level, and sets the folder's id.
 func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) (query searchindex.Query, ok bool, err error) {
 	query = searchindex.Query{Text: s.Query, All: v.User.Admin, Tags: s.Tags, AnyTag: s.AnyTag}
 	if strings.TrimSpace(s.Query) == "" {
@@ -39,7 +39,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 		}
 		// The user may read everything below the folder, so grants do not restrict the
 		// results.
-		query.Inside = true
+		query.Inside, s.folder = true, scope
 		if query.Folders, err = withMoved(ctx, v, []string{scope}, labelled); err != nil {
 			return query, false, err
 		}

@@ -62,13 +62,23 @@ func nameTerms(query string) (terms []string) {
 	return terms
 }
 
-// documentsNamed finds the documents in folders ($1, JSON) whose names contain all terms
-// of $4 (JSON) and another term t with $2 <= t < $3.
+// documentsNamed finds the documents in the folders readable (see access.WithReadable)
+// whose names contain all terms of $4 (JSON) and another term t with $2 <= t < $3.
 const documentsNamed = `SELECT d.id, d.name FROM (
-		SELECT DISTINCT w.document FROM json_each($1) k CROSS JOIN name_terms w
-		WHERE w.folder = k.value AND w.term >= $2 AND w.term < $3 AND NOT EXISTS (SELECT 1 FROM json_each($4) t
-			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = w.folder AND o.term = t.value AND o.document = w.document))
+		SELECT DISTINCT w.document FROM readable k CROSS JOIN name_terms w
+		WHERE w.folder = k.id AND w.term >= $2 AND w.term < $3 AND NOT EXISTS (SELECT 1 FROM json_each($4) n
+			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = w.folder AND o.term = n.value AND o.document = w.document))
 		LIMIT 5000) found CROSS JOIN documents d WHERE d.id = found.document ORDER BY length(d.name), d.id LIMIT CAST($5 AS INTEGER)`
+
+// allDocumentsNamed is like documentsNamed, but for all folders. It is for users who may
+// read all of them: its time does not grow with the number of folders, but with the names
+// in all of them. It has no $1.
+const allDocumentsNamed = `SELECT d.id, d.name FROM (
+		SELECT DISTINCT w.document FROM name_terms w
+		WHERE w.term >= $1 AND w.term < $2 AND NOT EXISTS (SELECT 1 FROM json_each($3) n
+			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.term = n.value AND o.document = w.document))
+		LIMIT 5000) found CROSS JOIN documents d WHERE d.id = found.document AND NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)
+		ORDER BY length(d.name), d.id LIMIT CAST($4 AS INTEGER)`
 
 // firstPassages finds the first passage of the current content of documents ($1, JSON).
 const firstPassages = `SELECT p.document, p.version, p.section, p.number FROM json_each($1) k CROSS JOIN documents d CROSS JOIN passages p
@@ -83,10 +93,6 @@ func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User
 	if len(terms) == 0 || s.Document != uuid.Nil {
 		return nil, nil
 	}
-	folders, err := v.ReadableWithin(ctx, s.Folder)
-	if err != nil {
-		return nil, err
-	}
 	last := terms[len(terms)-1]
 	end := last + "\x01" // no term contains this character
 	if utf8.RuneCountInString(last) >= shortestPrefix {
@@ -97,7 +103,12 @@ func (q *Searcher) named(ctx context.Context, v *access.Viewer, user events.User
 		return nil, err
 	}
 	type row struct{ id, name string }
-	rows, err := projections.List(ctx, v.DB, func(r *row) []any { return []any{&r.id, &r.name} }, documentsNamed, folders, last, end, string(others), namedDocuments)
+	query, args := allDocumentsNamed, []any{last, end, string(others), namedDocuments}
+	if !user.Admin || s.folder != "" {
+		with, of := v.WithReadable(s.folder)
+		query, args = with+documentsNamed, append([]any{of}, args...)
+	}
+	rows, err := projections.List(ctx, v.DB, func(r *row) []any { return []any{&r.id, &r.name} }, query, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections/projectionstest"
 	"annals/queries/queriestest"
 	"annals/queries/search"
 
@@ -49,6 +50,15 @@ func TestSearchFindsDocumentsByName(t *testing.T) {
 	f.finds(bob, search.Query{Query: "report 2026"}, others)
 	f.finds(eve, search.Query{Query: "report 2026"})
 	f.finds(admin, search.Query{Query: "report-2026", Tags: []string{"x"}}, report)
+	f.finds(admin, search.Query{Query: "report 2026", Folder: "Hidden"}, others)
+	for _, user := range []events.User{alice, admin} { // both see only what is in the folder
+		if got := f.firstFound(user, search.Query{Query: "report 2026", Folder: "Top", Limit: 100}); len(got) == 0 || got[0] != report || slices.Contains(got, others) {
+			t.Errorf("Search in Top as %s: got %v, want %s first, and not %s", user.Principal, got, report, others)
+		}
+	}
+	if got := f.firstFound(admin, search.Query{Query: "report 2026"}); len(got) < 2 || !slices.Contains(got[:2], report) || !slices.Contains(got[:2], others) {
+		t.Errorf("Search as an administrator: got %v, want %s and %s first", got, report, others)
+	}
 
 	f.Append(events.DocumentStream(lighthouse), events.DocumentRenamed{Version: 2, Name: "beacon.md"})
 	f.Settle()
@@ -93,4 +103,9 @@ func TestUnreadableNamesDoNotAffectSearch(t *testing.T) {
 	if err != nil || !slices.EqualFunc(before, after, func(a, b search.Source) bool { return passageKey(a) == passageKey(b) && a.Score == b.Score }) {
 		t.Errorf("Search: got %v (%v), and %v before others added documents", after, err, before)
 	}
+}
+
+func TestNameQueriesUseIndexes(t *testing.T) {
+	projectionstest.OfFiles(t)
+	queriestest.NoScans(t, search.NameQueries())
 }

@@ -52,6 +52,7 @@ type Query struct {
 	Generation int
 
 	syntax searchindex.Syntax // Query, parsed
+	folder string             // the id of Folder; "" means everywhere
 }
 
 // MaxLimit is the maximum number of passages on a page.

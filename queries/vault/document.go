@@ -84,6 +84,13 @@ func (v *viewer) document(ctx context.Context, r documentRow) (Document, error) 
 // visible converts the rows that the user may read to Documents.
 func (v *viewer) visible(ctx context.Context, rows []documentRow) ([]Document, error) {
 	docs := make([]Document, 0, len(rows))
+	folders := make([]string, len(rows))
+	for i, r := range rows {
+		folders[i] = r.folder
+	}
+	if err := v.Load(ctx, folders); err != nil {
+		return nil, err
+	}
 	for _, r := range rows {
 		ok, err := v.MayRead(ctx, r.folder)
 		if err != nil {

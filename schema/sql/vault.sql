@@ -128,7 +128,8 @@ CREATE TABLE tags (
 CREATE INDEX tags_document ON tags (document);
 
 -- The terms of document names without extensions. The key begins with the folder, so
--- that a search reads only the names in folders that its user may read.
+-- that a search reads only the names in folders that its user may read. The index by term
+-- is for administrators, who may read all of them.
 CREATE TABLE name_terms (
 	folder   TEXT NOT NULL,
 	term     TEXT NOT NULL,
@@ -136,3 +137,4 @@ CREATE TABLE name_terms (
 	PRIMARY KEY (folder, term, document)
 ) WITHOUT ROWID;
 CREATE INDEX name_terms_document ON name_terms (document);
+CREATE INDEX name_terms_term ON name_terms (term, document);
