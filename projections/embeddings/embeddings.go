@@ -32,6 +32,8 @@ type Settings struct {
 	// QueryTime is how long a search waits for the vector of its query; default half a
 	// second.
 	QueryTime time.Duration
+	// RequestTime is the maximum duration of a request; default 30 seconds.
+	RequestTime time.Duration
 }
 
 // Limits of Settings.
@@ -75,8 +77,8 @@ const (
 	// rest of a reply.
 	numberBytes = 32
 	replyBytes  = 64 << 10
-	// requestTime is the maximum duration of a request, and batchTime that of a batch with
-	// its retries.
+	// requestTime is the default of Settings.RequestTime, and batchTime the maximum duration
+	// of a batch with its retries.
 	requestTime = 30 * time.Second
 	batchTime   = 45 * time.Second
 	// atOnce is the maximum number of concurrent requests for texts of documents.
@@ -104,6 +106,8 @@ type Client struct {
 	observe  func(Request)
 
 	mu      sync.Mutex
+	size    int                     // texts in a request: fewer than maxBatch after one has timed out
+	kept    map[[2]string][]float32 // vectors of a call of Texts that failed, for its repetition
 	queries map[[2]string][]float32 // by model and text
 	order   [][2]string             // the keys of queries, the oldest first
 }
@@ -120,7 +124,7 @@ type Request struct {
 // nil. The settings must have passed Check.
 func New(s Settings, observe func(Request)) *Client {
 	return &Client{
-		settings: s, api: openaiapi.NewClient(s.URL, s.Key, int64(maxBatch*s.Dimensions*numberBytes+replyBytes)), observe: observe, queries: make(map[[2]string][]float32),
+		settings: s, api: openaiapi.NewClient(s.URL, s.Key, int64(maxBatch*s.Dimensions*numberBytes+replyBytes)), observe: observe, size: maxBatch, queries: make(map[[2]string][]float32),
 		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
@@ -176,28 +180,77 @@ func (c *Client) remember(key [2]string, vector []float32) {
 // fault.Unavailable.
 func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
+	var at []int // indexes of texts that are not kept
+	var lacking []string
+	c.mu.Lock()
+	for i, text := range texts {
+		if vectors[i] = c.kept[[2]string{model, text}]; vectors[i] == nil {
+			at, lacking = append(at, i), append(lacking, text)
+		}
+	}
+	c.mu.Unlock()
+	made, err := c.batches(ctx, model, dimensions, lacking)
+	for k, i := range at {
+		vectors[i] = made[k]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = nil
+	if err == nil {
+		return vectors, nil
+	}
+	c.kept = make(map[[2]string][]float32)
+	for i, v := range vectors {
+		if v != nil {
+			c.kept[[2]string{model, texts[i]}] = v
+		}
+	}
+	return nil, unavailable(err)
+}
+
+// batches returns the vectors of texts, of which some are nil if there is an error.
+func (c *Client) batches(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
 	ctx, end := context.WithTimeout(ctx, textsTime)
 	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, atOnce)
 	var requests sync.WaitGroup
-	for begin := 0; begin < len(texts) && ctx.Err() == nil; begin += maxBatch {
-		end := min(begin+maxBatch, len(texts))
+	for begin := 0; begin < len(texts) && ctx.Err() == nil; {
+		size := c.paced(0, false)
+		from, to := begin, min(begin+size, len(texts))
+		begin = to
 		slots <- struct{}{}
 		requests.Go(func() {
 			defer func() { <-slots }()
-			if err := c.batch(ctx, model, dimensions, texts[begin:end], vectors[begin:end]); err != nil {
+			if err := c.batch(ctx, model, dimensions, texts[from:to], vectors[from:to]); err != nil {
 				cancel(err)
 			}
 		})
+		if size < maxBatch {
+			requests.Wait() // a slow endpoint gets one request at a time
+		}
 	}
 	requests.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, unavailable(err)
-	}
-	return vectors, nil
+	return vectors, context.Cause(ctx)
 }
+
+// paced returns the number of texts for a request, after one took some time: half as many if
+// it timed out, and twice as many if it was fast.
+func (c *Client) paced(took time.Duration, timedOut bool) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case timedOut:
+		c.size = max(1, c.size/2)
+	case took > 0 && took < c.requestTime()/8:
+		c.size = min(maxBatch, 2*c.size)
+	}
+	return c.size
+}
+
+func (c *Client) requestTime() time.Duration { return cmp.Or(c.settings.RequestTime, requestTime) }
 
 // batch sets the vectors of some texts. If the endpoint refuses the texts, batch asks again
 // for each half of them, because a single text may be the reason, for example because it
@@ -207,7 +260,11 @@ func (c *Client) batch(ctx context.Context, model string, dimensions int, texts 
 	for i, t := range texts {
 		clipped[i] = clip(t)
 	}
+	begun := time.Now()
 	found, err := c.retried(ctx, model, dimensions, clipped)
+	if timedOut := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; timedOut || err == nil {
+		c.paced(time.Since(begun), timedOut)
+	}
 	switch {
 	case err == nil:
 		copy(vectors, found)
@@ -242,7 +299,7 @@ func (c *Client) retried(ctx context.Context, model string, dimensions int, text
 
 // request sends one request and checks the reply.
 func (c *Client) request(ctx context.Context, query bool, model string, dimensions int, texts []string) (vectors [][]float32, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	ctx, cancel := context.WithTimeout(ctx, c.requestTime())
 	defer cancel()
 	begun := time.Now()
 	if c.observe != nil {

@@ -109,6 +109,31 @@ func TestSkipsRefusedText(t *testing.T) {
 	}
 }
 
+// An endpoint for which a full request takes too long gets smaller ones, and what it has made
+// is not asked for again.
+func TestSlowModelGetsSmallerRequests(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{TextTime: 10 * time.Millisecond})
+	s := e.Settings()
+	s.RequestTime = 250 * time.Millisecond // for 32 texts, 320 ms are needed
+	c := embeddings.New(s, nil)
+	var texts []string
+	for i := range 100 {
+		texts = append(texts, fmt.Sprint("text ", i))
+	}
+	for tries := 1; ; tries++ {
+		got, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
+		if err == nil {
+			if slices.ContainsFunc(got, func(v []float32) bool { return v == nil }) {
+				t.Error("some texts have no vector")
+			}
+			return
+		}
+		if tries == 100 {
+			t.Fatalf("Texts failed %d times: %v", tries, err)
+		}
+	}
+}
+
 // The log gets the errors, but not the key, which an endpoint may repeat.
 func TestErrorsSayTheCause(t *testing.T) {
 	for want, b := range map[string]embeddingstest.Behaviour{

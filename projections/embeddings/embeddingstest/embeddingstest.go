@@ -26,6 +26,7 @@ const Dimensions = 64
 type Endpoint struct {
 	Behaviour
 
+	model    sync.Mutex // held while texts take TextTime
 	mu       sync.Mutex
 	url      string
 	texts    []string
@@ -37,6 +38,7 @@ type Behaviour struct {
 	Alike      [][]string                                  // words that mean the same
 	Key        string                                      // the required key; "" means none
 	Delay      time.Duration                               // before each reply
+	TextTime   time.Duration                               // that each text takes, one after the other
 	Dimensions int                                         // of the vectors; 0 means Dimensions
 	Status     func(request int, texts []string) int       // status of the reply to a request, counted from 1; nil or 0 mean 200
 	Refusal    string                                      // body of a reply with another status; "" means an error as of OpenAI
@@ -104,6 +106,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, b := e.requests, e.Behaviour
 	e.texts = append(e.texts, asked.Input...)
 	e.mu.Unlock()
+	if b.TextTime > 0 {
+		e.model.Lock()
+		defer e.model.Unlock()
+		b.Delay += time.Duration(len(asked.Input)) * b.TextTime
+	}
 	select {
 	case <-time.After(b.Delay):
 	case <-r.Context().Done():
