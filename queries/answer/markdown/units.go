@@ -159,7 +159,7 @@ func (c *cutter) add(form Form, start, end int) {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// Cells returns the Cells of a table row.
+// Cells returns the cells of a table row.
 func Cells(line string) []string {
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
 	var out []string

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Common are frequent English  A match of one is weaker evidence than a match of
+// Common are frequent English words. A match of one is weaker evidence than a match of
 // another word.
 var Common = func() map[string]bool {
 	m := map[string]bool{}
@@ -79,7 +79,7 @@ var Opposites = func() map[string]string {
 	return m
 }()
 
-// Numerals are numbers written as
+// Numerals are numbers written as words.
 var Numerals = Set(`one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 	nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions billion billions
 	trillion dozen dozens half third thirds quarter quarters twice double triple once zero none`)
@@ -189,7 +189,7 @@ func inside(before, r rune) bool {
 	return false
 }
 
-// between examines the text between two  pause reports whether it has punctuation.
+// between examines the text between two words. pause reports whether it has punctuation.
 // joined reports whether the words belong together, as in "10-12" or "km/h": the text is
 // empty or has only dashes, slashes, emphasis marks and currency signs.
 func between(gap string) (pause, joined bool) {
