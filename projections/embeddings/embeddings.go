@@ -77,6 +77,9 @@ const (
 	// rest of a reply.
 	numberBytes = 32
 	replyBytes  = 64 << 10
+	// maxReply does not depend on Settings.Dimensions, because the model of an earlier
+	// generation may have more.
+	maxReply = maxBatch*MaxDimensions*numberBytes + replyBytes
 	// requestTime is the default of Settings.RequestTime, and batchTime the maximum duration
 	// of a batch with its retries.
 	requestTime = 30 * time.Second
@@ -106,10 +109,17 @@ type Client struct {
 	observe  func(Request)
 
 	mu      sync.Mutex
-	size    int                     // texts in a request: fewer than maxBatch after one has timed out
-	kept    map[[2]string][]float32 // vectors of a call of Texts that failed, for its repetition
-	queries map[[2]string][]float32 // by model and text
-	order   [][2]string             // the keys of queries, the oldest first
+	size    int                 // texts in a request: fewer than maxBatch after one has timed out
+	kept    map[asked][]float32 // vectors of a call of Texts that failed, for its repetition
+	queries map[asked][]float32
+	order   []asked // the keys of queries, the oldest first
+}
+
+// asked is a text of which a vector was asked for. A model may have several dimensions.
+type asked struct {
+	model      string
+	dimensions int
+	text       string
 }
 
 // Request describes a request that has ended.
@@ -124,7 +134,7 @@ type Request struct {
 // nil. The settings must have passed Check.
 func New(s Settings, observe func(Request)) *Client {
 	return &Client{
-		settings: s, api: openaiapi.NewClient(s.URL, s.Key, int64(maxBatch*s.Dimensions*numberBytes+replyBytes)), observe: observe, size: maxBatch, queries: make(map[[2]string][]float32),
+		settings: s, api: openaiapi.NewClient(s.URL, s.Key, maxReply), observe: observe, size: maxBatch, queries: make(map[asked][]float32),
 		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
@@ -141,13 +151,13 @@ func (c *Client) Model() (name string, dimensions int) {
 // Query returns the vector of a query, of length 1. It waits at most Settings.QueryTime, and fails
 // immediately if several queries before have failed. The error is fault.Unavailable.
 func (c *Client) Query(ctx context.Context, model string, dimensions int, text string) ([]float32, error) {
-	key := [2]string{model, clip(text)}
+	key := asked{model, dimensions, clip(text)}
 	if v := c.recall(key); v != nil {
 		return v, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.settings.QueryTime, queryTime))
 	defer cancel()
-	found, err := c.breaker.Execute(func() ([][]float32, error) { return c.request(ctx, true, model, dimensions, []string{key[1]}) })
+	found, err := c.breaker.Execute(func() ([][]float32, error) { return c.request(ctx, true, model, dimensions, []string{key.text}) })
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -155,13 +165,13 @@ func (c *Client) Query(ctx context.Context, model string, dimensions int, text s
 	return found[0], nil
 }
 
-func (c *Client) recall(key [2]string) []float32 {
+func (c *Client) recall(key asked) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.queries[key]
 }
 
-func (c *Client) remember(key [2]string, vector []float32) {
+func (c *Client) remember(key asked, vector []float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.queries[key]; known {
@@ -184,7 +194,7 @@ func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts 
 	var lacking []string
 	c.mu.Lock()
 	for i, text := range texts {
-		if vectors[i] = c.kept[[2]string{model, text}]; vectors[i] == nil {
+		if vectors[i] = c.kept[asked{model, dimensions, text}]; vectors[i] == nil {
 			at, lacking = append(at, i), append(lacking, text)
 		}
 	}
@@ -199,10 +209,10 @@ func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts 
 	if err == nil {
 		return vectors, nil
 	}
-	c.kept = make(map[[2]string][]float32)
+	c.kept = make(map[asked][]float32)
 	for i, v := range vectors {
 		if v != nil {
-			c.kept[[2]string{model, texts[i]}] = v
+			c.kept[asked{model, dimensions, texts[i]}] = v
 		}
 	}
 	return nil, unavailable(err)

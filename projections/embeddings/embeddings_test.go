@@ -134,6 +134,26 @@ func TestSlowModelGetsSmallerRequests(t *testing.T) {
 	}
 }
 
+// The model of an earlier generation may have many more dimensions than that of the settings.
+func TestEarlierModel(t *testing.T) {
+	e := embeddingstest.Start(t, embeddingstest.Behaviour{Dimensions: 4096})
+	c := e.Client()
+	texts := make([]string, 32)
+	for i := range texts {
+		texts[i] = fmt.Sprint("text ", i)
+	}
+	if _, err := c.Texts(t.Context(), "words", 4096, texts); err != nil {
+		t.Error(err)
+	}
+	if v, err := c.Query(t.Context(), "words", 4096, "text"); err != nil || len(v) != 4096 {
+		t.Errorf("Query = %d dimensions, %v, want 4096", len(v), err)
+	}
+	e.Set(func(b *embeddingstest.Behaviour) { b.Dimensions = 0 })
+	if v, err := c.Query(t.Context(), "words", embeddingstest.Dimensions, "text"); err != nil || len(v) != embeddingstest.Dimensions {
+		t.Errorf("Query = %d dimensions, %v, want %d", len(v), err, embeddingstest.Dimensions)
+	}
+}
+
 // The log gets the errors, but not the key, which an endpoint may repeat.
 func TestErrorsSayTheCause(t *testing.T) {
 	for want, b := range map[string]embeddingstest.Behaviour{
