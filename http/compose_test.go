@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,23 @@ func TestAskFallsBack(t *testing.T) {
 	resp, body := s.do("POST", "/core/ask", noticeQuestion)
 	if a := decode[composedReply](t, body); resp.StatusCode != 200 || a.AnsweredBy != "passages" || a.Fallback != "unreachable" || !strings.Contains(a.Answer, "three months") || a.AnswerID == "" {
 		t.Errorf("POST /core/ask = %d %s, want a quotation", resp.StatusCode, body)
+	}
+}
+
+// A model that read the passages and found no answer is a reason to doubt the quotation.
+func TestAskDoubtsWhatTheModelDoesNotFind(t *testing.T) {
+	reply := llmtest.Reply{Status: 500}
+	s, _ := startComposing(t, func(llmtest.Request) llmtest.Reply { return reply })
+	_, body := s.do("POST", "/core/ask", noticeQuestion)
+	quoted := decode[composedReply](t, body)
+	reply = llmtest.Reply{Pieces: []string{"NO ANSWER"}}
+	_, body = s.do("POST", "/core/ask", noticeQuestion)
+	a := decode[composedReply](t, body)
+	if a.Fallback != "no_answer" || math.Abs(a.Confidence-quoted.Confidence/2) > 0.001 || !strings.Contains(a.Reasoning, "found no answer in them") {
+		t.Errorf("the model finds no answer: %s, want half of the confidence %v", body, quoted.Confidence)
+	}
+	if abstains := len(a.Sources) == 0; quoted.Confidence < 0.3 || abstains != (a.Confidence < 0.3) || abstains == strings.Contains(a.Answer, "three months") {
+		t.Errorf("the model finds no answer: %s, want a quotation only from a confidence of 0.3 on", body)
 	}
 }
 

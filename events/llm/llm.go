@@ -176,14 +176,22 @@ type Reply struct {
 // returns an error, Stream ends with that error. If the call fails after some text has arrived, Stream returns
 // what there is, with Cut set, and no error. Else the error is an *Error, or that of ctx. Usage is set in any case.
 func (c *Client) Stream(ctx context.Context, messages []Message, each func(piece string) error) (Reply, error) {
+	return c.StreamSince(ctx, time.Now(), messages, each)
+}
+
+// Patience is how long a call waits for others to end: only a part of the time, because the call
+// needs the rest.
+func (c *Client) Patience() time.Duration { return c.Timeout / 4 }
+
+// StreamSince is Stream for a caller that has waited since began: the time it waited counts.
+func (c *Client) StreamSince(ctx context.Context, began time.Time, messages []Message, each func(piece string) error) (Reply, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithDeadline(ctx, began.Add(c.Timeout))
 	defer cancel()
 	if n := InputOf(messages); n > c.InputTokens {
 		return Reply{}, &Error{Refused, fmt.Errorf("the prompt has about %d tokens, and the limit is %d", n, c.InputTokens)}
 	}
-	// Wait for a slot only for a part of the time: the call needs the rest.
-	waiting, stop := context.WithTimeout(ctx, c.Timeout/4)
+	waiting, stop := context.WithDeadline(ctx, began.Add(c.Patience()))
 	err := c.slots.Acquire(waiting, 1)
 	stop()
 	if err != nil {

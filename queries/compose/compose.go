@@ -20,6 +20,8 @@ import (
 	"annals/events/llm"
 	"annals/queries/answer"
 	"annals/queries/followup"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Composer composes answers. Its methods are safe for concurrent use.
@@ -30,31 +32,42 @@ type Composer struct {
 	Observe func(Composition)
 	Logger  *slog.Logger
 
-	mu      sync.Mutex
-	running map[events.Principal]int // calls of each user
+	mu     sync.Mutex
+	shares map[events.Principal]*share // of users with calls
 }
 
-// begin counts a call of a user. It reports false if the user has half of all calls already, and
-// at least one.
-func (c *Composer) begin(user events.Principal) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running[user] >= max(1, c.Model.AtOnce/2) {
-		return false
-	}
-	if c.running == nil {
-		c.running = make(map[events.Principal]int)
-	}
-	c.running[user]++
-	return true
+// share is the part of the concurrent calls that one user may have.
+type share struct {
+	slots *semaphore.Weighted
+	calls int // running and waiting ones
 }
 
-func (c *Composer) end(user events.Principal) {
+// begin waits until the user has less than half of the concurrent calls, or none. It returns an
+// error if ctx ends before that.
+func (c *Composer) begin(ctx context.Context, user events.Principal) (end func(), err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running[user]--; c.running[user] == 0 {
-		delete(c.running, user)
+	s := c.shares[user]
+	if s == nil {
+		if c.shares == nil {
+			c.shares = make(map[events.Principal]*share)
+		}
+		s = &share{slots: semaphore.NewWeighted(int64(max(1, c.Model.AtOnce/2)))}
+		c.shares[user] = s
 	}
+	s.calls++
+	c.mu.Unlock()
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s.calls--; s.calls == 0 {
+			delete(c.shares, user)
+		}
+	}
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { s.slots.Release(1); leave() }, nil
 }
 
 // Budget limits what users spend.
@@ -139,7 +152,7 @@ const (
 )
 
 // Compose asks the model. The error is that of ctx, Each or Readable, with the outcome Canceled if the model
-// was asked; all other failures are outcomes.
+// was asked or waited for; all other failures are outcomes.
 func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err error) {
 	began := time.Now()
 	a.Model = c.Model.Model
@@ -152,11 +165,18 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 			c.Observe(a)
 		}
 	}()
-	if !c.begin(q.User) {
+	waiting, stop := context.WithTimeout(ctx, c.Model.Patience())
+	end, err := c.begin(waiting, q.User)
+	stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			a.Outcome = Canceled
+			return a, ctx.Err()
+		}
 		a.Outcome = Outcome(llm.Busy)
 		return a, nil
 	}
-	defer c.end(q.User)
+	defer end()
 	messages, used := prompt(q, c.Model.InputTokens)
 	if used == 0 {
 		a.Outcome = Outcome(llm.Refused)
@@ -175,7 +195,7 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 	}
 	a.Prompt, a.Prompted = messages, used
 	w := writer{Request: q, composition: &a, reply: reply{passages: used}, support: answer.NewSupport(q.Resolved, q.Passages[:used])}
-	reply, err := c.Model.Stream(ctx, messages, func(piece string) error { return w.accept(ctx, w.reply.add(piece)) })
+	reply, err := c.Model.StreamSince(ctx, began, messages, func(piece string) error { return w.accept(ctx, w.reply.add(piece)) })
 	settle(reply.Usage)
 	a.Reply, a.Usage, a.Cut = reply.Text, reply.Usage, reply.Cut
 	failed := (*llm.Error)(nil)

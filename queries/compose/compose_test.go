@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,7 +255,7 @@ func TestPromptIsBounded(t *testing.T) {
 }
 
 func TestOneUserLeavesRoomForOthers(t *testing.T) {
-	c, e := composer(t, llm.Options{AtOnce: 2}, func(llmtest.Request) llmtest.Reply {
+	c, e := composer(t, llm.Options{AtOnce: 2, Timeout: 8 * time.Second}, func(llmtest.Request) llmtest.Reply {
 		return llmtest.Reply{Pieces: []string{"The notice must be in writing. [1]\n", "b"}, Pause: time.Minute}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -278,4 +280,32 @@ func TestOneUserLeavesRoomForOthers(t *testing.T) {
 	cancel()
 	<-ended
 	<-e.Gone()
+}
+
+// Questions of one user wait for each other, rather than fail.
+func TestQuestionsOfOneUserWait(t *testing.T) {
+	var running, most atomic.Int32
+	c, _ := composer(t, llm.Options{AtOnce: 4}, func(llmtest.Request) llmtest.Reply {
+		most.Store(max(most.Load(), running.Add(1)))
+		return llmtest.Reply{Pieces: []string{"The notice period is three months. [1]\n", "The notice must be in writing. [1]\n"}, Pause: 50 * time.Millisecond}
+	})
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			q := request()
+			q.Each = func(s compose.Sentence) error {
+				if strings.Contains(s.Text, "writing") {
+					running.Add(-1)
+				}
+				return nil
+			}
+			if a, err := c.Compose(t.Context(), q); err != nil || a.Outcome != compose.Composed {
+				t.Errorf("Compose = %s, %v, want an answer of the model", a.Outcome, err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() > 2 {
+		t.Errorf("%d calls of one user ran at the same time, want 2 of 4", most.Load())
+	}
 }

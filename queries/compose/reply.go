@@ -178,11 +178,17 @@ func (r *reply) cited(marks string) (indexes []int) {
 // and code.
 var markup = regexp.MustCompile("<[\\pL/!?]|\\]\\s*[(\\[:]|!\\[|```|&#?\\w+;|(?i:javascript|vbscript):\\S|(?i:data):\\w+/")
 
-// Clean returns a sentence as plain text. It reports false if the sentence still has markup
-// after that of Markdown was removed.
+// picture matches a picture in Markdown with its description, which is no part of the sentence.
+var picture = regexp.MustCompile(`!\[[^\[\]]*\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\[\]]*\])?`)
+
+// address matches what a client could make a link, even in plain text.
+var address = regexp.MustCompile(`(?i)\w://|\bwww\.|\b(?:mailto|tel|sms):\S`)
+
+// Clean returns a sentence as plain text: without pictures, and without links but with their
+// text. It reports false if markup or an address with a scheme is left, such as https://h.example.
 func Clean(text string) (string, bool) {
-	text = strings.Join(strings.Fields(Visible(answer.Plain(text))), " ")
-	return text, text != "" && !markup.MatchString(text)
+	text = strings.Join(strings.Fields(Visible(answer.Plain(picture.ReplaceAllString(text, " ")))), " ")
+	return text, text != "" && !markup.MatchString(text) && !address.MatchString(text)
 }
 
 // Visible returns a text without control characters, and without those characters that change

@@ -63,24 +63,30 @@ func TestReply(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
-		"It is **red** and `big`.":                 "It is red and big.",
-		"It is [red](https://evil.example/?q=1).":  "It is red.",
-		"![red](https://evil.example/x.png) It is": "red It is",
-		"It\u202e is\u200b \U000e0041red\x00.":     "It is red.",
-		"x < 5 and y > 3 &c.":                      "x < 5 and y > 3 &c.",
-		"Personal data: names.":                    "Personal data: names.",
-		"<b>It</b> is":                             "It is",
-		"<script>alert(1)</script>":                "",
-		"<<b>script>alert(1)":                      "",
-		"&lt;script&gt;":                           "",
-		"<img src=x onerror=alert(1)>":             "",
-		`\<script>`:                                "",
-		"[red][1]: https://evil.example":           "red: https://evil.example", // text, which the check of addresses refuses
-		"[a]: https://evil.example":                "",
-		"javascript:alert(1)":                      "",
-		"data:text/html,x":                         "",
-		"<https://evil.example>":                   "",
-		"":                                         "",
+		"It is **red** and `big`.":                        "It is red and big.",
+		"It is [red](https://evil.example/?q=1).":         "It is red.",
+		"![red](https://evil.example/x.png) It is":        "It is",
+		"It is red ![big](/x_(1).png \"red\") ![blue][2]": "It is red",
+		"![red](https://evil.example/x.png)":              "",
+		"It\u202e is\u200b \U000e0041red\x00.":            "It is red.",
+		"x < 5 and y > 3 &c.":                             "x < 5 and y > 3 &c.",
+		"Personal data: names.":                           "Personal data: names.",
+		"<b>It</b> is":                                    "It is",
+		"<script>alert(1)</script>":                       "",
+		"<<b>script>alert(1)":                             "",
+		"&lt;script&gt;":                                  "",
+		"<img src=x onerror=alert(1)>":                    "",
+		`\<script>`:                                       "",
+		"[red][1]: https://evil.example":                  "",
+		"It is red, see https://evil.example/x.":          "",
+		"It is red, see WWW.evil.example.":                "",
+		"It is red, see mailto:a@evil.example.":           "",
+		"Write to a@good.example or read red.md.":         "Write to a@good.example or read red.md.", // if a passage has them
+		"[a]: https://evil.example":                       "",
+		"javascript:alert(1)":                             "",
+		"data:text/html,x":                                "",
+		"<https://evil.example>":                          "",
+		"":                                                "",
 	} {
 		got, ok := Clean(text)
 		if ok != (want != "") || ok && got != want {

@@ -11,6 +11,7 @@ import (
 	"annals/projections/searchindex"
 	"annals/queries/access"
 	"annals/queries/answer"
+	"annals/queries/compose"
 	"annals/queries/followup"
 	"annals/queries/freshness"
 	"annals/queries/vault"
@@ -56,7 +57,8 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Question) (a Ans
 	}
 	defer func() { err = cmp.Or(err, release()) }()
 	asked := s.Search.Query
-	s.Search.Query = followup.Resolve(asked, s.History)
+	understood := followup.Resolve(asked, s.History)
+	s.Search.Query = understood.Text
 	s.Search.Limit, s.Search.Literal = askPassages, true
 	sources, err := bound.Search(ctx, user, s.Search)
 	if err != nil {
@@ -76,12 +78,42 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Question) (a Ans
 		}
 		a.Documents = documentsOf(a.Documents, sources)
 	}
-	found := answer.Find(s.Search.Query, passagesOf(sources))
+	found := find(understood, passagesOf(sources))
+	if a.Composed.Outcome == compose.NoAnswer {
+		found = found.Doubted("The language model that read the passages found no answer in them.")
+	}
 	for _, i := range found.Used {
 		a.Sources = append(a.Sources, sources[i])
 	}
 	a.Text, a.Reasoning, a.Confidence = found.Text, found.Reasoning, found.Confidence
 	return a, nil
+}
+
+// find answers a question from the passages. One that refers to an earlier question is asked of the
+// documents that mention what it refers to; if there it has no answer, and can be understood alone, of all.
+func find(q followup.Question, passages []answer.Passage) answer.Answer {
+	if q.About == "" {
+		return answer.Find(q.Own, passages)
+	}
+	documents := make(map[string]bool)
+	for _, p := range passages {
+		documents[p.ID] = documents[p.ID] || answer.Mentions(p, q.About)
+	}
+	var about []answer.Passage
+	var indexes []int
+	for i, p := range passages {
+		if documents[p.ID] {
+			about, indexes = append(about, p), append(indexes, i)
+		}
+	}
+	found := answer.FindAbout(q.Own, q.Subject, q.Before, about)
+	if !found.Found && q.Whole {
+		return answer.Find(q.Own, passages)
+	}
+	for i, at := range found.Used {
+		found.Used[i] = indexes[at]
+	}
+	return found
 }
 
 // documentsOf adds the documents of sources to documents.

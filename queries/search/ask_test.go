@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"annals/queries/followup"
 	"annals/queries/search"
 
 	"github.com/google/uuid"
@@ -24,6 +25,45 @@ func TestAskAboutOneDocument(t *testing.T) {
 		}
 		if a, err := f.search.Ask(t.Context(), bob, search.Question{Search: q}); err != nil || a.Confidence >= 0.3 || strings.Contains(a.Text, want) || len(a.Sources) > 0 {
 			t.Errorf("Ask(bob, %s) = %+v, %v, want no answer", id, a, err)
+		}
+	}
+}
+
+// A follow-up question is answered, and not the one before it again.
+func TestAskFollowUps(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	f.AddDocument(top, "hangar.md", nil, "# Hangar rules\n\nThe airship hangar at Cardington was finished in 1917. It is 247 metres long and belongs to the council.\n\nVisitors must not smoke in the hangar. Entry costs 12 euros for adults.")
+	f.AddDocument(top, "notes.md", nil, "# Hangar notes\n\nThe airship hangar at Friedrichshafen burned in 1944. The hangar was sold to Bob for 999 dollars.")
+	f.AddDocument(top, "mill.md", nil, "# The mill\n\nThe mill at Ely was finished in 1811 by Robert Stevenson. Entry costs 3 euros. It is 20 metres high.")
+	f.Settle()
+	turn := followup.Turn{Question: "When was the airship hangar at Cardington finished?", Answer: "In 1917."}
+	f.AddDocument(top, "supply.md", nil, "# Supply\n\nThe notice period is three months. The seat of the supplier is Leeds.")
+	f.Settle()
+	notice := followup.Turn{Question: "What is the notice period?"}
+	for _, test := range []struct{ asked, want, not string }{
+		{turn.Question, "1917", ""},
+		{"How long is it?", "247 metres", "1917"},
+		{"And how much is the entry?", "12 euros", "1917"},
+		{"What about the mill?", "1811", "1917"},
+		{"What about the lighthouse?", "", ""},
+		{"And at Friedrichshafen?", "", ""},
+		{"Who owns it?", "", ""},
+		{"And how long is it?", "three months", ""},
+		{"May visitors smoke there?", "must not smoke", ""},
+	} {
+		history := []followup.Turn{turn}
+		if test.want == "three months" {
+			history = append(history, notice)
+		}
+		q := search.Question{Search: search.Query{Query: test.asked}, History: history}
+		a, err := f.search.Ask(t.Context(), alice, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %.2f %q", test.asked, a.Confidence, a.Text)
+		if abstains := a.Confidence < 0.3; test.want == "" && !abstains || test.want != "" && (abstains || !strings.Contains(a.Text, test.want)) || test.not != "" && strings.Contains(a.Text, test.not) {
+			t.Errorf("%q is answered by %q (%.2f), want %q, without %q", test.asked, a.Text, a.Confidence, test.want, test.not)
 		}
 	}
 }
