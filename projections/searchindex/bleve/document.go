@@ -65,14 +65,21 @@ func (f *field) Analyze() {
 	} else {
 		f.length = len(terms)
 	}
+	size := 0
+	for _, t := range terms {
+		size += len(t)
+	}
 	f.frequencies = make(index.TokenFrequencies, len(terms))
-	counts := make([]index.TokenFreq, 0, len(terms))
+	// The bytes of all terms are one allocation.
+	counts, bytes := make([]index.TokenFreq, 0, len(terms)), make([]byte, 0, size)
 	for _, t := range terms {
 		if c := f.frequencies[t]; c != nil {
 			c.SetFrequency(c.Frequency() + 1)
 			continue
 		}
-		counts = append(counts, index.TokenFreq{Term: []byte(t)})
+		from := len(bytes)
+		bytes = append(bytes, t...)
+		counts = append(counts, index.TokenFreq{Term: bytes[from:len(bytes):len(bytes)]})
 		c := &counts[len(counts)-1]
 		c.SetFrequency(1)
 		f.frequencies[t] = c
