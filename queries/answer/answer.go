@@ -104,6 +104,7 @@ type finding struct {
 	mass        float64     // score that the span model gives the best unit, see rerankMass
 	also        int         // index of the second unit in the answer, or -1
 	alsoWindow  span        // its words
+	agreed      float64     // chance of the units that say the same as the best one
 	covered     float64     // highest share of the question's weight in a unit
 	coveredBy   float64     // highest share in a passage
 	disagreeing []statement // what documents say that disagree, see disagreements

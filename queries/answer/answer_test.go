@@ -283,3 +283,85 @@ func BenchmarkFindInCorpus(b *testing.B) {
 		i++
 	}
 }
+
+func TestDatesAreQuotedWhole(t *testing.T) {
+	const text = "The harbour was opened by the mayor on November 10, 2009 and on the 4 May it had 12 ships."
+	f, u := only("When was the harbour opened?", text)
+	p := &f.passages[0]
+	for window, want := range map[string]string{"10": "November 10, 2009", "November": "November", "2009": "2009", "4": "4 May", "12": "12"} {
+		for i := u.from; i < u.to; i++ {
+			if p.text[p.tokens[i].Start:p.tokens[i].End] != window {
+				continue
+			}
+			w := wholeDate(p, u, span{i, i + 1})
+			if got := p.text[p.tokens[w.from].Start:p.tokens[w.to-1].End]; got != want {
+				t.Errorf("wholeDate of %q: got %q, want %q", window, got, want)
+			}
+		}
+	}
+}
+
+func TestBracketsAroundAnAnswerAreLeftOut(t *testing.T) {
+	for text, want := range map[string]string{"(91%)": "91%", "(a) and (b)": "(a) and (b)", "f(x)": "f(x)"} {
+		if from, to := trimmed(text, 0, len(text)); text[from:to] != want {
+			t.Errorf("trimmed(%q): got %q, want %q", text, text[from:to], want)
+		}
+	}
+}
+
+func TestEqualSentencesAreToldOnce(t *testing.T) {
+	passages := []Passage{
+		{ID: "1", Document: "Notice A", Score: 5, Text: "The office must receive comments on the plan by 21 September 2020. Send them by mail."},
+		{ID: "2", Document: "Notice B", Score: 5, Text: "The office must receive comments on the plan by 21 September 2020. Docket 0746 has more."},
+	}
+	alone := Find("When must the office receive comments on the plan?", passages[:1])
+	got := Find("When must the office receive comments on the plan?", passages)
+	if strings.Count(got.Text, "September") != 1 || !strings.Contains(got.Text, "21 September 2020") {
+		t.Errorf("got %q, want the date once", got.Text)
+	}
+	if got.Confidence < alone.Confidence-0.1 {
+		t.Errorf("got confidence %.2f from two documents that agree, %.2f from one", got.Confidence, alone.Confidence)
+	}
+}
+
+func TestLabelsAreNoPartOfASentence(t *testing.T) {
+	passages := []Passage{{Document: "Tide attacks", Score: 5, Text: "Abstract\nWe explore “tide attacks” on harbours. A tide attack consists of a ship that arrives when the water is low. The motives for tide attacks are twofold."}}
+	if got, want := Find("What is a tide attack?", passages), "A tide attack consists of a ship that arrives when the water is low."; got.Text != want {
+		t.Errorf("got %q, want %q", got.Text, want)
+	}
+}
+
+func TestCommandIsTheWay(t *testing.T) {
+	passages := []Passage{{Document: "Installation", Section: "Installing norctl on Linux", Score: 5, Text: "If you use Linux, enter this command:\n\n```console\n$ fetch norctl\n```\n\n" +
+		"You are asked for the password. If the install worked, this line appears:\n\n```text\nnorctl is installed now. Great!\n```\n\nYou need a compiler as well. It is likely you already have one."}}
+	if got := Find("How do I install norctl on Linux?", passages); !strings.Contains(got.Text, "$ fetch norctl") || strings.Contains(got.Text, "Great!") {
+		t.Errorf("got %q, want the command", got.Text)
+	}
+}
+
+func TestKindIsNotMissed(t *testing.T) {
+	passages := []Passage{{Document: "Norland", Score: 5, Text: "Norland has a release cycle of six weeks. To reach the harbour office, call 555 0134. Version 2 was released on 4 May 2020."}}
+	for question, word := range map[string]string{"How long is the release cycle of Norland?": "long", "Which number do I call to reach the harbour office?": "number", "When did version 2 come?": "come"} {
+		if got := Find(question, passages); strings.Contains(got.Reasoning, "“"+word+"”") {
+			t.Errorf("%s: the reasoning %q misses a word that only tells the kind of answer", question, got.Reasoning)
+		}
+	}
+}
+
+func TestForeignQuestionsHaveNoEnglishKind(t *testing.T) {
+	passages := []Passage{{Document: "Contrat", Score: 3, Text: "La période d'essai est de trois mois."}, {Document: "Договор", Score: 2, Text: "Книги хранятся в библиотеке."}, {Document: "橋", Score: 2, Text: "港の橋は一九三一年に開通した。"}}
+	for question, want := range map[string]string{"Quelle est la durée de la période d’essai ?": "trois mois", "Где хранятся книги?": "библиотеке", "港の橋はいつ開通しましたか": "一九三一年"} {
+		got := Find(question, passages)
+		for _, wrong := range []string{"asks for", "Quelle", "d’essai” stand", "Где", "“は”", "“で”", "mention “d’essai”"} {
+			if strings.Contains(got.Reasoning, wrong) {
+				t.Errorf("%s: %q is in the reasoning %q", question, wrong, got.Reasoning)
+			}
+		}
+		if !strings.Contains(got.Text, want) {
+			t.Errorf("%s: got %q (%.2f), want %q in it", question, got.Text, got.Confidence, want)
+		}
+	}
+	if q := parseQuestion("What is the comment of the notice period?"); q.foreign {
+		t.Error("an English question is taken for one in another language")
+	}
+}

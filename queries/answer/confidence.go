@@ -136,7 +136,7 @@ func (f *finding) confVector() confVector {
 		v[confOpens] = 1
 	}
 	v[confPairs], v[confFits], v[confMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
-	chance := f.chances[f.best]
+	chance := f.chances[f.best] + f.agreed
 	if f.also >= 0 {
 		chance += f.chances[f.also]
 		v[confAlso] = 1

@@ -10,7 +10,7 @@ import (
 
 // Words that join a thing to its definition.
 var (
-	copulas = words.Set("is are was were means mean refers denotes describes stands")
+	copulas = words.Set("is are was were means mean refers denotes describes stands consists comprises represents")
 	namedBy = words.Set("called termed named known dubbed")
 )
 

@@ -99,11 +99,15 @@ var (
 	measured    = words.Set("many much long far old tall high deep large big wide fast often heavy soon late quickly")
 	phoneNouns  = words.Set("phone telephone fax")
 	sendNouns   = words.Set("email e-mail mail address website url homepage")
+	happening   = words.Set("come comes happen happens occur occurs take place")
 	dialled     = words.Set("call dial phone ring")
 )
 
 // kind classifies a question by its question word and the words after it.
 func (q *question) kind() answerKind {
+	if q.foreign {
+		return anything
+	}
 	at := q.questionWord()
 	if at < 0 && len(q.tokens) > 0 && q.tokens[0].Class == prose.Auxiliary {
 		return aDecision
@@ -157,13 +161,34 @@ func (q *question) kind() answerKind {
 }
 
 // keywords classifies a query without a question word. A few words alone, such as "notice
-// period", ask what is said of it.
+// period", ask what is said of it. With a question mark, they are a question in a language
+// that is not known.
 func (q *question) keywords() answerKind {
-	if len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Class != prose.Content }) {
+	if q.asksSo || len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Class != prose.Content }) {
 		return anything
 	}
 	q.subjectOf = [2]int{0, len(q.tokens)}
 	return aDefinition
+}
+
+// markKind marks the terms that tell only which kind of answer is asked for: "long" in "how
+// long", "number" in "which number do I call", "come" in "when did it come out".
+func (q *question) markKind() {
+	at := q.questionWord()
+	for i := range q.tokens {
+		t := &q.tokens[i]
+		if t.Term < 0 || q.bare || len(q.terms) == 1 {
+			continue
+		}
+		switch q.expected {
+		case aNumber:
+			q.terms[t.Term].tells = at >= 0 && i == at+1 && measured[t.Lower]
+		case aPhone:
+			q.terms[t.Term].tells = t.Lower == "number"
+		case aTime:
+			q.terms[t.Term].tells = happening[t.Lower]
+		}
+	}
 }
 
 // dials reports whether the question has a word for phoning.
@@ -268,12 +293,17 @@ var (
 // of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
 // of two digits alone is no time; neither are those in code.
 func (q *question) satisfied(p *passage, u *unit) bool {
+	return q.satisfiedBy(p, u, span{u.from, u.to})
+}
+
+// satisfiedBy is satisfied for some words of a unit.
+func (q *question) satisfiedBy(p *passage, u *unit, w span) bool {
 	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Lower == "often" })
 	if q.expected != aTime && q.expected != aNumber || u.kind == markdown.Code {
 		return q.expected != aTime
 	}
 	tokens := p.tokens[u.from:u.to]
-	for i := range tokens {
+	for i := w.from - u.from; i < w.to-u.from; i++ {
 		t := &tokens[i]
 		switch {
 		case t.Term >= 0 && !t.Digit:

@@ -3,6 +3,7 @@ package answer
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"annals/events/prose"
 	"annals/queries/answer/words"
@@ -17,6 +18,7 @@ type term struct {
 	weight float64 // rarity, reduced if many units have the term
 	name   bool    // a proper name
 	number bool
+	tells  bool   // it tells only which kind of answer is asked for, such as "long" after "how"
 	class  uint32 // see classCode
 	hash   uint32 // of the stem
 }
@@ -42,6 +44,8 @@ type question struct {
 	naming      bool      // it asks what something is called
 	subject     bool      // the question word is the subject: "who built", "which river flows"
 	preposition string    // at its start or end: "in what", "named after"
+	asksSo      bool      // it ends with a question mark
+	foreign     bool      // it is in a known language other than English
 	bare        bool      // it has only function words, which are used as terms
 	asked       [2]uint32 // see asks
 	total       float64   // sum of the terms' weights
@@ -54,10 +58,13 @@ func parseQuestion(text string) question {
 	q := question{focus: -1, follows: -1, known: map[string]variant{}}
 	q.tokens = words.Tokenize(text, 0, len(text), nil)
 	seen := map[string]int{}
+	function := words.Foreign(q.tokens)
+	q.foreign = function != nil
+	q.asksSo = strings.HasSuffix(strings.TrimSpace(text), "?")
 	for i := range q.tokens {
 		t := &q.tokens[i]
 		q.denied = q.denied || words.Negative(t.Lower)
-		if t.Class != prose.Content {
+		if t.Class != prose.Content || q.foreign && function(t) {
 			continue
 		}
 		q.naming = q.naming || namingCues[t.Lower] || t.Lower == "name"
@@ -86,6 +93,7 @@ func parseQuestion(text string) question {
 		q.parse(at)
 	}
 	q.expected = q.kind()
+	q.markKind()
 	q.asked = q.asks()
 	for i := range q.terms {
 		q.addVariants(i)
@@ -253,7 +261,7 @@ func (q *question) weigh(units []unit, passages []passage) {
 	for i := range q.terms {
 		t := &q.terms[i]
 		t.weight = t.rarity * (0.25 + 0.75*math.Log(1+n/(counts[i]+1))/math.Log(2+n))
-		if vague[t.word] {
+		if vague[t.word] || t.tells {
 			t.weight *= 0.3
 		}
 		q.total += t.weight

@@ -87,6 +87,9 @@ func (f *finding) rankUnits() {
 		if u := &f.units[i]; introduces(f.passages[u.passage].tokens[u.from:u.to]) {
 			f.chances[i] -= introductionCost
 		}
+		if f.shows(i) {
+			f.chances[i] += mannerGain
+		}
 	}
 	softmax(f.chances)
 }
@@ -94,6 +97,25 @@ func (f *finding) rankUnits() {
 // Costs are subtracted from the score of a unit that is itself a question, that speaks of its
 // document, or that has no word of the kind that is asked for.
 const questionCost, introductionCost, kindCost = 4, 2, 2
+
+// mannerGain is added to the score of a unit that shows the way that is asked for.
+const mannerGain = 2
+
+// shows reports whether unit i shows the way to do something that is asked for: a list or
+// code follows it, and it has most of what is asked for, of which some may be in its titles.
+func (f *finding) shows(i int) bool {
+	const most = 0.5
+	next := i + 1
+	if f.question.expected != aManner || !f.leadsIn(i) || next == len(f.units) || f.units[next].passage != f.units[i].passage || f.units[next].kind == markdown.Sentence {
+		return false
+	}
+	share, own := 0.0, 0.0
+	for t := range f.question.terms {
+		own = max(own, f.units[i].credits[t])
+		share += max(f.units[i].credits[t], f.units[i].context[t]) * f.question.terms[t].weight / f.question.total
+	}
+	return own > 0 && share >= most
+}
 
 // relate sets the scores of the passages as shares of the best score.
 func (f *finding) relate() {
@@ -155,6 +177,9 @@ func (f *finding) readBest() {
 		if u := &f.units[i]; !f.question.satisfied(&f.passages[u.passage], u) {
 			again[k] -= kindCost
 		}
+		if f.shows(i) {
+			again[k] += mannerGain
+		}
 		kept += f.chances[i]
 	}
 	softmax(again)
@@ -209,7 +234,7 @@ func (f *finding) second(order []int) int {
 		if fits := kinds[q.expected].fits; fits != nil && !hasAnswer(f.passages[f.units[i].passage].tokens[f.units[i].from:f.units[i].to], q.expected) {
 			continue
 		}
-		if i != f.best && f.sameDocument(i, f.best) && (second < 0 || f.chances[i] > f.chances[second]) {
+		if i != f.best && f.sameDocument(i, f.best) && !f.repeats(i, span{f.units[i].from, f.units[i].to}) && (second < 0 || f.chances[i] > f.chances[second]) {
 			second = i
 		}
 	}
@@ -234,6 +259,7 @@ const alternativeCost = 0.1
 // the probability that the answer has the right words by more than their length costs. The
 // index is -1 if there is none.
 func (f *finding) alternative(order []int, readings []reading) int {
+	f.agreed = 0
 	also, most := -1, 0.0
 	n := float64(f.window.to - f.window.from)
 	for k, i := range order {
@@ -241,12 +267,34 @@ func (f *finding) alternative(order []int, readings []reading) int {
 			continue
 		}
 		w, mass := f.narrow(i, readings[k])
+		if f.repeats(i, w) {
+			f.agreed += f.chances[i]
+			continue
+		}
 		m := float64(w.to - w.from)
 		if gain := f.chances[i]*mass - alternativeCost*(math.Log(n+m+1)-math.Log(n+1)); gain > most {
 			also, most, f.alsoWindow = i, gain, w
 		}
 	}
 	return also
+}
+
+// repeats reports whether words of unit i say what the answer's own words say already, or
+// the same but for a few words, such as the number of a docket.
+func (f *finding) repeats(i int, w span) bool {
+	const nearlyEqual, short = 0.8, 8 // share of the words; number of words that must be equal
+	told := map[string]bool{}
+	for _, t := range f.passages[f.units[f.best].passage].tokens[f.window.from:f.window.to] {
+		told[t.Lower] = true
+	}
+	known := 0
+	for _, t := range f.passages[f.units[i].passage].tokens[w.from:w.to] {
+		if told[t.Lower] {
+			known++
+		}
+	}
+	n := w.to - w.from
+	return known == n || n > short && float64(known) >= nearlyEqual*float64(n)
 }
 
 // rerankVector computes the features of unit i. k is its rank by rankUnits, 0 for the

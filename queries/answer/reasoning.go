@@ -66,7 +66,7 @@ func (f *finding) found(u *unit, p *passage) (here, near, missing []string) {
 			here = append(here, t.asked)
 		case p.credits[i] > 0:
 			near = append(near, t.asked)
-		default:
+		case !t.tells:
 			missing = append(missing, t.asked)
 		}
 	}

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +29,8 @@ func (f *finding) narrow(i int, r reading) (span, float64) {
 	if f.question.expected == aNumber {
 		w = quantity(p.tokens, u, w)
 	}
-	if start, end := p.bounds(u, w); syntax(p.text[start:end]) {
+	w = wholeDate(p, u, w)
+	if start, end := p.bounds(u, w); syntax(p.text[start:end]) || !f.question.satisfiedBy(p, u, w) && f.question.satisfied(p, u) {
 		w = whole
 	}
 	mass := 0.0
@@ -60,6 +62,47 @@ func quantity(tokens []words.Token, u *unit, w span) span {
 	}
 	return w
 }
+
+// maxDate is the number of words beyond a window that are read as a part of its date.
+const maxDate = 4
+
+// wholeDate widens a window that begins or ends at the day of a date to the whole date:
+// "November 10, 2009" for "10".
+func wholeDate(p *passage, u *unit, w span) span {
+	part := func(i int) bool {
+		t := &p.tokens[i]
+		return words.Calendar[t.Lower] && t.Capital || dayOrYear.MatchString(t.Lower)
+	}
+	follows := func(i int) bool { // word i goes on with the date of word i-1
+		return i > u.from && i < u.to && part(i-1) && part(i) && strings.Trim(p.text[p.tokens[i-1].End:p.tokens[i].Start], " \n,.-–/") == ""
+	}
+	from, to := w.from, w.to
+	for from > w.from-maxDate && follows(from) {
+		from--
+	}
+	for to < w.to+maxDate && follows(to) {
+		to++
+	}
+	named, days := false, 0
+	for i := from; i < to; i++ {
+		inside := i >= w.from && i < w.to
+		edge := i == w.from || i == w.to-1
+		named = named || part(i) && words.Calendar[p.tokens[i].Lower] && (!inside || edge || to-from <= maxDate)
+		if edge && part(i) && len(p.tokens[i].Lower) <= 4 && !words.Calendar[p.tokens[i].Lower] && !fullYear.MatchString(p.tokens[i].Lower) {
+			days++
+		}
+	}
+	if !named || days == 0 {
+		return w
+	}
+	return span{from, to}
+}
+
+// Numbers in dates.
+var (
+	dayOrYear = regexp.MustCompile(`^(\d{1,2}(st|nd|rd|th)?|\d{4})$`)
+	fullYear  = regexp.MustCompile(`^\d{4}$`)
+)
 
 // shortItem is the number of words up to which a list item is quoted as a whole.
 const shortItem = 12
@@ -148,9 +191,12 @@ func (p *passage) bounds(u *unit, w span) (start, end int) {
 }
 
 // trimmed narrows a quotation so that it does not begin or end with punctuation that
-// only makes sense in the full text: commas, and brackets or quotes whose other half is
-// missing.
+// only makes sense in the full text: commas, brackets or quotes whose other half is
+// missing, and brackets around all of it.
 func trimmed(text string, start, end int) (int, int) {
+	if s := text[start:end]; strings.HasPrefix(s, "(") && strings.IndexByte(s, ')') == len(s)-1 {
+		start, end = start+1, end-1
+	}
 	for start < end {
 		r, n := utf8.DecodeRuneInString(text[start:end])
 		if !strings.ContainsRune(`,;:)]}–—.`, r) && !unpaired(text[start:end], r) {

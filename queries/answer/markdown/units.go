@@ -116,6 +116,23 @@ func (c *cutter) block(lines []line, i int) int {
 	return c.paragraph(lines, i, Sentence, l.start)
 }
 
+// labelled matches a label before the first sentence of a text, as PDF files have it.
+var labelled = regexp.MustCompile(`^(?i:abstract|summary|introduction|background|overview|motivation|conclusions?|preface|foreword)\b[.:]?\s+`)
+
+// label returns the length of a label that a paragraph begins with, such as "Abstract" in
+// "Abstract We explore …".
+func label(text string) int {
+	l := labelled.FindString(text)
+	first, _, _ := strings.Cut(strings.TrimSpace(text[len(l):]), " ")
+	if l == "" || first == "" || !unicode.IsUpper([]rune(first)[0]) {
+		return 0
+	}
+	if strings.ContainsAny(l, "\n.:") || prose.ClassOf(strings.ToLower(first)) != prose.Content {
+		return len(l)
+	}
+	return 0
+}
+
 // paragraph cuts the lines up to a blank line or the start of another block.
 func (c *cutter) paragraph(lines []line, i int, form Form, start int) int {
 	end := i + 1
@@ -127,6 +144,7 @@ func (c *cutter) paragraph(lines []line, i int, form Form, start int) int {
 		end++
 	}
 	from, stop := start, lines[end-1].end
+	start += label(c.text[start:stop])
 	for start < stop {
 		next := prose.SentenceEnd(c.text, start, stop)
 		c.add(form, start, next)

@@ -123,7 +123,7 @@ func Tokenize(text string, from, to int, dst []Token) []Token {
 	last := from
 	for i := from; i < to; {
 		r, n := utf8.DecodeRuneInString(text[i:to])
-		if !IsWord(r) {
+		if !IsWord(r) || unicode.IsMark(r) {
 			i += n
 			continue
 		}
@@ -147,7 +147,7 @@ func Tokenize(text string, from, to int, dst []Token) []Token {
 		}
 		t.End = i
 		t.Lower = Plain(text[t.Start:t.End])
-		t.Lower = strings.TrimSuffix(strings.TrimSuffix(t.Lower, "'s"), "’s")
+		t.Lower = unelided(strings.TrimSuffix(t.Lower, "'s"))
 		t.Class = prose.ClassOf(t.Lower)
 		t.Pause, t.Joined = between(text[last:t.Start])
 		last = i
@@ -156,14 +156,29 @@ func Tokenize(text string, from, to int, dst []Token) []Token {
 	return dst
 }
 
+// unelided returns a word of French or Italian without the article or preposition that it is
+// written together with: "essai" for "d'essai".
+func unelided(word string) string {
+	if before, rest, ok := strings.Cut(word, "'"); ok && len(rest) > 2 {
+		switch before {
+		case "l", "d", "qu", "j", "n", "s", "c", "dell", "all", "nell", "un":
+			return rest
+		}
+	}
+	return word
+}
+
 // Plain returns a word in lower case and without accents, because users often leave
-// accents out.
+// accents out, and with plain apostrophes.
 func Plain(word string) string {
 	for i := range len(word) {
 		if word[i] >= utf8.RuneSelf {
 			return strings.Map(func(r rune) rune {
-				if unicode.Is(unicode.Mn, r) && r < 0x370 {
+				switch {
+				case unicode.Is(unicode.Mn, r) && r < 0x370:
 					return -1
+				case r == '’':
+					return '\''
 				}
 				return r
 			}, norm.NFKD.String(strings.ToLower(word)))
@@ -172,8 +187,11 @@ func Plain(word string) string {
 	return strings.ToLower(word)
 }
 
-// IsWord reports whether a character is part of a word.
-func IsWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// IsWord reports whether a character may be part of a word. Those that choose how an emoji is
+// drawn may not.
+func IsWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) && !unicode.Is(unicode.Variation_Selector, r)
+}
 
 func unspaced(r rune) bool {
 	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x0E00 && r < 0x0F00

@@ -24,3 +24,35 @@ func TestTokenize(t *testing.T) {
 		}
 	}
 }
+
+func TestEmojiIsNoWord(t *testing.T) {
+	if got := words.Tokenize("😀 🏳️‍🌈 ✌️", 0, len("😀 🏳️‍🌈 ✌️"), nil); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestForeign(t *testing.T) {
+	for question, want := range map[string]string{
+		"Wo steht die Brücke von Aldmund?":      "wo die von",
+		"¿Cuándo es la reunión de la junta?":    "cuando es la de la",
+		"Quelle est la durée de l’essai ?":      "quelle est la de",
+		"Где хранятся книги?":                   "где",
+		"橋の設計者は誰ですか":                            "の は 誰 で す か",
+		"What is die casting?":                  "",
+		"notice period":                         "",
+		"Who wrote the comment on die casting?": "",
+	} {
+		tokens := words.Tokenize(question, 0, len(question), nil)
+		var got []string
+		if function := words.Foreign(tokens); function != nil {
+			for i := range tokens {
+				if function(&tokens[i]) {
+					got = append(got, tokens[i].Lower)
+				}
+			}
+		}
+		if strings.Join(got, " ") != words.Plain(want) {
+			t.Errorf("%s: got %q, want %q", question, got, want)
+		}
+	}
+}
