@@ -301,14 +301,6 @@ func TestDatesAreQuotedWhole(t *testing.T) {
 	}
 }
 
-func TestBracketsAroundAnAnswerAreLeftOut(t *testing.T) {
-	for text, want := range map[string]string{"(91%)": "91%", "(a) and (b)": "(a) and (b)", "f(x)": "f(x)"} {
-		if from, to := trimmed(text, 0, len(text)); text[from:to] != want {
-			t.Errorf("trimmed(%q): got %q, want %q", text, text[from:to], want)
-		}
-	}
-}
-
 func TestEqualSentencesAreToldOnce(t *testing.T) {
 	passages := []Passage{
 		{ID: "1", Document: "Notice A", Score: 5, Text: "The office must receive comments on the plan by 21 September 2020. Send them by mail."},

@@ -75,7 +75,7 @@ func TestNumbersAreQuotedWithWhatTheyCount(t *testing.T) {
 
 func TestSyntaxIsQuotedWhole(t *testing.T) {
 	for text, want := range map[string]bool{"quota NAME --bytes 50GiB": true, "tok_[0-9]{40}": true, "a=b": true, "the well-known harbour – 40 m": false, "6 weeks": false} {
-		if got := syntax(text); got != want {
+		if got := markdown.IsSyntax(text); got != want {
 			t.Errorf("syntax(%q) = %v, want %v", text, got, want)
 		}
 	}

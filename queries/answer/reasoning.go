@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
 
 // why names the source of the answer and the words of the question that occur in it.
@@ -15,10 +16,10 @@ func (f *finding) why() string {
 	fmt.Fprintf(&b, "It rests on a %s in %s", formNames[u.kind], p.where())
 	here, near, missing := f.found(u, p)
 	if len(here) > 0 {
-		fmt.Fprintf(&b, ", which speaks of %s", list(here))
+		fmt.Fprintf(&b, ", which speaks of %s", words.List(here))
 	}
 	if len(near) > 0 {
-		fmt.Fprintf(&b, "; %s %s near it or in its titles", list(near), verb(near, "stands", "stand"))
+		fmt.Fprintf(&b, "; %s %s near it or in its titles", words.List(near), words.Verb(near, "stands", "stand"))
 	}
 	b.WriteString(". ")
 	for _, s := range f.disagreeing {
@@ -34,7 +35,7 @@ func (f *finding) why() string {
 		fmt.Fprintf(&b, "The question asks for %s. ", s)
 	}
 	if len(missing) > 0 {
-		fmt.Fprintf(&b, "That passage does not mention %s.", list(missing))
+		fmt.Fprintf(&b, "That passage does not mention %s.", words.List(missing))
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -49,7 +50,7 @@ func (f *finding) whyNot() string {
 	}
 	why := fmt.Sprintf("The nearest %s is in %s", formNames[u.kind], p.where())
 	if len(missing) > 0 {
-		return fmt.Sprintf("%s, but that passage does not mention %s.", why, list(missing))
+		return fmt.Sprintf("%s, but that passage does not mention %s.", why, words.List(missing))
 	}
 	return why + ", but it does not say clearly what the question asks for."
 }
@@ -114,27 +115,4 @@ func (p *passage) folder() string {
 		return fmt.Sprintf(", in folder “%s”", folder)
 	}
 	return fmt.Sprintf(", in folder “%s” of %s", folder, owner)
-}
-
-// list quotes and joins words, at most eight.
-func list(words []string) string {
-	quoted := make([]string, 0, len(words))
-	for _, w := range words[:min(len(words), 8)] {
-		quoted = append(quoted, "“"+w+"”")
-	}
-	if len(words) > 8 {
-		return strings.Join(quoted, ", ") + " and more"
-	}
-	if len(quoted) == 1 {
-		return quoted[0]
-	}
-	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
-}
-
-// verb chooses the form of a verb whose subject is a list of words.
-func verb(words []string, one, many string) string {
-	if len(words) == 1 {
-		return one
-	}
-	return many
 }

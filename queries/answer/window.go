@@ -4,7 +4,6 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
@@ -30,7 +29,7 @@ func (f *finding) narrow(i int, r reading) (span, float64) {
 		w = quantity(p.tokens, u, w)
 	}
 	w = wholeDate(p, u, w)
-	if start, end := p.bounds(u, w); syntax(p.text[start:end]) || !f.question.satisfiedBy(p, u, w) && f.question.satisfied(p, u) {
+	if start, end := p.bounds(u, w); markdown.IsSyntax(p.text[start:end]) || !f.question.satisfiedBy(p, u, w) && f.question.satisfied(p, u) {
 		w = whole
 	}
 	mass := 0.0
@@ -40,12 +39,6 @@ func (f *finding) narrow(i int, r reading) (span, float64) {
 		}
 	}
 	return w, mass
-}
-
-// syntax reports whether a quotation has flags, placeholders or other code, of which a few
-// words do not stand by themselves.
-func syntax(text string) bool {
-	return strings.Contains(text, "--") || strings.ContainsAny(text, "{}[]<>=|\\")
 }
 
 // quantity widens a window that begins or ends at a number to what belongs to it: "at most 100
@@ -185,48 +178,9 @@ func (p *passage) bounds(u *unit, w span) (start, end int) {
 		}
 	}
 	if w.from > u.from || w.to < u.to {
-		start, end = trimmed(p.text, start, end)
+		start, end = markdown.Trim(p.text, start, end)
 	}
 	return start, end
-}
-
-// trimmed narrows a quotation so that it does not begin or end with punctuation that
-// only makes sense in the full text: commas, brackets or quotes whose other half is
-// missing, and brackets around all of it.
-func trimmed(text string, start, end int) (int, int) {
-	if s := text[start:end]; strings.HasPrefix(s, "(") && strings.IndexByte(s, ')') == len(s)-1 {
-		start, end = start+1, end-1
-	}
-	for start < end {
-		r, n := utf8.DecodeRuneInString(text[start:end])
-		if !strings.ContainsRune(`,;:)]}–—.`, r) && !unpaired(text[start:end], r) {
-			break
-		}
-		start += n
-	}
-	for end > start {
-		r, n := utf8.DecodeLastRuneInString(text[start:end])
-		if !strings.ContainsRune(`,;:([{–—.`, r) && !unpaired(text[start:end], r) {
-			break
-		}
-		end -= n
-	}
-	return start, end
-}
-
-// unpaired reports whether r is a bracket, quote or emphasis mark whose other half is
-// not in s.
-func unpaired(s string, r rune) bool {
-	for _, pair := range [...]string{"()", "[]", "“”", "«»"} {
-		if strings.ContainsRune(pair, r) {
-			open, shut := []rune(pair)[0], []rune(pair)[1]
-			return strings.Count(s, string(open)) != strings.Count(s, string(shut))
-		}
-	}
-	if strings.ContainsRune("\"*_`", r) {
-		return strings.Count(s, string(r))%2 == 1
-	}
-	return false
 }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }

@@ -50,3 +50,11 @@ func FuzzUnits(f *testing.F) {
 		}
 	})
 }
+
+func TestBracketsAroundAnAnswerAreLeftOut(t *testing.T) {
+	for text, want := range map[string]string{"(91%)": "91%", "(a) and (b)": "(a) and (b)", "f(x)": "f(x)"} {
+		if from, to := markdown.Trim(text, 0, len(text)); text[from:to] != want {
+			t.Errorf("Trim(%q): got %q, want %q", text, text[from:to], want)
+		}
+	}
+}
