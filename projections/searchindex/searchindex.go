@@ -42,18 +42,21 @@ type Query struct {
 	// More are further terms, which raise the score of passages that Text finds. Engines
 	// use the terms with the greatest product of weight and rareness in the passages that
 	// the caller may read. Together they have half of the total weight.
-	More     []Term
-	All      bool       // the caller may read everything: Granted is ignored
-	Granted  []string   // ids of folders granted to the caller; without All and Granted there are no hits
-	Folders  []string   // search in or below one of these folders, by id; empty means everywhere
-	Inside   bool       // all Folders are in or below Granted ones, so Granted does not restrict the result
-	Document string     // uuid as text
-	Tags     []string   // passages must have all of these tags, unless AnyTag is set
-	AnyTag   bool       // one of Tags is enough
-	Required [][]string // of each of these lists, a passage has to contain a term, in its text or its heading
-	Excluded []string   // terms that a passage must not contain
-	Limit    int        // 0 means 10; at most MaxLimit
-	Offset   int        // at most MaxOffset
+	More []Term
+	// Beginnings are found, too: a passage with a word that begins so. Meilisearch ignores
+	// them: it would treat them as whole words when it chooses candidates.
+	Beginnings []Beginning
+	All        bool       // the caller may read everything: Granted is ignored
+	Granted    []string   // ids of folders granted to the caller; without All and Granted there are no hits
+	Folders    []string   // search in or below one of these folders, by id; empty means everywhere
+	Inside     bool       // all Folders are in or below Granted ones, so Granted does not restrict the result
+	Document   string     // uuid as text
+	Tags       []string   // passages must have all of these tags, unless AnyTag is set
+	AnyTag     bool       // one of Tags is enough
+	Required   [][]string // of each of these lists, a passage has to contain a term, in its text or its heading
+	Excluded   []string   // terms that a passage must not contain
+	Limit      int        // 0 means 10; at most MaxLimit
+	Offset     int        // at most MaxOffset
 }
 
 // Maximum Limit and Offset of a Query. Greater values are an error.

@@ -15,14 +15,28 @@ const (
 	shortestExcluded = 3
 	// operatorTerms is the maximum number of terms of a search with operators.
 	operatorTerms = 16
+	// shortestBeginning is the minimum length of the beginning of a word in letters.
+	shortestBeginning = 3
+	// maxBeginnings is the maximum number of beginnings in a search, because many words may
+	// begin with each of them.
+	maxBeginnings = 4
 )
 
 // Syntax is the text of a search without its operators, and what the operators demand:
 // "several words" in quotes have to occur in this order, and -word or -"several words"
-// must not occur.
+// must not occur. beginning* finds words that begin so; it demands nothing.
 type Syntax struct {
 	Text              string
+	Beginnings        []Beginning
 	phrases, excluded []string
+}
+
+// Beginning is the beginning of a word, folded like a term. Stems are the terms of English
+// words that begin so although their terms, which are shorter, do not: "organ" is that of
+// organization, which begins with "organiz".
+type Beginning struct {
+	Text  string
+	Stems []string
 }
 
 // ParseSyntax parses the operators of a search. A hyphen within a word, or before
@@ -45,6 +59,9 @@ func ParseSyntax(text string) Syntax {
 		}
 		end, phrase := operand(text, start, excluded, before)
 		if end == start || len(queryTerms(nil, text[start:end])) == 0 {
+			if unicode.IsSpace(before) && len(s.Beginnings) < maxBeginnings {
+				s.Beginnings = append(s.Beginnings, beginning(text[i:])...)
+			}
 			r, n := utf8.DecodeRuneInString(text[i:])
 			words.WriteString(text[i : i+n])
 			i, before = i+n, r
@@ -60,6 +77,31 @@ func ParseSyntax(text string) Syntax {
 	}
 	s.Text = words.String()
 	return s
+}
+
+// endings are some that stems of English words lack.
+var endings = []string{"e", "ed", "ing", "s", "ation"}
+
+// beginning returns the beginning of a word with an asterisk after it with which a text
+// begins, or nothing.
+func beginning(text string) []Beginning {
+	if end := strings.IndexFunc(text, unicode.IsSpace); end >= 0 {
+		text = text[:end]
+	}
+	word, found := strings.CutSuffix(text, "*")
+	if !found || len(word) > maxTerm || utf8.RuneCountInString(word) < shortestBeginning ||
+		strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) || syllabic(r) }) {
+		return nil
+	}
+	word, plain := fold(word)
+	b := Beginning{Text: strings.ToLower(word)}
+	for _, ending := range endings {
+		stem := englishTerm(b.Text+ending, plain)
+		if plain && len(stem) >= shortestBeginning && len(stem) < len(b.Text) && strings.HasPrefix(b.Text, stem) && !IsStop(stem) && !slices.Contains(b.Stems, stem) {
+			b.Stems = append(b.Stems, stem)
+		}
+	}
+	return []Beginning{b}
 }
 
 // closingMarks has the quotation marks that begin a phrase, and those that may end it. A

@@ -43,6 +43,20 @@ func TestParseSyntax(t *testing.T) {
 	}
 }
 
+func TestParseSyntaxOfBeginnings(t *testing.T) {
+	for query, want := range map[string]string{
+		"organiz* of Bürg*":                    "[{organiz [organ]} {burg []}]",
+		"the stud*, of a* to* *.md *word* a*b": "[]",
+		`"notice per*" -draf*`:                 "[]",
+		"one* two* thr* fou* five*":            "[{one []} {two []} {thr []} {fou []}]",
+		"What is organiz* ?":                   "[]",
+	} {
+		if got := fmt.Sprint(ParseSyntax(query).Beginnings); got != want {
+			t.Errorf("ParseSyntax(%s) has the beginnings %s, want %s", query, got, want)
+		}
+	}
+}
+
 func TestSyntaxMatches(t *testing.T) {
 	for _, test := range []struct {
 		query string
@@ -85,7 +99,7 @@ func TestSyntaxTerms(t *testing.T) {
 }
 
 func FuzzParseSyntax(f *testing.F) {
-	for _, seed := range []string{"", `"`, `"a b" -cde`, `-"a"`, "“x”", "« x »", "»x«", "-東京都", "\xff\"\xff", `a"b"`} {
+	for _, seed := range []string{"", `"`, `"a b" -cde`, `-"a"`, "organiz* tête*", "“x”", "« x »", "»x«", "-東京都", "\xff\"\xff", `a"b"`} {
 		f.Add(seed, "a b c")
 	}
 	f.Fuzz(func(t *testing.T, query, text string) {

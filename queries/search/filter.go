@@ -24,6 +24,7 @@ func (q *Searcher) engineQuery(ctx context.Context, v *access.Viewer, s *Query) 
 		return query, false, nil
 	}
 	query.Required, query.Excluded = s.syntax.Terms()
+	query.Beginnings = s.syntax.Beginnings
 	if s.Document != uuid.Nil {
 		query.Document = s.Document.String()
 	}

@@ -28,6 +28,8 @@ func TestSearchOperators(t *testing.T) {
 		{`"Title of c.md" contract`, []uuid.UUID{c}},
 		{"contract -ninety -shorter", []uuid.UUID{b}},
 		{"-ninety", nil},
+		{"short* ninet* elephants*", []uuid.UUID{a, c}},
+		{"notic* -draf* -draft", []uuid.UUID{a, b}},
 		{`"period of notice"`, nil},
 		{"a.md -ninety", []uuid.UUID{b, c}}, // the document with that name has no other passage
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"annals/projections/searchindex"
 	"annals/projections/searchindex/bm25"
+	"annals/projections/searchindex/language"
 
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum"
@@ -115,6 +116,34 @@ func (r *ranking) expand(ctx context.Context, words [][]searchindex.Term, found 
 		more = append(more, weightGroup(group, t, weight, passages)...)
 	}
 	return more, nil
+}
+
+// begin returns the terms that begin so, in every language of the index, and that are not
+// among the terms yet: the most frequent ones. Together they weigh as much as one term.
+func (r *ranking) begin(ctx context.Context, b searchindex.Beginning, dictionaries []segment.TermDictionary, passages uint64) ([]rankedTerm, error) {
+	prefixes, alike := []string{b.Text}, []segment.Automaton{new(vellum.AlwaysMatch)}
+	for _, l := range language.All {
+		if slices.ContainsFunc(r.columns, func(c *column) bool { return slices.Contains(c.languages, l) }) {
+			prefixes, alike = append(prefixes, l.Mark+b.Text), append(alike, new(vellum.AlwaysMatch))
+		}
+	}
+	names, err := namesLike(ctx, alike, prefixes, dictionaries, r.steps(b.Text))
+	if err != nil {
+		return nil, err
+	}
+	for i := range names {
+		for _, s := range b.Stems {
+			names[i][s] = true
+		}
+	}
+	group, err := r.collect(ctx, names, dictionaries)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range r.terms {
+		delete(group, t.Text)
+	}
+	return weightGroup(group, searchindex.Term{Weight: 1 / bm25.AlikeShare}, 0, passages), nil
 }
 
 // weightGroup weights the terms of a group, which replace one term of the query, as if

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,42 @@ func TestHiddenWordsDoNotSlowSearches(t *testing.T) {
 		}
 		if q == "quarry" && !reflect.DeepEqual(hits, before[i]) {
 			t.Errorf("with many hidden words, Search(%q) = %v, want %v", q, hits, before[i])
+		}
+	}
+}
+
+// A beginning must find all words that begin so and that the caller may read, in every
+// language, also those whose stems are shorter.
+func TestBeginnings(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "index"))
+	text := map[string]string{
+		"contractor": "the contractor is a company", "organisation": "an organization of ships", "plain": "a contrast of the lamps", "organ": "he plays the church organ and the orgy of sounds",
+		"german": "Der Vertrag über die Kontrolle ist für das Haus und für die Contractoren nicht gültig.",
+	}
+	var b searchindex.Batch
+	for id, text := range text {
+		b.Put = append(b.Put, searchindex.Passage{ID: id, Folders: []string{"mine"}, Text: text})
+	}
+	b.Put = append(b.Put, searchindex.Passage{ID: "hidden", Folders: []string{"theirs"}, Text: "contractual organizers"})
+	if err := x.Apply(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"contract*": "contractor german", "CONTRA*": "contractor german plain", "organiz*": "organ organisation", "ships contractu*": "contractor german organisation plain", "contract* lamps ships church company": "contractor german organ organisation plain",
+		"contract * of": "organ organisation plain", "kontro*": "german",
+	} {
+		s := searchindex.ParseSyntax(query)
+		hits, err := x.Search(t.Context(), searchindex.Query{Text: s.Text, Beginnings: s.Beginnings, Granted: []string{"mine"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, h := range hits {
+			ids = append(ids, h.ID)
+		}
+		slices.Sort(ids)
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("Search(%s) finds %s, want %s", query, got, want)
 		}
 	}
 }

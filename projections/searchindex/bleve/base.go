@@ -29,6 +29,7 @@ const (
 type base struct {
 	snapshot weak.Pointer[scorch.IndexSnapshot]
 	text     string
+	begun    []searchindex.Beginning
 	in       area
 	weight   float64 // sum of the weights of the query's terms
 	size     int     // number of scores
@@ -38,14 +39,16 @@ type base struct {
 
 func newBase(s *scorch.IndexSnapshot, q searchindex.Query) *base {
 	in, _ := areaOf(q)
-	return &base{snapshot: weak.Make(s), text: q.Text, in: in}
+	return &base{snapshot: weak.Make(s), text: q.Text, begun: q.Beginnings, in: in}
 }
 
 // known returns the same base with its scores, or nil.
 func (c *baseCache) known(b *base) *base {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.last, func(o *base) bool { return o.snapshot == b.snapshot && o.text == b.text && o.in.equal(b.in) })
+	i := slices.IndexFunc(c.last, func(o *base) bool {
+		return o.snapshot == b.snapshot && o.text == b.text && slices.EqualFunc(o.begun, b.begun, func(x, y searchindex.Beginning) bool { return x.Text == y.Text }) && o.in.equal(b.in)
+	})
 	if i < 0 {
 		return nil
 	}

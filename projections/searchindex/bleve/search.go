@@ -43,7 +43,7 @@ func (x *engine) Search(ctx context.Context, q searchindex.Query) (hits []search
 	if len(q.More) > 0 {
 		r.base = x.bases.known(scored)
 	}
-	if err := r.lookUp(ctx, r.inLanguages(terms, q.Text), q.More, x.scopes.of(s, found, q)); err != nil {
+	if err := r.lookUp(ctx, r.inLanguages(terms, q.Text), q, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
 	for i := range s.Segments() {
@@ -123,7 +123,7 @@ type candidate struct {
 // lookUp finds the terms in all segments and computes their weights. It counts only
 // passages in the scopes. Otherwise a score would reveal how many passages that the
 // caller may not read contain a word.
-func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more []searchindex.Term, scopes []*scope) (err error) {
+func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, q searchindex.Query, scopes []*scope) (err error) {
 	segments := r.snapshot.Segments()
 	dictionaries := make([]segment.TermDictionary, len(segments))
 	var passages, total uint64
@@ -144,12 +144,12 @@ func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more [
 	r.setNorms()
 	if r.base != nil {
 		r.terms = []rankedTerm{{Term: bm25.Term{Weight: r.base.weight}}} // Balance needs no more
-	} else if err := r.lookUpTerms(ctx, words, dictionaries, passages); err != nil {
+	} else if err := r.lookUpTerms(ctx, words, q.Beginnings, dictionaries, passages); err != nil {
 		return err
 	}
-	single := make([][]searchindex.Term, len(more))
-	for i := range more {
-		single[i] = more[i : i+1]
+	single := make([][]searchindex.Term, len(q.More))
+	for i := range q.More {
+		single[i] = q.More[i : i+1]
 	}
 	further, err := r.weighted(single, dictionaries, passages)
 	if err != nil {
@@ -163,13 +163,25 @@ func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, more [
 }
 
 // lookUpTerms finds the terms of the query, and those that replace or complete some.
-func (r *ranking) lookUpTerms(ctx context.Context, words [][]searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) error {
+func (r *ranking) lookUpTerms(ctx context.Context, words [][]searchindex.Term, beginnings []searchindex.Beginning, dictionaries []segment.TermDictionary, passages uint64) error {
 	found, err := r.weighted(words, dictionaries, passages)
 	if err != nil {
 		return err
 	}
 	for _, w := range found {
 		r.terms = append(r.terms, w.terms...)
+	}
+	for _, b := range beginnings {
+		begun, err := r.begin(ctx, b, dictionaries, passages)
+		if err != nil {
+			return err
+		}
+		if r.terms = append(r.terms, begun...); len(begun) == 0 {
+			continue
+		}
+		for _, typed := range searchindex.QueryTerms(b.Text) { // it is not misspelt
+			words = slices.DeleteFunc(words, func(forms []searchindex.Term) bool { return forms[0].Text == typed.Text })
+		}
 	}
 	others, err := r.expand(ctx, words, found, dictionaries, passages)
 	r.terms = append(r.terms, others...)

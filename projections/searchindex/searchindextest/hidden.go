@@ -108,6 +108,9 @@ func hiddenQuery(rnd *rand.Rand) searchindex.Query {
 	if rnd.IntN(3) == 0 {
 		q.Tags = []string{"tag1"}
 	}
+	if rnd.IntN(3) == 0 {
+		q.Beginnings = []searchindex.Beginning{{Text: fmt.Sprint("w", rnd.IntN(30))}}
+	}
 	if rnd.IntN(2) == 0 {
 		for _, word := range strings.Fields(sentence(rnd, 12)) {
 			q.More = append(q.More, searchindex.Term{Text: word, Weight: rnd.Float64()})
