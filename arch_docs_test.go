@@ -31,7 +31,8 @@ var ownLimits = map[string]struct {
 	files, lines int
 	reason       string
 }{
-	"cmd/annals": {30, 2000, "it has the flags of all commands and nothing else"},
+	"cmd/annals":     {30, 2000, "it has the flags of all commands and nothing else"},
+	"queries/answer": {30, 3760, "quotations and the check of composed sentences (support.go) read passages in the same way"},
 }
 
 func TestPackageSizes(t *testing.T) {
