@@ -98,6 +98,25 @@ func TestAbstainsOnSwappedQuestions(t *testing.T) {
 	}
 }
 
+// A statement does not answer the question for its opposite.
+func TestAbstainsOnDenials(t *testing.T) {
+	passages := []Passage{{Document: "Travel policy", Section: "Travel", Score: 5, Text: "Contractors are not reimbursed for meals. Employees must fly economy class."}}
+	for _, c := range []struct {
+		question, answer string // "" means none
+	}{
+		{"Who is reimbursed for meals?", ""},
+		{"Who is not reimbursed for meals?", "Contractors"},
+		{"Which class must employees not fly?", ""},
+		{"Which class must employees fly?", "economy"},
+		{"Are contractors reimbursed for meals?", "not reimbursed"},
+	} {
+		got := Find(c.question, passages)
+		if got.Found != (c.answer != "") || !strings.Contains(got.Text, c.answer) {
+			t.Errorf("Find(%q): got %q (%.2f, %s), want %q", c.question, got.Text, got.Confidence, got.Reasoning, c.answer)
+		}
+	}
+}
+
 func TestReasoningNamesSource(t *testing.T) {
 	got := Find("Who designed the Harbour Bridge?", library)
 	for _, want := range []string{"The Harbour Bridge", "Bridges of Norland", "pages 12–13", "designed", "a person"} {

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"math"
+	"slices"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
@@ -62,16 +63,57 @@ type confVector [confFeatures]float64
 func (f *finding) confidence() float64 {
 	v := f.confVector()
 	c := 1 / (1 + math.Exp(-confNetwork.score(v[:])))
-	if u := &f.units[f.best]; !f.question.satisfied(&f.passages[u.passage], u) {
+	u := &f.units[f.best]
+	p := &f.passages[u.passage]
+	if !f.question.satisfied(p, u) || f.question.reversed(p.tokens[u.from:u.to]) {
 		c *= unsatisfied
 	}
 	return c
 }
 
 // unsatisfied is by how much the confidence is multiplied if the answer has no word of the
-// kind that is asked for. The network sees this as well, but in articles of Wikipedia it is
-// too rare to count.
+// kind that is asked for, or says the opposite of what is asked. The network sees this as well, but in
+// articles of Wikipedia it is too rare to count.
 const unsatisfied = 0.25
+
+// reversed reports whether a unit denies what the question asks: "Who is reimbursed for meals?"
+// of "Contractors are not reimbursed for meals"; or the reverse, without a word that denies,
+// forbids or excludes. The answer to a question of yes or no may deny.
+func (q *question) reversed(tokens []words.Token) bool {
+	if q.expected == aDecision || q.expected == aReason {
+		return false
+	}
+	excludes := func(t words.Token) bool { return words.Negative(t.Lower) || words.Excluding[t.Lower] }
+	if q.denied {
+		return !slices.ContainsFunc(tokens, excludes)
+	}
+	if slices.ContainsFunc(q.tokens, excludes) || slices.ContainsFunc(tokens, func(t words.Token) bool { return t.Lower == "until" }) {
+		return false
+	}
+	reversed := false
+	for i := range tokens {
+		t := tokens[i].Term
+		if t < 0 || tokens[i].Credit < 0.6 || q.terms[t].name || q.terms[t].number || t == q.focus {
+			continue
+		}
+		reversed = reversed || denied(tokens, i) && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
+	}
+	return reversed
+}
+
+// denied reports whether "not" or the like stands right before tokens[i], or before one word
+// between, with no pause.
+func denied(tokens []words.Token, i int) bool {
+	for j := i - 1; j >= max(0, i-2); j-- {
+		if tokens[j+1].Pause {
+			return false
+		}
+		if words.Negative(tokens[j].Lower) && tokens[j].Lower != "no" {
+			return tokens[j+1].Lower != "only"
+		}
+	}
+	return false
+}
 
 // confVector computes the features of the answer. Call rank first.
 func (f *finding) confVector() confVector {

@@ -62,6 +62,11 @@ var Synonyms = func() map[string][]string {
 	return m
 }()
 
+// Excluding are words that deny, forbid or exclude, besides those of Negative.
+var Excluding = Set(`none nobody nothing cannot unable fail fails failed lack lacks lacked refuse refuses refused refusal forbid forbids forbidden prohibit prohibits prohibited ban bans banned
+	exclude excludes excluded excluding except exempt prevent prevents prevented avoid avoids avoided reject rejects rejected deny denies denied disallow disallows disallowed unless only
+	illegal impossible unknown uncommon rarely seldom hardly instead rather unlike against stop stops stopped oppose opposes opposed keep keeps kept`)
+
 // Opposites are pairs of words with opposite meanings.
 var Opposites = func() map[string]string {
 	m := map[string]string{}
