@@ -289,5 +289,5 @@ func TestInternalFaultsAreHidden(t *testing.T) {
 		t.Error("503 without Retry-After")
 	}
 	resp, body = s.do("GET", "/readyz", "")
-	s.want(resp, body, 503, `{"detail":"the vault is being rebuilt"}`)
+	s.want(resp, body, 503, `{"detail":"the vault is being rebuilt","scans_unread":""}`)
 }
