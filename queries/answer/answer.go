@@ -96,6 +96,7 @@ const notFound = "The documents hold no answer to this question."
 // finding is the state of one call of Find.
 type finding struct {
 	question    question
+	follows     bool // the question follows another one: its few words are too little to choose a second unit by
 	passages    []passage
 	units       []unit
 	chances     []float64   // probability of each unit to be the answer; they sum to 1

@@ -10,6 +10,7 @@ import (
 // others but such as "long" in "How long is it?", the answer is any that the question before does not have.
 func FindAbout(question, subject, before string, passages []Passage) Answer {
 	f := newFinding(question, passages)
+	f.follows = true
 	about := parseQuestion(cut(subject, maxQuestion))
 	telling := f.question.weighLess(&about)
 	a := f.answer()

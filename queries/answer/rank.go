@@ -199,10 +199,13 @@ func (f *finding) readBest() {
 	for _, c := range readings[best].chances {
 		f.spanChance = max(f.spanChance, c)
 	}
-	if len(readings[best].spans) == 0 {
+	switch {
+	case len(readings[best].spans) == 0:
 		f.also = f.second(order)
-	} else {
+	case !f.follows:
 		f.also = f.alternative(order, readings)
+	default:
+		f.also = -1
 	}
 }
 
