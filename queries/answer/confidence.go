@@ -96,23 +96,9 @@ func (q *question) reversed(tokens []words.Token) bool {
 		if t < 0 || tokens[i].Credit < 0.6 || q.terms[t].name || q.terms[t].number || t == q.focus {
 			continue
 		}
-		reversed = reversed || denied(tokens, i) && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
+		reversed = reversed || words.Denied(tokens, i) && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
 	}
 	return reversed
-}
-
-// denied reports whether "not" or the like stands right before tokens[i], or before one word
-// between, with no pause.
-func denied(tokens []words.Token, i int) bool {
-	for j := i - 1; j >= max(0, i-2); j-- {
-		if tokens[j+1].Pause {
-			return false
-		}
-		if words.Negative(tokens[j].Lower) && tokens[j].Lower != "no" {
-			return tokens[j+1].Lower != "only"
-		}
-	}
-	return false
 }
 
 // confVector computes the features of the answer. Call rank first.

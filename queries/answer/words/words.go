@@ -67,6 +67,20 @@ var Excluding = Set(`none nobody nothing cannot unable fail fails failed lack la
 	exclude excludes excluded excluding except exempt prevent prevents prevented avoid avoids avoided reject rejects rejected deny denies denied disallow disallows disallowed unless only
 	illegal impossible unknown uncommon rarely seldom hardly instead rather unlike against stop stops stopped oppose opposes opposed keep keeps kept`)
 
+// Denied reports whether "not" or the like stands right before tokens[i], or before one word
+// between, with no pause.
+func Denied(tokens []Token, i int) bool {
+	for j := i - 1; j >= max(0, i-2); j-- {
+		if tokens[j+1].Pause {
+			return false
+		}
+		if Negative(tokens[j].Lower) && tokens[j].Lower != "no" {
+			return tokens[j+1].Lower != "only"
+		}
+	}
+	return false
+}
+
 // Opposites are pairs of words with opposite meanings.
 var Opposites = func() map[string]string {
 	m := map[string]string{}
