@@ -214,7 +214,7 @@ func TestTermsGolden(t *testing.T) {
 		"Le informazioni sulle montagne che erano nel libro, ma non mai", "Os animais que estavam na praia, mas não os livros em uma lista", "De schepen die in de haven kwamen, en hij schreef de boeken",
 		"Skeppen som kom in i hamnen och skrev dem i en bok", "Skibene som kom ind i havnen og ikke skrev det i en bog af dem", "Skipene som kom inn i havnen og ikke skrev det i en bok av dem",
 		"Laivat jotka tulivat satamaan ja hän kirjoitti ne kirjaan koska se oli", "A hajók amelyek a kikötőbe jöttek és egy könyvbe írta őket mert ez volt az", "Casele care sunt în oraș și nu au fost la mare pentru că este",
-		"Gemileri bir deftere yazdı çünkü bu onun için çok şey idi ve", "Корабли входили в гавань и названия книг", "السفن التي تدخل الميناء في الكتاب", "کشتی‌هایی را که به بندر می‌آمدند", "दिल्ली भारत की किताबें है")
+		"Gemileri bir deftere yazdı çünkü bu onun için çok şey idi ve", "Корабли входили в гавань и названия книг", "السفن التي تدخل الميناء في الكتاب", "کشتی\u200cهایی را که به بندر می\u200cآمدند", "दिल्ली भारत की किताबें है")
 	var out bytes.Buffer
 	for _, text := range texts {
 		text = strings.ToValidUTF8(text[:min(len(text), 300)], "\xff")

@@ -284,15 +284,19 @@ func (c *Client) stream(ctx context.Context, messages []Message, each func(strin
 // request returns the request for messages. The endpoint is offered no tools.
 func (c *Client) request(messages []Message) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{
-		Model: c.Model, MaxTokens: c.OutputTokens, Stream: true, StreamOptions: &openai.StreamOptions{IncludeUsage: true},
+		Model: c.Model, Stream: true, StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 		Temperature: math.SmallestNonzeroFloat32, // 0 would be left out of the request
 	}
+	//lint:ignore SA1019 most other servers with this API know only the older parameter
+	r.MaxTokens = c.OutputTokens
 	for _, m := range messages {
 		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
 	}
 	if openai.NewReasoningValidator().Validate(r) != nil {
 		// Models that reason know neither parameter.
-		r.MaxTokens, r.MaxCompletionTokens, r.Temperature = 0, c.OutputTokens, 0
+		//lint:ignore SA1019 it was set above
+		r.MaxTokens = 0
+		r.MaxCompletionTokens, r.Temperature = c.OutputTokens, 0
 	}
 	return r
 }

@@ -19,7 +19,7 @@ var inLanguages = []searchindex.Passage{
 	{ID: "pt", Folders: []string{"b"}, Title: "O porto", Text: "O guarda do farol não contava os animais que estavam na praia, mas ele anotava os livros em uma lista."},
 	{ID: "ru", Folders: []string{"b"}, Title: "Порт", Text: "Смотритель маяка считал корабли, которые входили в гавань, и записывал их названия в книгу."},
 	{ID: "ar", Folders: []string{"b"}, Title: "الميناء", Text: "كان حارس المنارة يعد السفن التي تدخل الميناء ويكتب أسماءها في الكتاب"},
-	{ID: "fa", Folders: []string{"b"}, Title: "بندر", Text: "نگهبان فانوس دریایی کشتی‌هایی را که به بندر می‌آمدند می‌شمرد و در کتاب می‌نوشت"},
+	{ID: "fa", Folders: []string{"b"}, Title: "بندر", Text: "نگهبان فانوس دریایی کشتی\u200cهایی را که به بندر می\u200cآمدند می\u200cشمرد و در کتاب می\u200cنوشت"},
 	{ID: "ja", Folders: []string{"b"}, Title: "港", Text: "灯台守は港に入る船を数え、その名前を本に書きました。"},
 	{ID: "zh", Folders: []string{"b"}, Title: "港口", Text: "灯塔看守人数了进入海港的货船，并把它们的名字写在书里。"},
 }
