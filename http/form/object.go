@@ -142,6 +142,22 @@ func (o Object) OptionalID(name string) uuid.UUID {
 	return id
 }
 
+// list returns an optional list of up to limit values, and its location. The list is nil if there
+// is none, or if it is invalid.
+func (o Object) list(name string, v any, limit int) ([]any, []any) {
+	loc := problem.Under(o.loc, name)
+	list, ok := v.([]any)
+	if !ok {
+		o.found.Add("list_type", "Input should be a valid list", v, nil, loc...)
+		return nil, loc
+	}
+	if len(list) > limit {
+		o.found.TooLong(v, limit, len(list), loc)
+		return nil, loc
+	}
+	return list, loc
+}
+
 // Texts returns an optional list of up to limit strings. The field may be null only if
 // nullable is true.
 func (o Object) Texts(name string, limit int, nullable bool) []string {
@@ -149,14 +165,8 @@ func (o Object) Texts(name string, limit int, nullable bool) []string {
 	if !ok || v == nil && nullable {
 		return nil
 	}
-	loc := problem.Under(o.loc, name)
-	list, ok := v.([]any)
-	if !ok {
-		o.found.Add("list_type", "Input should be a valid list", v, nil, loc...)
-		return nil
-	}
-	if len(list) > limit {
-		o.found.TooLong(v, limit, len(list), loc)
+	list, loc := o.list(name, v, limit)
+	if list == nil {
 		return nil
 	}
 	out := make([]string, len(list))
@@ -172,16 +182,7 @@ func (o Object) Objects(name string, limit int) []Object {
 	if v == nil {
 		return nil
 	}
-	loc := problem.Under(o.loc, name)
-	list, ok := v.([]any)
-	if !ok {
-		o.found.Add("list_type", "Input should be a valid list", v, nil, loc...)
-		return nil
-	}
-	if len(list) > limit {
-		o.found.TooLong(v, limit, len(list), loc)
-		return nil
-	}
+	list, loc := o.list(name, v, limit)
 	var out []Object
 	for i, e := range list {
 		values, ok := e.(map[string]any)
