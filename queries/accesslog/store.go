@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,11 +17,13 @@ import (
 // File is the name of the store in the data folder.
 const File = "access.db"
 
-// schema is the part of the PostgreSQL schema's name that follows the service's prefix.
-const schema = "access"
-
 //go:embed sql
 var scripts embed.FS
+
+var tables = sqldb.Store{
+	Schema: "access", Table: "accesses", Scripts: scripts, Script: "accesses", Connections: 4,
+	Pragmas: []string{"auto_vacuum(INCREMENTAL)"},
+}
 
 // store keeps records in a database.
 type store struct {
@@ -41,42 +42,19 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 }
 
 func openFile(ctx context.Context, path string) (*store, error) {
-	if err := sqldb.MakePrivate(path); err != nil {
-		return nil, err
-	}
-	db, err := sqldb.SQLite{
-		Path: path, Connections: 4, Immediate: true,
-		Pragmas: []string{"auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(NORMAL)"},
-	}.OpenDB()
+	db, err := tables.Open(ctx, path)
 	if err != nil {
 		return nil, err
-	}
-	if err := setup(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	return &store{db, `place IN (SELECT value FROM json_each($%d))`}, nil
-}
-
-func setup(ctx context.Context, db *sqldb.DB) error {
-	dialect := db.Dialect()
-	dialect.ByteOrder = true
-	script, err := dialect.Script(scripts, "sql", "accesses")
-	if err != nil {
-		return err
-	}
-	return db.Setup(ctx, script)
 }
 
 // OpenShared opens the access log in a database that several nodes share. It creates the
 // table if it does not exist.
 func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options) (*Log, error) {
-	db := d.OpenDB(schema, 4, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	there, err := db.HasTable(ctx, "accesses") // if so, the role needs no permission to create tables
-	if err == nil && !there {
-		err = setup(ctx, db)
-	}
+	db, err := tables.OpenShared(ctx, d, true)
 	if err != nil {
-		return nil, fmt.Errorf("open the access log %s: %w", d, errors.Join(err, db.Close()))
+		return nil, fmt.Errorf("open the access log %s: %w", d, err)
 	}
 	// IS TRUE prevents a join: PostgreSQL hashes the list instead.
 	return begin(&store{db, `(place IN (SELECT jsonb_array_elements_text($%d::text::jsonb))) IS TRUE`}, o), nil

@@ -30,11 +30,13 @@ import (
 // File is the name of the store in the data folder.
 const File = "answers.db"
 
-// schema is the part of the PostgreSQL schema's name that follows the service's prefix.
-const schema = "answers"
-
 //go:embed sql
 var scripts embed.FS
+
+var tables = sqldb.Store{
+	Schema: "answers", Table: "spent", Scripts: scripts, Script: "answers", Connections: 2,
+	Pragmas: []string{"auto_vacuum(INCREMENTAL)", "secure_delete(ON)"},
+}
 
 // Limits limit what is spent on a day, in UTC. 0 means no limit.
 type Limits struct {
@@ -60,18 +62,7 @@ type Log struct {
 // Open opens the log in a file. If the file does not exist, it creates one that only its
 // owner can read.
 func Open(ctx context.Context, path string, o Options) (*Log, error) {
-	if err := sqldb.MakePrivate(path); err != nil {
-		return nil, err
-	}
-	db, err := sqldb.SQLite{
-		Path: path, Connections: 2, Immediate: true,
-		Pragmas: []string{"auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)"},
-	}.OpenDB()
-	if err == nil {
-		if err = setup(ctx, db); err != nil {
-			err = errors.Join(err, db.Close())
-		}
-	}
+	db, err := tables.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("open the record of answers %s: %w", path, err)
 	}
@@ -81,28 +72,14 @@ func Open(ctx context.Context, path string, o Options) (*Log, error) {
 // OpenShared opens the log in a database that several nodes share. If the tables do not exist, it
 // creates them, or returns nil unless create is set.
 func OpenShared(ctx context.Context, d *sqldb.Postgres, o Options, create bool) (*Log, error) {
-	db := d.OpenDB(schema, 2, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	there, err := db.HasTable(ctx, "spent") // if so, the role needs no permission to create tables
-	if err == nil && !there {
-		if !create {
-			return nil, db.Close()
-		}
-		err = setup(ctx, db)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the record of answers %s: %w", d, errors.Join(err, db.Close()))
+	db, err := tables.OpenShared(ctx, d, create)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open the record of answers %s: %w", d, err)
+	case db == nil:
+		return nil, nil
 	}
 	return begin(db, o), nil
-}
-
-func setup(ctx context.Context, db *sqldb.DB) error {
-	dialect := db.Dialect()
-	dialect.ByteOrder = true
-	script, err := dialect.Script(scripts, "sql", "answers")
-	if err != nil {
-		return err
-	}
-	return db.Setup(ctx, script)
 }
 
 func begin(db *sqldb.DB, o Options) *Log {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,26 +15,17 @@ import (
 // File is the name of the store in the data folder.
 const File = "descriptions.db"
 
-// schema is the part of the PostgreSQL schema's name that follows the service's prefix.
-const schema = "descriptions"
-
 //go:embed sql
 var scripts embed.FS
+
+var tables = sqldb.Store{Schema: "descriptions", Table: "descriptions", Scripts: scripts, Script: "descriptions", Connections: 2}
 
 // Store keeps descriptions by content and model. Whatever is lost of it can be made again.
 type Store struct{ db *sqldb.DB }
 
 // Open opens the store in a file, and creates it if it does not exist.
 func Open(ctx context.Context, path string) (*Store, error) {
-	if err := sqldb.MakePrivate(path); err != nil {
-		return nil, err
-	}
-	db, err := sqldb.SQLite{Path: path, Connections: 2, Immediate: true, Pragmas: []string{"journal_mode(WAL)", "synchronous(NORMAL)"}}.OpenDB()
-	if err == nil {
-		if err = setup(ctx, db); err != nil {
-			err = errors.Join(err, db.Close())
-		}
-	}
+	db, err := tables.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("open the descriptions of documents %s: %w", path, err)
 	}
@@ -45,28 +35,14 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // OpenShared opens the store in a database that several nodes share. If the table does not exist, it
 // creates it, or returns nil unless create is set.
 func OpenShared(ctx context.Context, d *sqldb.Postgres, create bool) (*Store, error) {
-	db := d.OpenDB(schema, 2, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	there, err := db.HasTable(ctx, "descriptions") // if so, the role needs no permission to create tables
-	if err == nil && !there {
-		if !create {
-			return nil, db.Close()
-		}
-		err = setup(ctx, db)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the descriptions of documents %s: %w", d, errors.Join(err, db.Close()))
+	db, err := tables.OpenShared(ctx, d, create)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open the descriptions of documents %s: %w", d, err)
+	case db == nil:
+		return nil, nil
 	}
 	return &Store{db}, nil
-}
-
-func setup(ctx context.Context, db *sqldb.DB) error {
-	dialect := db.Dialect()
-	dialect.ByteOrder = true
-	script, err := dialect.Script(scripts, "sql", "descriptions")
-	if err != nil {
-		return err
-	}
-	return db.Setup(ctx, script)
 }
 
 // Close closes the store.
