@@ -10,7 +10,9 @@ import (
 	"testing/quick"
 	"unicode"
 
+	"annals/queries/answer/answertest"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 )
 
 // library has passages of each form: prose, a table, a list and code.
@@ -192,7 +194,7 @@ func verbatim(a Answer, passages []Passage) error {
 	}
 	var all []string
 	for _, i := range a.Used {
-		all = append(all, strings.Join(strings.Fields(cut(passages[i].Text, maxPassage)), " "))
+		all = append(all, strings.Join(strings.Fields(matching.Cut(passages[i].Text, matching.MaxPassage)), " "))
 	}
 	text := strings.Join(all, "\n")
 	if strings.Contains(text, a.Text) || strings.Contains(text, strings.Join(strings.Fields(a.Text), " ")) {
@@ -234,9 +236,9 @@ func TestAnswersQuotePassages(t *testing.T) {
 }
 
 func TestCorpusAnswersQuotePassages(t *testing.T) {
-	qs := corpus(t)
+	qs := answertest.Corpus(t)
 	for i := 0; i < len(qs); i += 7 {
-		if err := verbatim(Find(qs[i].Question, qs[i].passages), qs[i].passages); err != nil {
+		if err := verbatim(Find(qs[i].Question, qs[i].Passages), qs[i].Passages); err != nil {
 			t.Errorf("%s: %v", qs[i].Question, err)
 		}
 	}
@@ -277,8 +279,8 @@ func TestInputIsBounded(t *testing.T) {
 		passages[i] = Passage{Document: text, Section: text, Path: []string{text}, Text: text, Score: 1}
 	}
 	f := newFinding(text, passages)
-	if len(f.passages) != maxPassages || len(f.passages[0].text) > maxPassage || len(f.question.terms) > maxTerms {
-		t.Errorf("newFinding kept %d passages of %d bytes and %d terms", len(f.passages), len(f.passages[0].text), len(f.question.terms))
+	if len(f.passages) != matching.MaxPassages || len(f.passages[0].Text) > matching.MaxPassage || len(f.question.Terms) > matching.MaxTerms {
+		t.Errorf("newFinding kept %d passages of %d bytes and %d terms", len(f.passages), len(f.passages[0].Text), len(f.question.Terms))
 	}
 	if a := Find(text, passages); a.Text == "" || len(a.Reasoning) > 4000 {
 		t.Errorf("got an answer of %d bytes with a reasoning of %d", len(a.Text), len(a.Reasoning))
@@ -295,10 +297,10 @@ func BenchmarkFind(b *testing.B) {
 }
 
 func BenchmarkFindInCorpus(b *testing.B) {
-	qs := corpus(b)
+	qs := answertest.Corpus(b)
 	i := 0
 	for b.Loop() {
-		Find(qs[i%len(qs)].Question, qs[i%len(qs)].passages)
+		Find(qs[i%len(qs)].Question, qs[i%len(qs)].Passages)
 		i++
 	}
 }
@@ -308,12 +310,12 @@ func TestDatesAreQuotedWhole(t *testing.T) {
 	f, u := only("When was the harbour opened?", text)
 	p := &f.passages[0]
 	for window, want := range map[string]string{"10": "November 10, 2009", "November": "November", "2009": "2009", "4": "4 May", "12": "12"} {
-		for i := u.from; i < u.to; i++ {
-			if p.text[p.tokens[i].Start:p.tokens[i].End] != window {
+		for i := u.From; i < u.To; i++ {
+			if p.Text[p.Tokens[i].Start:p.Tokens[i].End] != window {
 				continue
 			}
-			w := wholeDate(p, u, span{i, i + 1})
-			if got := p.text[p.tokens[w.from].Start:p.tokens[w.to-1].End]; got != want {
+			w := wholeDate(p, u, matching.Span{From: i, To: i + 1})
+			if got := p.Text[p.Tokens[w.From].Start:p.Tokens[w.To-1].End]; got != want {
 				t.Errorf("wholeDate of %q: got %q, want %q", window, got, want)
 			}
 		}
@@ -372,7 +374,7 @@ func TestForeignQuestionsHaveNoEnglishKind(t *testing.T) {
 			t.Errorf("%s: got %q (%.2f), want %q in it", question, got.Text, got.Confidence, want)
 		}
 	}
-	if q := parseQuestion("What is the comment of the notice period?"); q.foreign {
+	if q := matching.ParseQuestion("What is the comment of the notice period?"); q.Foreign {
 		t.Error("an English question is taken for one in another language")
 	}
 }

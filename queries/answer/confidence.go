@@ -2,10 +2,10 @@ package answer
 
 import (
 	"math"
-	"slices"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
 
@@ -54,7 +54,7 @@ const (
 	confRow           // the unit is a row
 	confItem          // the unit is a list item or code
 	confKinds         // one feature for each kind of answer but the first
-	confFeatures      = confKinds + int(answerKinds) - 1
+	confFeatures      = confKinds + int(matching.KindCount) - 1
 )
 
 type confVector [confFeatures]float64
@@ -64,8 +64,8 @@ func (f *finding) confidence() float64 {
 	v := f.confVector()
 	c := 1 / (1 + math.Exp(-confNetwork.score(v[:])))
 	u := &f.units[f.best]
-	p := &f.passages[u.passage]
-	if !f.question.satisfied(p, u) || f.question.reversed(p.tokens[u.from:u.to]) {
+	p := &f.passages[u.Passage]
+	if !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) {
 		c *= unsatisfied
 	}
 	return c
@@ -76,91 +76,66 @@ func (f *finding) confidence() float64 {
 // articles of Wikipedia it is too rare to count.
 const unsatisfied = 0.25
 
-// reversed reports whether a unit denies what the question asks: "Who is reimbursed for meals?"
-// of "Contractors are not reimbursed for meals"; or the reverse, without a word that denies,
-// forbids or excludes. The answer to a question of yes or no may deny.
-func (q *question) reversed(tokens []words.Token) bool {
-	if q.expected == aDecision || q.expected == aReason {
-		return false
-	}
-	excludes := func(t words.Token) bool { return words.Negative(t.Lower) || words.Excluding[t.Lower] }
-	if q.denied {
-		return !slices.ContainsFunc(tokens, excludes)
-	}
-	if slices.ContainsFunc(q.tokens, excludes) || slices.ContainsFunc(tokens, func(t words.Token) bool { return t.Lower == "until" }) {
-		return false
-	}
-	reversed := false
-	for i := range tokens {
-		t := tokens[i].Term
-		if t < 0 || tokens[i].Credit < 0.6 || q.terms[t].name || q.terms[t].number || t == q.focus {
-			continue
-		}
-		reversed = reversed || words.Denied(tokens, i) && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
-	}
-	return reversed
-}
-
 // confVector computes the features of the answer. Call rank first.
 func (f *finding) confVector() confVector {
 	var v confVector
 	q, u := &f.question, &f.units[f.best]
-	p := &f.passages[u.passage]
+	p := &f.passages[u.Passage]
 	v[confBias] = 1
-	for t := range q.terms {
-		term := &q.terms[t]
-		w := term.weight / q.total
-		near := max(u.credits[t], u.context[t])
-		if u.previous >= 0 {
-			near = max(near, f.units[u.previous].credits[t])
+	for t := range q.Terms {
+		term := &q.Terms[t]
+		w := term.Weight / q.Total
+		near := max(u.Credits[t], u.Context[t])
+		if u.Previous >= 0 {
+			near = max(near, f.units[u.Previous].Credits[t])
 		}
 		anywhere := 0.0
 		for i := range f.passages {
-			anywhere = max(anywhere, f.passages[i].credits[t])
+			anywhere = max(anywhere, f.passages[i].Credits[t])
 		}
-		v[confCovered] += w * u.credits[t]
+		v[confCovered] += w * u.Credits[t]
 		v[confContext] += w * near
-		v[confPassage] += w * p.credits[t]
+		v[confPassage] += w * p.Credits[t]
 		v[confAnywhere] += w * anywhere
-		v[confMissing] = max(v[confMissing], w*(1-p.credits[t]))
+		v[confMissing] = max(v[confMissing], w*(1-p.Credits[t]))
 		v[confAbsent] = max(v[confAbsent], w*(1-anywhere))
-		if term.name {
-			v[confNoName] = max(v[confNoName], 1-p.credits[t])
+		if term.Name {
+			v[confNoName] = max(v[confNoName], 1-p.Credits[t])
 			v[confNoNameAt] = max(v[confNoNameAt], 1-anywhere)
 		}
-		if term.number {
-			v[confNoNumber] = max(v[confNoNumber], 1-p.credits[t])
+		if term.Number {
+			v[confNoNumber] = max(v[confNoNumber], 1-p.Credits[t])
 		}
 	}
 	last := -1
-	for i := range q.tokens {
-		t := q.tokens[i].Term
-		if t >= 0 && last >= 0 && t != last && i > 0 && q.tokens[i-1].Term == last {
+	for i := range q.Tokens {
+		t := q.Tokens[i].Term
+		if t >= 0 && last >= 0 && t != last && i > 0 && q.Tokens[i-1].Term == last {
 			for _, pair := range [2][2]int{{last, t}, {t, last}} {
-				if missing, other := pair[0], pair[1]; u.credits[other] > 0 {
-					v[confModifier] = max(v[confModifier], q.terms[missing].weight/q.total*(1-max(u.credits[missing], u.context[missing])))
+				if missing, other := pair[0], pair[1]; u.Credits[other] > 0 {
+					v[confModifier] = max(v[confModifier], q.Terms[missing].Weight/q.Total*(1-max(u.Credits[missing], u.Context[missing])))
 				}
 			}
 		}
 		last = t
 	}
 	f.swapped(&v, u)
-	if q.denied {
+	if q.Denied {
 		v[confNegated] = 1
 	}
-	switch u.kind {
+	switch u.Kind {
 	case markdown.Row:
 		v[confRow] = 1
 	case markdown.Item, markdown.Code:
 		v[confItem] = 1
 	}
-	if q.expected != anything {
-		v[confKinds+int(q.expected)-1] = 1
+	if q.Expected != matching.Anything {
+		v[confKinds+int(q.Expected)-1] = 1
 	}
-	tokens := p.tokens[u.from:u.to]
+	tokens := p.Tokens[u.From:u.To]
 	r := f.rankVector(f.best)
 	v[confDefines], v[confHeading], v[confDocument], v[confStem] = r[rankDefines], r[rankHeading], r[rankDocument], r[rankStem]
-	if u.opens {
+	if u.Opens {
 		v[confOpens] = 1
 	}
 	v[confPairs], v[confFits], v[confMisfits] = r[rankPairs], r[rankFits], r[rankMisfits]
@@ -180,61 +155,41 @@ func (f *finding) confVector() confVector {
 	v[confMass] = f.mass / 10
 	v[confPhrases], v[confDense], v[confWhole] = r[rankPhrases], r[rankDense], v[confPassage]*v[confPassage]
 	matched := 1.0
-	for _, c := range p.credits {
+	for _, c := range p.Credits {
 		matched += c
 	}
 	v[confMatched] = math.Log(matched)
-	v[confDenied], v[confOpposite] = q.contradicts(tokens)
-	v[confTerms] = math.Log(float64(len(q.terms)))
+	v[confDenied], v[confOpposite] = q.Contradicts(tokens)
+	v[confTerms] = math.Log(float64(len(q.Terms)))
 	if len(f.passages) > 1 {
-		v[confGap] = math.Abs(f.passages[0].relative - f.passages[1].relative)
+		v[confGap] = math.Abs(f.passages[0].Relative - f.passages[1].Relative)
 	}
-	v[confRank] = 1 / float64(1+u.passage)
-	if q.focus >= 0 {
-		v[confFocus] = p.credits[q.focus]
+	v[confRank] = 1 / float64(1+u.Passage)
+	if q.Focus >= 0 {
+		v[confFocus] = p.Credits[q.Focus]
 	}
 	return v
-}
-
-// contradicts returns 1 as denied if either the question or the unit is negated, but not
-// both, and 1 as opposite if the unit has the opposite of a word of the question.
-func (q *question) contradicts(tokens []words.Token) (denied, opposite float64) {
-	has := make(map[string]bool, len(tokens))
-	not := false
-	for i := range tokens {
-		has[tokens[i].Lower] = true
-		not = not || words.Negative(tokens[i].Lower)
-	}
-	if not != q.denied {
-		denied = 1
-	}
-	for i := range q.tokens {
-		if o, ok := words.Opposites[q.tokens[i].Lower]; ok && has[o] && !has[q.tokens[i].Lower] {
-			opposite = 1
-		}
-	}
-	return denied, opposite
 }
 
 // swapped computes the features for terms in whose place the unit has another word: the
 // question has "three identical particles", the unit "two identical particles". The place of
 // a term is beside the nearest term on its left or right.
-func (f *finding) swapped(v *confVector, u *unit) {
+func (f *finding) swapped(v *confVector, u *matching.Unit) {
 	q := &f.question
-	tokens := f.passages[u.passage].tokens[u.from:u.to]
-	for i := range q.tokens {
-		asked := &q.tokens[i]
+	tokens := f.passages[u.Passage].Tokens[u.From:u.To]
+	for i := range q.Tokens {
+		asked := &q.Tokens[i]
 		t := asked.Term
-		if t < 0 || t == q.focus || u.credits[t] > 0.5 {
+		if t < 0 || t == q.Focus || u.Credits[t] > 0.5 {
 			continue
 		}
 		for _, side := range [2]int{-1, 1} {
-			j := beside(q.tokens, i, -side)
-			if j < 0 || q.tokens[j].Term < 0 || q.tokens[j].Term == t {
+			j := beside(q.Tokens, i, -side)
+			if j < 0 || q.Tokens[j].Term < 0 || q.Tokens[j].Term == t {
 				continue
 			}
 			for k := range tokens {
-				if tokens[k].Term != q.tokens[j].Term {
+				if tokens[k].Term != q.Tokens[j].Term {
 					continue
 				}
 				at := beside(tokens, k, side)
@@ -242,11 +197,11 @@ func (f *finding) swapped(v *confVector, u *unit) {
 					continue
 				}
 				other := &tokens[at]
-				v[confSwapped] = max(v[confSwapped], q.terms[t].weight/q.total)
+				v[confSwapped] = max(v[confSwapped], q.Terms[t].Weight/q.Total)
 				switch {
 				case words.Number(asked) && words.Number(other):
 					v[confNumberSwapped] = 1
-				case asked.Capital && i > 0 && other.Capital && u.context[t] < 0.5:
+				case asked.Capital && i > 0 && other.Capital && u.Context[t] < 0.5:
 					v[confNameSwapped] = 1
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
 
@@ -43,7 +44,7 @@ func (f *finding) disagreements() []statement {
 	seen := map[string]bool{f.source(f.best).ID: true}
 	for i := range f.units {
 		id := f.source(i).ID
-		if seen[id] || f.units[i].kind != f.units[f.best].kind || len(all) == maxVersions {
+		if seen[id] || f.units[i].Kind != f.units[f.best].Kind || len(all) == maxVersions {
 			continue
 		}
 		if s := f.statement(i); f.disagree(best, s) {
@@ -61,17 +62,17 @@ func (f *finding) disagreements() []statement {
 }
 
 // source returns the passage of unit i.
-func (f *finding) source(i int) *Passage { return &f.passages[f.units[i].passage].source }
+func (f *finding) source(i int) *Passage { return &f.passages[f.units[i].Passage].Source }
 
 func (f *finding) statement(i int) statement {
 	u := &f.units[i]
-	if u.kind == markdown.Code || u.to-u.from > maxStatement {
+	if u.Kind == markdown.Code || u.To-u.From > maxStatement {
 		return statement{unit: i}
 	}
-	s := statement{unit: i, text: f.wording(i, span{u.from, u.to})}
+	s := statement{unit: i, text: f.wording(i, u.Whole())}
 	for _, t := range words.Tokenize(s.text, 0, len(s.text), nil) {
 		if t.Class != prose.Determiner {
-			f.question.match(&t)
+			f.question.Match(&t)
 			s.tokens = append(s.tokens, t)
 		}
 	}
@@ -134,7 +135,7 @@ func sameTitle(a, b *Passage) bool {
 
 // undated returns the words of a title without its numbers.
 func undated(title string) string {
-	title = cut(title, maxTitle)
+	title = matching.Cut(title, matching.MaxTitle)
 	var rest []string
 	for _, t := range words.Tokenize(title, 0, len(title), nil) {
 		if !t.Digit && !words.Calendar[t.Lower] {
@@ -151,7 +152,7 @@ func (f *finding) versions() string {
 	for i, s := range f.disagreeing {
 		p := f.source(s.unit)
 		from := "untitled document"
-		if title := strings.Join(strings.Fields(cut(p.Document, maxTitle)), " "); title != "" {
+		if title := strings.Join(strings.Fields(matching.Cut(p.Document, matching.MaxTitle)), " "); title != "" {
 			from = "“" + title + "”"
 		}
 		if !p.Changed.IsZero() {

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"annals/queries/answer/answertest"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 )
 
 var fitWeights = flag.Bool("fit", false, "fit the weights to the development corpora and write them to weights.json")
@@ -179,10 +181,10 @@ func (n *network) backward(g, x []float64, d float64) {
 var findings sync.Map
 
 // find returns the finding of a question, newly ranked.
-func find(q *sample) *finding {
+func find(q *answertest.Sample) *finding {
 	f, ok := findings.Load(q)
 	if !ok {
-		f, _ = findings.LoadOrStore(q, newFinding(q.Question, q.passages))
+		f, _ = findings.LoadOrStore(q, newFinding(q.Question, q.Passages))
 	}
 	c := *f.(*finding)
 	c.chances = nil
@@ -205,13 +207,13 @@ func each(n int, do func(i int)) {
 
 // observe returns the observations that do makes of the questions in a fold, or of all if
 // fold is -1.
-func observe[T any](qs []sample, fold int, do func(q *sample, f *finding) (T, bool)) []T {
+func observe[T any](qs []answertest.Sample, fold int, do func(q *answertest.Sample, f *finding) (T, bool)) []T {
 	all, ok := make([]T, len(qs)), make([]bool, len(qs))
 	each(len(qs), func(i int) {
-		if fold >= 0 && qs[i].fold() != fold {
+		if fold >= 0 && qs[i].Fold() != fold {
 			return
 		}
-		if f := find(&qs[i]); !f.question.empty() && len(f.units) > 0 {
+		if f := find(&qs[i]); !f.question.Empty() && len(f.units) > 0 {
 			all[i], ok[i] = do(&qs[i], f)
 		}
 	})
@@ -225,9 +227,9 @@ func observe[T any](qs []sample, fold int, do func(q *sample, f *finding) (T, bo
 }
 
 // answers reports whether a unit contains a reference answer to a question.
-func (f *finding) answers(q *sample, i int) bool {
+func (f *finding) answers(q *answertest.Sample, i int) bool {
 	u := &f.units[i]
-	return q.docs[u.passage] == q.Doc && contains(f.passages[u.passage].text[u.start:u.end], q.Answers)
+	return q.Docs[u.Passage] == q.Doc && contains(f.passages[u.Passage].Text[u.Start:u.End], q.Answers)
 }
 
 // candidates returns the units with the most words of the question: fitting to all of them
@@ -236,8 +238,8 @@ func (f *finding) candidates(n int) map[int]bool {
 	f.chances = make([]float64, len(f.units))
 	for i := range f.units {
 		u := &f.units[i]
-		p := &f.passages[u.passage]
-		f.chances[i] = f.question.share(u.credits) + 0.5*f.question.share(u.context) + 0.3*f.question.share(p.credits) + 0.2*p.relative
+		p := &f.passages[u.Passage]
+		f.chances[i] = f.question.Share(u.Credits) + 0.5*f.question.Share(u.Context) + 0.3*f.question.Share(p.Credits) + 0.2*p.Relative
 	}
 	some := map[int]bool{}
 	for _, i := range f.likeliest(n) {
@@ -247,8 +249,8 @@ func (f *finding) candidates(n int) map[int]bool {
 }
 
 // rankChoice is the observation for rankNetwork: the units for an answerable question.
-func rankChoice(q *sample, f *finding) (choice, bool) {
-	c := choice{fold: q.fold()}
+func rankChoice(q *answertest.Sample, f *finding) (choice, bool) {
+	c := choice{fold: q.Fold()}
 	if !q.Answerable {
 		return c, false
 	}
@@ -267,8 +269,8 @@ func rankChoice(q *sample, f *finding) (choice, bool) {
 }
 
 // spanChoice is the observation for spanNetwork: the spans of the best unit with the answer.
-func spanChoice(q *sample, f *finding) (choice, bool) {
-	c := choice{fold: q.fold()}
+func spanChoice(q *answertest.Sample, f *finding) (choice, bool) {
+	c := choice{fold: q.Fold()}
 	if !q.Answerable {
 		return c, false
 	}
@@ -279,19 +281,19 @@ func spanChoice(q *sample, f *finding) (choice, bool) {
 		return c, false
 	}
 	u := &f.units[order[at]]
-	p := &f.passages[u.passage]
-	if kinds[f.question.expected].whole || u.kind == markdown.Row || u.kind == markdown.Code || u.to-u.from > maxUnit {
+	p := &f.passages[u.Passage]
+	if matching.Kinds[f.question.Expected].Whole || u.Kind == markdown.Row || u.Kind == markdown.Code || u.To-u.From > maxUnit {
 		return c, false
 	}
 	best := 0.0
 	var f1s []float64
-	near := f.question.nearness(p.tokens[u.from:u.to])
+	near := newNearness(&f.question, p.Tokens[u.From:u.To])
 	patterns := f.patterns(u)
-	for _, s := range spans(p.tokens, u) {
+	for _, s := range spans(p.Tokens, u) {
 		v := f.spanVector(u, s, &near)
 		c.vectors = append(c.vectors, slices.Clone(v[:]))
-		c.slots = append(c.slots, slices.Concat(patterns.starts[s.from-u.from], patterns.ends[s.to-u.from], patterns.between(s, nil)))
-		f1s = append(f1s, bestF1(p.text[p.tokens[s.from].Start:p.tokens[s.to-1].End], q.Answers))
+		c.slots = append(c.slots, slices.Concat(patterns.starts[s.From-u.From], patterns.ends[s.To-u.From], patterns.between(s, nil)))
+		f1s = append(f1s, bestF1(p.Text[p.Tokens[s.From].Start:p.Tokens[s.To-1].End], q.Answers))
 		best = max(best, f1s[len(f1s)-1])
 	}
 	for _, f1 := range f1s {
@@ -301,8 +303,8 @@ func spanChoice(q *sample, f *finding) (choice, bool) {
 }
 
 // rerankChoice is the observation for rerankNetwork: the units that rankUnits ranks best.
-func rerankChoice(q *sample, f *finding) (choice, bool) {
-	c := choice{fold: q.fold()}
+func rerankChoice(q *answertest.Sample, f *finding) (choice, bool) {
+	c := choice{fold: q.Fold()}
 	if !q.Answerable {
 		return c, false
 	}
@@ -316,11 +318,11 @@ func rerankChoice(q *sample, f *finding) (choice, bool) {
 }
 
 // confExample is the observation for confNetwork.
-func confExample(q *sample, f *finding) (example, bool) {
+func confExample(q *answertest.Sample, f *finding) (example, bool) {
 	f.rank()
 	v := f.confVector()
-	e := example{vector: slices.Clone(v[:]), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.fold()}
-	if !q.Answerable && !q.foreign {
+	e := example{vector: slices.Clone(v[:]), right: q.Answerable && contains(f.text(), q.Answers), weight: 1, fold: q.Fold()}
+	if !q.Answerable && !q.Foreign {
 		e.weight = adversarialWeight
 		if !strings.HasPrefix(q.Set, "squad") {
 			e.weight = swappedWeight
@@ -332,8 +334,6 @@ func confExample(q *sample, f *finding) (example, bool) {
 // The weights of questions without an answer that were written to mislead: those of SQuAD,
 // which are rare in use, and those that people might ask.
 const adversarialWeight, swappedWeight = 0.5, 0.7
-
-const folds = 5
 
 // How the networks are fitted. The numbers of hidden units, the penalties and the epochs
 // were chosen by cross-validation.
@@ -351,8 +351,8 @@ func TestFit(t *testing.T) {
 	if !*fitWeights {
 		t.Skip("-fit is not given")
 	}
-	qs := corpus(t)
-	var rankBy, spanBy, rerankBy [folds + 1]network
+	qs := answertest.Corpus(t)
+	var rankBy, spanBy, rerankBy [answertest.Folds + 1]network
 	start := time.Now()
 	done := func(stage string) { t.Logf("%s after %v", stage, time.Since(start).Round(time.Second)) }
 	ranks := choices(observe(qs, -1, rankChoice))
@@ -360,7 +360,7 @@ func TestFit(t *testing.T) {
 	parallel(func(k int) { rankBy[k] = fit(ranks, rankFit, foldOf(k)) })
 	ranks = nil
 	done("ranks fitted")
-	rankNetwork = rankBy[folds]
+	rankNetwork = rankBy[answertest.Folds]
 	spans := choices(observe(qs, -1, spanChoice))
 	parallel(func(k int) { spanBy[k] = fit(spans, spanFit, foldOf(k)) })
 	spans = nil
@@ -371,7 +371,7 @@ func TestFit(t *testing.T) {
 		rankNetwork, spanNetwork, rerankNetwork = rankBy[k], spanBy[k], rerankBy[k]
 	}
 	var reranks choices
-	for k := range folds {
+	for k := range answertest.Folds {
 		use(k)
 		reranks = append(reranks, observe(qs, k, rerankChoice)...)
 	}
@@ -379,35 +379,35 @@ func TestFit(t *testing.T) {
 	done("reranks fitted")
 	logStages(t, qs, use)
 	var all examples
-	for k := range folds {
+	for k := range answertest.Folds {
 		use(k)
 		all = append(all, observe(qs, k, confExample)...)
 	}
 	answers := make([]Answer, len(qs))
-	for k := range folds {
+	for k := range answertest.Folds {
 		use(k)
 		confNetwork = fit(all, confFit, k)
 		each(len(qs), func(i int) {
-			if qs[i].fold() == k {
+			if qs[i].Fold() == k {
 				answers[i] = find(&qs[i]).answer()
 			}
 		})
 	}
 	done("answered")
 	logBySet(t, qs, answers)
-	use(folds)
+	use(answertest.Folds)
 	confNetwork = fit(all, confFit, -1)
 	store(t)
 }
 
 // logBySet logs the evaluation of the answers to each set of questions.
-func logBySet(t *testing.T, qs []sample, answers []Answer) {
+func logBySet(t *testing.T, qs []answertest.Sample, answers []Answer) {
 	sets := map[string][]int{}
 	for i := range qs {
 		sets[qs[i].Set] = append(sets[qs[i].Set], i)
 	}
 	for set, of := range sets {
-		some, got := make([]sample, len(of)), make([]Answer, len(of))
+		some, got := make([]answertest.Sample, len(of)), make([]Answer, len(of))
 		for k, i := range of {
 			some[k], got[k] = qs[i], answers[i]
 		}
@@ -418,12 +418,12 @@ func logBySet(t *testing.T, qs []sample, answers []Answer) {
 // logStages logs, for each set of questions, how many have the answer in any unit, in the best
 // by rankUnits, in the best few, in the best by readBest, and in the words that are quoted.
 // use sets the networks for a fold.
-func logStages(t *testing.T, qs []sample, use func(fold int)) {
+func logStages(t *testing.T, qs []answertest.Sample, use func(fold int)) {
 	sums := map[string]*[6]float64{}
-	for k := range folds {
+	for k := range answertest.Folds {
 		use(k)
 		var mu sync.Mutex
-		observe(qs, k, func(q *sample, f *finding) (int, bool) {
+		observe(qs, k, func(q *answertest.Sample, f *finding) (int, bool) {
 			if !q.Answerable {
 				return 0, false
 			}
@@ -451,11 +451,11 @@ func logStages(t *testing.T, qs []sample, use func(fold int)) {
 	}
 }
 
-// parallel calls do with each fold, and with folds for all of them, several at a time.
+// parallel calls do with each fold, and with answertest.Folds for all of them, several at a time.
 func parallel(do func(k int)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for k := range folds + 1 {
+	for k := range answertest.Folds + 1 {
 		slots <- struct{}{}
 		wg.Go(func() { do(k); <-slots })
 	}
@@ -464,7 +464,7 @@ func parallel(do func(k int)) {
 
 // foldOf returns the fold to leave out in run k, -1 for none.
 func foldOf(k int) int {
-	if k == folds {
+	if k == answertest.Folds {
 		return -1
 	}
 	return k

@@ -1,7 +1,7 @@
 package answer
 
 import (
-	"slices"
+	"annals/queries/answer/matching"
 	"strings"
 )
 
@@ -11,14 +11,14 @@ import (
 func FindAbout(question, subject, before string, passages []Passage) Answer {
 	f := newFinding(question, passages)
 	f.follows = true
-	about := parseQuestion(cut(subject, maxQuestion))
-	telling := f.question.weighLess(&about)
+	about := matching.ParseQuestion(matching.Cut(subject, matching.MaxQuestion))
+	telling := f.question.WeighLess(&about)
 	a := f.answer()
 	if a.Found || telling {
 		return a
 	}
 	whole := Find(question, passages)
-	if earlier := parseQuestion(cut(before, maxQuestion)); whole.Found && earlier.weighLess(&about) {
+	if earlier := matching.ParseQuestion(matching.Cut(before, matching.MaxQuestion)); whole.Found && earlier.WeighLess(&about) {
 		if other := Find(before, passages); strings.Contains(whole.Text, other.Text) || strings.Contains(other.Text, whole.Text) {
 			return a
 		}
@@ -26,38 +26,19 @@ func FindAbout(question, subject, before string, passages []Passage) Answer {
 	return whole
 }
 
-// subjectWeight is the factor of the weight of words that are not new in a question.
-const subjectWeight = 0.1
-
-// weighLess reduces the weights of those terms that another question has. It reports whether any of the other terms
-// tells what is asked, and not only how much.
-func (q *question) weighLess(other *question) (telling bool) {
-	q.total = 0
-	for i := range q.terms {
-		t := &q.terms[i]
-		if slices.ContainsFunc(other.terms, func(o term) bool { return o.stem == t.stem }) {
-			t.weight *= subjectWeight
-		} else if t.rarity > 0.4 && !q.bare {
-			telling = true
-		}
-		q.total += t.weight
-	}
-	return telling
-}
-
 // Mentions reports whether a passage or its titles have the words of a phrase, or synonyms: all
 // its names and numbers, and half of the others by their weight.
 func Mentions(p Passage, phrase string) bool {
-	q := parseQuestion("of " + cut(phrase, maxTitle)) // a capital at the very beginning would not tell a name
-	p.Text = cut(p.Text, maxPassage)
-	credits := newPassage(&q, p).credits
+	q := matching.ParseQuestion("of " + matching.Cut(phrase, matching.MaxTitle)) // a capital at the very beginning would not tell a name
+	p.Text = matching.Cut(p.Text, matching.MaxPassage)
+	credits := matching.Parse(&q, p).Credits
 	found, total := 0.0, 0.0
-	for i, t := range q.terms {
-		total += t.rarity
+	for i, t := range q.Terms {
+		total += t.Rarity
 		switch {
 		case credits[i] >= 0.5:
-			found += t.rarity
-		case t.name || t.number:
+			found += t.Rarity
+		case t.Name || t.Number:
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"annals/events/prose"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
 
@@ -53,29 +54,6 @@ func slot(kind uint32, codes ...uint32) uint16 {
 	return uint16(h % slots)
 }
 
-// asks returns codes for how the question asks: its question word with the next word if that
-// is a function word, and both with the first noun after them.
-func (q *question) asks() [2]uint32 {
-	at := q.questionWord()
-	if at < 0 {
-		return [2]uint32{1, 1}
-	}
-	lead := q.tokens[at].Lower
-	if at+1 < len(q.tokens) {
-		if n := &q.tokens[at+1]; n.Class != prose.Content || measured[n.Lower] {
-			lead += " " + n.Lower
-		}
-	}
-	noun := ""
-	for i := at + 1; i < len(q.tokens); i++ {
-		if t := &q.tokens[i]; t.Class == prose.Content && !measured[t.Lower] && !vague[t.Lower] {
-			noun = words.Stem(t.Lower)
-			break
-		}
-	}
-	return [2]uint32{words.Hash(lead), words.Hash(lead + " " + noun)}
-}
-
 // patterns has the slots of the patterns in a unit.
 type patterns struct {
 	codes        []coded
@@ -86,10 +64,10 @@ type patterns struct {
 }
 
 // patterns finds the patterns in a unit.
-func (f *finding) patterns(u *unit) *patterns {
-	tokens := f.passages[u.passage].tokens[u.from:u.to]
+func (f *finding) patterns(u *matching.Unit) *patterns {
+	tokens := f.passages[u.Passage].Tokens[u.From:u.To]
 	n := len(tokens)
-	p := &patterns{codes: make([]coded, n), from: u.from, asked: f.question.asked, expected: uint32(f.question.expected)}
+	p := &patterns{codes: make([]coded, n), from: u.From, asked: f.question.Asked, expected: uint32(f.question.Expected)}
 	for i := range tokens {
 		p.codes[i] = codeOf(&tokens[i])
 	}
@@ -125,8 +103,8 @@ func (p *patterns) at(i int) coded {
 }
 
 // between appends the slots of the patterns of both ends of a span to dst.
-func (p *patterns) between(s span, dst []uint16) []uint16 {
-	i, j := s.from-p.from, s.to-p.from
+func (p *patterns) between(s matching.Span, dst []uint16) []uint16 {
+	i, j := s.From-p.from, s.To-p.from
 	before, first, last, after := p.at(i-1), p.at(i), p.at(j-1), p.at(j)
 	n := uint32(min(j-i, 6))
 	q := p.asked
@@ -135,14 +113,14 @@ func (p *patterns) between(s span, dst []uint16) []uint16 {
 }
 
 // scores returns the sum of the weights of the patterns of each span.
-func (p *patterns) scores(n *network, spans []span) []float64 {
+func (p *patterns) scores(n *network, spans []matching.Span) []float64 {
 	starts, ends, all := make([]float64, len(p.starts)), make([]float64, len(p.ends)), make([]float64, len(spans))
 	for i := range starts {
 		starts[i], ends[i] = n.patterned(p.starts[i]), n.patterned(p.ends[i])
 	}
 	var own [8]uint16
 	for i, s := range spans {
-		all[i] = starts[s.from-p.from] + ends[s.to-p.from] + n.patterned(p.between(s, own[:0]))
+		all[i] = starts[s.From-p.from] + ends[s.To-p.from] + n.patterned(p.between(s, own[:0]))
 	}
 	return all
 }
@@ -153,40 +131,40 @@ const maxPatternTerms, maxPatternWords = 16, 120 // of a unit
 // question are, and which words the unit has besides.
 func (f *finding) unitPatterns(i int, dst []uint16) []uint16 {
 	q, u := &f.question, &f.units[i]
-	p := &f.passages[u.passage]
-	for t := range q.terms[:min(len(q.terms), maxPatternTerms)] {
+	p := &f.passages[u.Passage]
+	for t := range q.Terms[:min(len(q.Terms), maxPatternTerms)] {
 		where := uint32(0)
 		switch {
-		case u.credits[t] >= 1:
+		case u.Credits[t] >= 1:
 			where = 4
-		case u.credits[t] > 0:
+		case u.Credits[t] > 0:
 			where = 3
-		case u.context[t] > 0:
+		case u.Context[t] > 0:
 			where = 2
-		case p.credits[t] > 0:
+		case p.Credits[t] > 0:
 			where = 1
 		}
-		term := &q.terms[t]
+		term := &q.Terms[t]
 		focus := uint32(0)
-		if t == q.focus {
+		if t == q.Focus {
 			focus = 1
 		}
-		dst = append(dst, slot(40, term.hash, where), slot(41, term.class, where, focus), slot(46, term.class, where, uint32(min(len(q.terms), 8))))
+		dst = append(dst, slot(40, term.Hash, where), slot(41, term.Class, where, focus), slot(46, term.Class, where, uint32(min(len(q.Terms), 8))))
 	}
 	seen := uint64(0)
 	from := len(dst)
-	for k := u.from; k < u.to; k++ {
-		t := &p.tokens[k]
-		if t.Term >= 0 && !q.bare {
+	for k := u.From; k < u.To; k++ {
+		t := &p.Tokens[k]
+		if t.Term >= 0 && !q.Bare {
 			continue
 		}
 		c := words.Code(t)
 		if seen&(1<<c) == 0 {
 			seen |= 1 << c
-			dst = append(dst, slot(42, q.asked[0], c), slot(44, q.asked[1], c), slot(45, uint32(q.expected), c))
+			dst = append(dst, slot(42, q.Asked[0], c), slot(44, q.Asked[1], c), slot(45, uint32(q.Expected), c))
 		}
 		if t.Class != prose.Content || words.Common[t.Lower] || words.Measures[t.Lower] {
-			s := slot(43, q.asked[0], words.Hash(t.Lower))
+			s := slot(43, q.Asked[0], words.Hash(t.Lower))
 			if len(dst)-from < maxPatternWords && !slices.Contains(dst[from:], s) {
 				dst = append(dst, s)
 			}

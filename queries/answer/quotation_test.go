@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
 
 // only returns the finding and the first unit of a text alone.
-func only(question, text string) (*finding, *unit) {
+func only(question, text string) (*finding, *matching.Unit) {
 	f := newFinding(question, []Passage{{Text: text}})
 	return f, &f.units[0]
 }
@@ -31,7 +32,7 @@ func TestKindAskedForIsThere(t *testing.T) {
 		{"Who are the workers?", "They are all there.", true}, // people have no certain sign
 	} {
 		f, u := only(c.question, c.text)
-		if got := f.question.satisfied(&f.passages[0], u); got != c.want {
+		if got := f.question.Satisfied(&f.passages[0], u); got != c.want {
 			t.Errorf("satisfied(%q, %q) = %v, want %v", c.question, c.text, got, c.want)
 		}
 	}
@@ -57,17 +58,17 @@ func TestNumbersAreQuotedWithWhatTheyCount(t *testing.T) {
 		{"node", "node"},
 	} {
 		start := strings.Index(text, c.window)
-		w := span{-1, -1}
-		for i, token := range p.tokens {
+		w := matching.Span{From: -1, To: -1}
+		for i, token := range p.Tokens {
 			if token.Start == start {
-				w.from = i
+				w.From = i
 			}
 			if token.End == start+len(c.window) {
-				w.to = i + 1
+				w.To = i + 1
 			}
 		}
-		w = quantity(p.tokens, u, w)
-		if got := text[p.tokens[w.from].Start:p.tokens[w.to-1].End]; got != c.want {
+		w = quantity(p.Tokens, u, w)
+		if got := text[p.Tokens[w.From].Start:p.Tokens[w.To-1].End]; got != c.want {
 			t.Errorf("quantity of %q: got %q, want %q", c.window, got, c.want)
 		}
 	}
@@ -87,7 +88,7 @@ func TestSentencesAboutTheDocumentAreNoAnswers(t *testing.T) {
 		"This module is published.": false, "Publish this module before the post is sent.": false, "This": false,
 	} {
 		_, u := only("How do I publish a module?", text)
-		if got := introduces(words.Tokenize(text, 0, len(text), nil)[u.from:u.to]); got != want {
+		if got := matching.Introduces(words.Tokenize(text, 0, len(text), nil)[u.From:u.To]); got != want {
 			t.Errorf("introduces(%q) = %v, want %v", text, got, want)
 		}
 	}
@@ -102,11 +103,25 @@ func TestCodeHasTheParagraphBeforeAsContext(t *testing.T) {
 	f := newFinding("How do I connect Codex?", []Passage{{Text: "**Gemini** (the program)\n\n```\nadd one\n```\n\n**Codex** (the other program)\n\n```\nadd two\n```\n"}})
 	for i := range f.units {
 		u := &f.units[i]
-		if text := f.passages[0].text[u.start:u.end]; u.kind == markdown.Code {
-			codex := f.question.terms[len(f.question.terms)-1]
-			if got := u.context[len(f.question.terms)-1] > 0; codex.word != "codex" || got != (text == "add two") {
-				t.Errorf("code %q has %s in its context: %v", text, codex.word, got)
+		if text := f.passages[0].Text[u.Start:u.End]; u.Kind == markdown.Code {
+			codex := f.question.Terms[len(f.question.Terms)-1]
+			if got := u.Context[len(f.question.Terms)-1] > 0; codex.Word != "codex" || got != (text == "add two") {
+				t.Errorf("code %q has %s in its context: %v", text, codex.Word, got)
 			}
 		}
+	}
+}
+
+func TestTableCutBetweenRowsHasItsHeader(t *testing.T) {
+	passages := []Passage{
+		{Document: "D", Section: "Routes", Text: "| Guam | 85.3 |\n| Korea | 79.9 |"},
+		{Document: "D", Section: "Other", Text: "| A | B |\n|---|---|\n| 1 | 2 |"},
+		{Document: "D", Section: "Routes", Text: "Our routes:\n\n| Route | Load factor |\n|---|---|\n| Europe | 62.0 |"},
+	}
+	if got := Find("What is the load factor to Korea?", passages); got.Text != "Route: Korea; Load factor: 79.9" {
+		t.Errorf("got %q (%.2f)", got.Text, got.Confidence)
+	}
+	if got := matching.TableHead(passages, 2); got != "" {
+		t.Errorf("got the header %q for a passage with its own header", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 )
 
 // Features of a unit, by which units are ranked. "It" is the unit. The question's weight
@@ -54,7 +55,7 @@ const (
 	rankIsRow
 	rankIsCode
 	rankKinds    // one feature for each kind of answer but the first
-	rankFeatures = rankKinds + int(answerKinds) - 1
+	rankFeatures = rankKinds + int(matching.KindCount) - 1
 )
 
 type rankVector [rankFeatures]float64
@@ -84,7 +85,7 @@ func (f *finding) rankUnits() {
 		if v[rankAsks] > 0 { // a question is no answer
 			f.chances[i] -= questionCost
 		}
-		if u := &f.units[i]; introduces(f.passages[u.passage].tokens[u.from:u.to]) {
+		if u := &f.units[i]; matching.Introduces(f.passages[u.Passage].Tokens[u.From:u.To]) {
 			f.chances[i] -= introductionCost
 		}
 		if f.shows(i) {
@@ -106,13 +107,13 @@ const mannerGain = 2
 func (f *finding) shows(i int) bool {
 	const most = 0.5
 	next := i + 1
-	if f.question.expected != aManner || !f.leadsIn(i) || next == len(f.units) || f.units[next].passage != f.units[i].passage || f.units[next].kind == markdown.Sentence {
+	if f.question.Expected != matching.Manner || !f.leadsIn(i) || next == len(f.units) || f.units[next].Passage != f.units[i].Passage || f.units[next].Kind == markdown.Sentence {
 		return false
 	}
 	share, own := 0.0, 0.0
-	for t := range f.question.terms {
-		own = max(own, f.units[i].credits[t])
-		share += max(f.units[i].credits[t], f.units[i].context[t]) * f.question.terms[t].weight / f.question.total
+	for t := range f.question.Terms {
+		own = max(own, f.units[i].Credits[t])
+		share += max(f.units[i].Credits[t], f.units[i].Context[t]) * f.question.Terms[t].Weight / f.question.Total
 	}
 	return own > 0 && share >= most
 }
@@ -121,30 +122,21 @@ func (f *finding) shows(i int) bool {
 func (f *finding) relate() {
 	top := 0.0
 	for _, p := range f.passages {
-		top = max(top, p.source.Score)
+		top = max(top, p.Source.Score)
 	}
 	for i := range f.passages {
 		p := &f.passages[i]
-		if p.relative = 1 / (1 + float64(i)); top > 0 && !math.IsInf(top, 0) {
-			p.relative = max(0, p.source.Score/top)
+		if p.Relative = 1 / (1 + float64(i)); top > 0 && !math.IsInf(top, 0) {
+			p.Relative = max(0, p.Source.Score/top)
 		}
-		if math.IsNaN(p.relative) {
-			p.relative = 0
+		if math.IsNaN(p.Relative) {
+			p.Relative = 0
 		}
-		f.coveredBy = max(f.coveredBy, f.question.share(p.credits))
+		f.coveredBy = max(f.coveredBy, f.question.Share(p.Credits))
 	}
 	for i := range f.units {
-		f.covered = max(f.covered, f.question.share(f.units[i].credits))
+		f.covered = max(f.covered, f.question.Share(f.units[i].Credits))
 	}
-}
-
-// share returns the share of the question's weight that has the credits.
-func (q *question) share(credits []float64) float64 {
-	sum := 0.0
-	for t, c := range credits {
-		sum += c * q.terms[t].weight / q.total
-	}
-	return sum
 }
 
 // reranked is how many of the best units are ranked again, by the span model.
@@ -174,7 +166,7 @@ func (f *finding) readBest() {
 		readings[k] = f.read(&f.units[i])
 		v := f.rerankVector(k, i, readings[k])
 		again[k] = rerankNetwork.score(v[:])
-		if u := &f.units[i]; !f.question.satisfied(&f.passages[u.passage], u) {
+		if u := &f.units[i]; !f.question.Satisfied(&f.passages[u.Passage], u) {
 			again[k] -= kindCost
 		}
 		if f.shows(i) {
@@ -222,11 +214,11 @@ const askedTitle = 0.6
 // alsoWindow to its words.
 func (f *finding) second(order []int) int {
 	u := &f.units[f.best]
-	if u.kind != markdown.Sentence {
+	if u.Kind != markdown.Sentence {
 		return -1
 	}
 	q := &f.question
-	if q.expected == aReason && u.opens && q.likeness(&f.passages[u.passage].headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].kind == markdown.Sentence {
+	if q.Expected == matching.Reason && u.Opens && q.Likeness(&f.passages[u.Passage].Headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].Kind == markdown.Sentence {
 		return f.whole(f.best + 1)
 	}
 	if f.chances[f.best] >= doubtBelow {
@@ -234,23 +226,23 @@ func (f *finding) second(order []int) int {
 	}
 	second := -1
 	for _, i := range order {
-		if fits := kinds[q.expected].fits; fits != nil && !hasAnswer(f.passages[f.units[i].passage].tokens[f.units[i].from:f.units[i].to], q.expected) {
+		if fits := matching.Kinds[q.Expected].Fits; fits != nil && !matching.HasAnswer(f.passages[f.units[i].Passage].Tokens[f.units[i].From:f.units[i].To], q.Expected) {
 			continue
 		}
-		if i != f.best && f.sameDocument(i, f.best) && !f.repeats(i, span{f.units[i].from, f.units[i].to}) && (second < 0 || f.chances[i] > f.chances[second]) {
+		if i != f.best && f.sameDocument(i, f.best) && !f.repeats(i, f.units[i].Whole()) && (second < 0 || f.chances[i] > f.chances[second]) {
 			second = i
 		}
 	}
-	if second < 0 || f.units[second].kind != markdown.Sentence || f.chances[second] < secondShare*f.chances[f.best] {
+	if second < 0 || f.units[second].Kind != markdown.Sentence || f.chances[second] < secondShare*f.chances[f.best] {
 		return -1
 	}
-	f.window = span{u.from, u.to}
+	f.window = u.Whole()
 	return f.whole(second)
 }
 
 // whole sets alsoWindow to all words of unit i, and returns i.
 func (f *finding) whole(i int) int {
-	f.alsoWindow = span{f.units[i].from, f.units[i].to}
+	f.alsoWindow = f.units[i].Whole()
 	return i
 }
 
@@ -264,9 +256,9 @@ const alternativeCost = 0.1
 func (f *finding) alternative(order []int, readings []reading) int {
 	f.agreed = 0
 	also, most := -1, 0.0
-	n := float64(f.window.to - f.window.from)
+	n := float64(f.window.To - f.window.From)
 	for k, i := range order {
-		if i == f.best || len(readings[k].spans) == 0 || f.units[i].kind != markdown.Sentence && f.units[i].kind != markdown.Item {
+		if i == f.best || len(readings[k].spans) == 0 || f.units[i].Kind != markdown.Sentence && f.units[i].Kind != markdown.Item {
 			continue
 		}
 		w, mass := f.narrow(i, readings[k])
@@ -274,7 +266,7 @@ func (f *finding) alternative(order []int, readings []reading) int {
 			f.agreed += f.chances[i]
 			continue
 		}
-		m := float64(w.to - w.from)
+		m := float64(w.To - w.From)
 		if gain := f.chances[i]*mass - alternativeCost*(math.Log(n+m+1)-math.Log(n+1)); gain > most {
 			also, most, f.alsoWindow = i, gain, w
 		}
@@ -284,19 +276,19 @@ func (f *finding) alternative(order []int, readings []reading) int {
 
 // repeats reports whether words of unit i say what the answer's own words say already, or
 // the same but for a few words, such as the number of a docket.
-func (f *finding) repeats(i int, w span) bool {
+func (f *finding) repeats(i int, w matching.Span) bool {
 	const nearlyEqual, short = 0.8, 8 // share of the words; number of words that must be equal
 	told := map[string]bool{}
-	for _, t := range f.passages[f.units[f.best].passage].tokens[f.window.from:f.window.to] {
+	for _, t := range f.passages[f.units[f.best].Passage].Tokens[f.window.From:f.window.To] {
 		told[t.Lower] = true
 	}
 	known := 0
-	for _, t := range f.passages[f.units[i].passage].tokens[w.from:w.to] {
+	for _, t := range f.passages[f.units[i].Passage].Tokens[w.From:w.To] {
 		if told[t.Lower] {
 			known++
 		}
 	}
-	n := w.to - w.from
+	n := w.To - w.From
 	return known == n || n > short && float64(known) >= nearlyEqual*float64(n)
 }
 
@@ -335,39 +327,39 @@ func (f *finding) likeliest(n int) []int {
 }
 
 func (f *finding) sameDocument(a, b int) bool {
-	return f.passages[f.units[a].passage].source.Document == f.passages[f.units[b].passage].source.Document
+	return f.passages[f.units[a].Passage].Source.Document == f.passages[f.units[b].Passage].Source.Document
 }
 
 // rankVector computes the features of unit i.
 func (f *finding) rankVector(i int) rankVector {
 	var v rankVector
 	q, u := &f.question, &f.units[i]
-	p := &f.passages[u.passage]
+	p := &f.passages[u.Passage]
 	var names, named, numbers, numbered float64
 	rarest := 0
-	for t := range q.terms {
-		w := q.terms[t].weight / q.total
-		here, context, before := u.credits[t], u.context[t], 0.0
-		if u.previous >= 0 {
-			before = f.units[u.previous].credits[t]
+	for t := range q.Terms {
+		w := q.Terms[t].Weight / q.Total
+		here, context, before := u.Credits[t], u.Context[t], 0.0
+		if u.Previous >= 0 {
+			before = f.units[u.Previous].Credits[t]
 		}
 		v[rankCovered] += w * here
 		v[rankContext] += w * max(0, context-here)
 		v[rankBefore] += w * max(0, before-max(here, context))
-		v[rankPassage] += w * p.credits[t]
-		if q.terms[t].weight > q.terms[rarest].weight {
+		v[rankPassage] += w * p.Credits[t]
+		if q.Terms[t].Weight > q.Terms[rarest].Weight {
 			rarest = t
 		}
-		if q.terms[t].name {
+		if q.Terms[t].Name {
 			names++
 			named += max(here, context)
 		}
-		if q.terms[t].number {
+		if q.Terms[t].Number {
 			numbers++
 			numbered += max(here, context)
 		}
-		if next := i + 1; next < len(f.units) && f.units[next].passage == u.passage {
-			v[rankNext] += w * max(0, f.units[next].credits[t]-max(here, context, before))
+		if next := i + 1; next < len(f.units) && f.units[next].Passage == u.Passage {
+			v[rankNext] += w * max(0, f.units[next].Credits[t]-max(here, context, before))
 		}
 	}
 	if numbers > 0 {
@@ -382,59 +374,59 @@ func (f *finding) rankVector(i int) rankVector {
 	if f.coveredBy > 0 {
 		v[rankPassageShare] = v[rankPassage] / f.coveredBy
 	}
-	for t := range q.terms {
-		v[rankMissing] = max(v[rankMissing], q.terms[t].weight/q.total*(1-p.credits[t]))
-		if u.credits[t] == 1 {
-			v[rankStem] += q.terms[t].weight / q.total
+	for t := range q.Terms {
+		v[rankMissing] = max(v[rankMissing], q.Terms[t].Weight/q.Total*(1-p.Credits[t]))
+		if u.Credits[t] == 1 {
+			v[rankStem] += q.Terms[t].Weight / q.Total
 		}
 	}
 	v[rankSquare] = v[rankCovered] * v[rankCovered]
-	if u.previous < 0 {
+	if u.Previous < 0 {
 		v[rankStart] = 1
 	}
-	tokens := p.tokens[u.from:u.to]
-	if q.cued(tokens) {
+	tokens := p.Tokens[u.From:u.To]
+	if q.Cued(tokens) {
 		v[rankCue] = 1
 	}
-	v[rankDense] = q.dense(tokens)
-	v[rankPhrases] = q.phrases(tokens)
-	if refersBack(tokens) {
+	v[rankDense] = q.Dense(tokens)
+	v[rankPhrases] = q.Phrases(tokens)
+	if matching.RefersBack(tokens) {
 		v[rankAfterRef] = v[rankBefore]
 	}
-	v[rankPairs] = q.pairs(tokens)
-	v[rankRarest] = u.credits[rarest]
-	if q.focus >= 0 {
-		v[rankFocus] = u.credits[q.focus]
+	v[rankPairs] = q.Pairs(tokens)
+	v[rankRarest] = u.Credits[rarest]
+	if q.Focus >= 0 {
+		v[rankFocus] = u.Credits[q.Focus]
 	}
-	v[rankHeading], v[rankDocument] = q.likeness(&p.headings[0]), q.likeness(&p.headings[1])
-	if u.opens {
+	v[rankHeading], v[rankDocument] = q.Likeness(&p.Headings[0]), q.Likeness(&p.Headings[1])
+	if u.Opens {
 		v[rankOpens], v[rankOpensAny] = max(v[rankHeading], v[rankDocument]), 1
 	}
-	if q.expected == aDefinition {
-		v[rankDefines] = q.definition(p, u)
+	if q.Expected == matching.Definition {
+		v[rankDefines] = q.Definition(p, u)
 		if v[rankDefines] == 0 {
 			v[rankNoDefinition] = 1
 		}
 	}
-	if p.text[u.end-1] == ':' {
+	if p.Text[u.End-1] == ':' {
 		v[rankLeads] = 1
 	}
-	if p.text[u.end-1] == '?' {
+	if p.Text[u.End-1] == '?' {
 		v[rankAsks] = 1
 	}
-	if u.previous >= 0 && p.text[f.units[u.previous].end-1] == '?' {
-		for t, c := range f.units[u.previous].credits {
-			v[rankAnswers] += c * q.terms[t].weight / q.total
+	if u.Previous >= 0 && p.Text[f.units[u.Previous].End-1] == '?' {
+		for t, c := range f.units[u.Previous].Credits {
+			v[rankAnswers] += c * q.Terms[t].Weight / q.Total
 		}
 	}
-	if u.kind != markdown.Sentence {
-		v[rankIsItem+int(u.kind)-1] = 1
+	if u.Kind != markdown.Sentence {
+		v[rankIsItem+int(u.Kind)-1] = 1
 	}
-	if q.expected != anything {
-		v[rankKinds+int(q.expected)-1] = 1
+	if q.Expected != matching.Anything {
+		v[rankKinds+int(q.Expected)-1] = 1
 	}
-	if kinds[q.expected].fits != nil {
-		if hasAnswer(tokens, q.expected) {
+	if matching.Kinds[q.Expected].Fits != nil {
+		if matching.HasAnswer(tokens, q.Expected) {
 			v[rankFits] = 1
 		} else {
 			v[rankMisfits] = 1
@@ -442,8 +434,8 @@ func (f *finding) rankVector(i int) rankVector {
 	}
 	v[rankUnion] = v[rankCovered] + v[rankContext] + v[rankBefore]
 	v[rankUnionFits] = v[rankUnion] * v[rankFits]
-	v[rankScore] = p.relative
-	v[rankFirst] = 1 / float64(1+u.passage)
+	v[rankScore] = p.Relative
+	v[rankFirst] = 1 / float64(1+u.Passage)
 	v[rankLong] = math.Log(1 + float64(len(tokens)))
 	if len(tokens) < 5 {
 		v[rankShort] = 1

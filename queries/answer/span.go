@@ -6,11 +6,9 @@ import (
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
-
-// span is the run of words [from, to), as indexes of the passage's tokens.
-type span struct{ from, to int }
 
 // maxSpan is the maximum number of words of a span that is ranked.
 const maxSpan = 12
@@ -54,23 +52,23 @@ const (
 	spanFocus      // nearness of the noun after "which"
 	spanSplitsName // it starts or ends inside a run of capitalised words
 	spanSplitsNumber
-	spanContent                                         // share of content words
-	spanEnd                                             // it is at the end of the unit
-	spanLeftOfVerb                                      // share of spanNear that is on its right, if the question word is the subject ("who built")
-	spanLeftOfObject                                    // share of spanNear that is on its right, if the question word is not the subject ("what did he build")
-	spanAsked                                           // it follows the preposition at the start or end of the question ("named after")
-	spanPlaced                                          // it follows a preposition of place, if a place is expected
-	spanCounts                                          // it is followed by the noun after "which" or "how many"
-	spanApposed                                         // it follows the noun after "which" ("the physicist Bohr")
-	spanLeftNear                                        // nearness of the question's terms on its left
-	spanNext                                            // the first content word after it is the first term after the question word ("who built it": "… built")
-	spanLast                                            // the last content word before it is the last term of the question ("named after whom": "named after …")
-	spanYear                                            // it has a year
-	spanMeasure                                         // it ends with a unit of measure, or has a sign of currency or per cent
-	spanStart                                           // it is at the start of the unit
-	spanKinds                                           // one feature for each kind of answer but the first
-	spanBefore       = spanKinds + int(answerKinds) - 1 // one feature for each of wordsBefore, if the span follows it
-	spanAfter        = spanBefore + len(wordsBefore)    // one feature for each of wordsAfter, if it follows the span
+	spanContent                                                // share of content words
+	spanEnd                                                    // it is at the end of the unit
+	spanLeftOfVerb                                             // share of spanNear that is on its right, if the question word is the subject ("who built")
+	spanLeftOfObject                                           // share of spanNear that is on its right, if the question word is not the subject ("what did he build")
+	spanAsked                                                  // it follows the preposition at the start or end of the question ("named after")
+	spanPlaced                                                 // it follows a preposition of place, if a place is expected
+	spanCounts                                                 // it is followed by the noun after "which" or "how many"
+	spanApposed                                                // it follows the noun after "which" ("the physicist Bohr")
+	spanLeftNear                                               // nearness of the question's terms on its left
+	spanNext                                                   // the first content word after it is the first term after the question word ("who built it": "… built")
+	spanLast                                                   // the last content word before it is the last term of the question ("named after whom": "named after …")
+	spanYear                                                   // it has a year
+	spanMeasure                                                // it ends with a unit of measure, or has a sign of currency or per cent
+	spanStart                                                  // it is at the start of the unit
+	spanKinds                                                  // one feature for each kind of answer but the first
+	spanBefore       = spanKinds + int(matching.KindCount) - 1 // one feature for each of wordsBefore, if the span follows it
+	spanAfter        = spanBefore + len(wordsBefore)           // one feature for each of wordsAfter, if it follows the span
 	spanFeatures     = spanAfter + len(wordsAfter)
 )
 
@@ -84,7 +82,7 @@ type spanVector [spanFeatures]float64
 
 // reading is the span model's result for one unit.
 type reading struct {
-	spans   []span
+	spans   []matching.Span
 	chances []float64
 	mass    float64    // logarithm of the sum of the spans' exponentiated scores
 	top     float64    // highest score
@@ -92,16 +90,16 @@ type reading struct {
 }
 
 // read ranks the spans of a unit. The result is empty for rows, code and long units.
-func (f *finding) read(u *unit) reading {
-	if kinds[f.question.expected].whole || u.kind == markdown.Row || u.kind == markdown.Code || u.to-u.from > maxUnit {
+func (f *finding) read(u *matching.Unit) reading {
+	if matching.Kinds[f.question.Expected].Whole || u.Kind == markdown.Row || u.Kind == markdown.Code || u.To-u.From > maxUnit {
 		return reading{}
 	}
-	tokens := f.passages[u.passage].tokens
+	tokens := f.passages[u.Passage].Tokens
 	r := reading{spans: spans(tokens, u), top: math.Inf(-1)}
 	if len(r.spans) == 0 {
 		return reading{}
 	}
-	near := f.question.nearness(tokens[u.from:u.to])
+	near := newNearness(&f.question, tokens[u.From:u.To])
 	r.chances = f.patterns(u).scores(&spanNetwork, r.spans)
 	for i, s := range r.spans {
 		v := f.spanVector(u, s, &near)
@@ -119,47 +117,47 @@ func (f *finding) read(u *unit) reading {
 }
 
 // spans returns the spans of a unit to rank, ordered by start and length.
-func spans(tokens []words.Token, u *unit) []span {
-	out := make([]span, 0, (u.to-u.from)*maxSpan)
-	for i := u.from; i < u.to; i++ {
+func spans(tokens []words.Token, u *matching.Unit) []matching.Span {
+	out := make([]matching.Span, 0, (u.To-u.From)*maxSpan)
+	for i := u.From; i < u.To; i++ {
 		if tokens[i].Class == prose.Conjunction {
 			continue
 		}
-		for j := i + 1; j <= min(i+maxSpan, u.to); j++ {
+		for j := i + 1; j <= min(i+maxSpan, u.To); j++ {
 			if c := tokens[j-1].Class; c == prose.Determiner || c == prose.Preposition && j-i > 1 || c == prose.Conjunction {
 				continue
 			}
-			out = append(out, span{i, j})
+			out = append(out, matching.Span{From: i, To: j})
 		}
 	}
 	return out
 }
 
 // spanVector computes the features of a span of a unit.
-func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
+func (f *finding) spanVector(u *matching.Unit, s matching.Span, near *nearness) spanVector {
 	var v spanVector
 	q := &f.question
-	tokens := f.passages[u.passage].tokens
-	n := float64(s.to - s.from)
+	tokens := f.passages[u.Passage].Tokens
+	n := float64(s.To - s.From)
 	v[spanLong], v[spanLength] = math.Log(n), n/10
 	edges(&v, tokens, s, u)
 	var terms, fit, names, numbers, content, focus float64
-	for i := s.from; i < s.to; i++ {
+	for i := s.From; i < s.To; i++ {
 		t := &tokens[i]
-		if i > s.from && t.Pause {
+		if i > s.From && t.Pause {
 			v[spanPause] = 1
 		}
 		if t.Term >= 0 {
 			terms += t.Credit
-			if t.Term == q.focus {
+			if t.Term == q.Focus {
 				focus = 1
 			}
-		} else if fits(tokens[u.from:u.to], i-u.from, q.expected) {
+		} else if matching.Fits(tokens[u.From:u.To], i-u.From, q.Expected) {
 			fit++
 		}
 		if t.Class == prose.Content {
 			content++
-			if t.Term < 0 && t.Capital && i > u.from {
+			if t.Term < 0 && t.Capital && i > u.From {
 				names++
 			}
 		}
@@ -172,7 +170,7 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 		v[spanOnlyTerms] = 1
 	}
 	v[spanContent] = content / n
-	if kinds[q.expected].fits == nil {
+	if matching.Kinds[q.Expected].Fits == nil {
 		v[spanNames] = names / n
 		if numbers > 0 {
 			v[spanNumbers] = 1
@@ -185,101 +183,91 @@ func (f *finding) spanVector(u *unit, s span, near *nearness) spanVector {
 			v[spanMisfits] = 1
 		}
 	}
-	if q.expected != anything {
-		v[spanKinds+int(q.expected)-1] = 1
+	if q.Expected != matching.Anything {
+		v[spanKinds+int(q.Expected)-1] = 1
 	}
-	from, to := s.from-u.from, s.to-u.from
+	from, to := s.From-u.From, s.To-u.From
 	v[spanNear] = near.left[from] + near.right[to]
 	v[spanLeftNear] = near.left[from]
-	if s.from == u.from {
+	if s.From == u.From {
 		v[spanStart] = 1
 	}
-	if s.from > u.from {
-		if k := slices.Index(wordsBefore[:], tokens[s.from-1].Lower); k >= 0 && !tokens[s.from].Pause {
+	if s.From > u.From {
+		if k := slices.Index(wordsBefore[:], tokens[s.From-1].Lower); k >= 0 && !tokens[s.From].Pause {
 			v[spanBefore+k] = 1
 		}
 	}
-	if s.to < u.to {
-		if k := slices.Index(wordsAfter[:], tokens[s.to].Lower); k >= 0 && !tokens[s.to].Pause {
+	if s.To < u.To {
+		if k := slices.Index(wordsAfter[:], tokens[s.To].Lower); k >= 0 && !tokens[s.To].Pause {
 			v[spanAfter+k] = 1
 		}
 	}
-	if s.from > u.from && q.focus >= 0 && tokens[s.from-1].Term == q.focus && !tokens[s.from].Pause {
+	if s.From > u.From && q.Focus >= 0 && tokens[s.From-1].Term == q.Focus && !tokens[s.From].Pause {
 		v[spanApposed] = 1
 	}
-	for i := s.to; i < min(s.to+4, u.to); i++ {
+	for i := s.To; i < min(s.To+4, u.To); i++ {
 		if tokens[i].Class == prose.Content {
-			if q.follows >= 0 && tokens[i].Term == q.follows {
+			if q.Follows >= 0 && tokens[i].Term == q.Follows {
 				v[spanNext] = 1
 			}
 			break
 		}
 	}
-	for i := s.from - 1; i >= max(s.from-4, u.from); i-- {
+	for i := s.From - 1; i >= max(s.From-4, u.From); i-- {
 		if tokens[i].Class == prose.Content {
-			if tokens[i].Term >= 0 && tokens[i].Term == q.last() {
+			if tokens[i].Term >= 0 && tokens[i].Term == q.Last() {
 				v[spanLast] = 1
 			}
 			break
 		}
 	}
-	for i := s.from; i < s.to; i++ {
+	for i := s.From; i < s.To; i++ {
 		if t := &tokens[i]; t.Digit && len(t.Lower) == 4 && (t.Lower[0] == '1' || t.Lower[0] == '2') {
 			v[spanYear] = 1
 		}
 	}
-	text := f.passages[u.passage].text
-	if words.Measures[tokens[s.to-1].Lower] || tokens[s.to-1].End < len(text) && text[tokens[s.to-1].End] == '%' || tokens[s.from].Start > 0 && text[tokens[s.from].Start-1] == '$' {
+	text := f.passages[u.Passage].Text
+	if words.Measures[tokens[s.To-1].Lower] || tokens[s.To-1].End < len(text) && text[tokens[s.To-1].End] == '%' || tokens[s.From].Start > 0 && text[tokens[s.From].Start-1] == '$' {
 		v[spanMeasure] = 1
 	}
 	if both := v[spanNear]; both > 0 {
-		if q.subject {
+		if q.Subject {
 			v[spanLeftOfVerb] = near.right[to] / both
 		} else {
 			v[spanLeftOfObject] = near.right[to] / both
 		}
 	}
-	if s.from > u.from {
-		before := &tokens[s.from-1]
-		if before.Class == prose.Determiner && s.from-1 > u.from {
-			before = &tokens[s.from-2]
+	if s.From > u.From {
+		before := &tokens[s.From-1]
+		if before.Class == prose.Determiner && s.From-1 > u.From {
+			before = &tokens[s.From-2]
 		}
 		if before.Class == prose.Preposition {
-			if before.Lower == q.preposition {
+			if before.Lower == q.Preposition {
 				v[spanAsked] = 1
 			}
-			if q.expected == aPlace && places[before.Lower] {
+			if q.Expected == matching.Place && places[before.Lower] {
 				v[spanPlaced] = 1
 			}
 		}
 	}
-	if s.to < u.to && q.focus >= 0 && tokens[s.to].Term == q.focus {
+	if s.To < u.To && q.Focus >= 0 && tokens[s.To].Term == q.Focus {
 		v[spanCounts] = 1
 	}
 	v[spanFocus] = max(focus, near.focusLeft[from], near.focusRight[to])
 	return v
 }
 
-// last returns the last term of the question, or -1.
-func (q *question) last() int {
-	for i := len(q.tokens) - 1; i >= 0; i-- {
-		if q.tokens[i].Term >= 0 {
-			return q.tokens[i].Term
-		}
-	}
-	return -1
-}
-
 // places are prepositions of place.
 var places = words.Set("in at from to near into within across around on")
 
 // edges computes the features of the start and end of a span.
-func edges(v *spanVector, tokens []words.Token, s span, u *unit) {
-	first, last := &tokens[s.from], &tokens[s.to-1]
-	if s.from == u.from || first.Pause {
+func edges(v *spanVector, tokens []words.Token, s matching.Span, u *matching.Unit) {
+	first, last := &tokens[s.From], &tokens[s.To-1]
+	if s.From == u.From || first.Pause {
 		v[spanAfterPause] = 1
 	} else {
-		before := &tokens[s.from-1]
+		before := &tokens[s.From-1]
 		switch before.Class {
 		case prose.Determiner:
 			v[spanAfterDeterminer] = 1
@@ -302,10 +290,10 @@ func edges(v *spanVector, tokens []words.Token, s span, u *unit) {
 			}
 		}
 	}
-	if s.to == u.to {
+	if s.To == u.To {
 		v[spanEnd] = 1
 		v[spanBeforePause] = 1
-	} else if after := &tokens[s.to]; after.Pause {
+	} else if after := &tokens[s.To]; after.Pause {
 		v[spanBeforePause] = 1
 	} else {
 		switch after.Class {
@@ -348,8 +336,8 @@ func edges(v *spanVector, tokens []words.Token, s span, u *unit) {
 // distance. focusLeft and focusRight are the same for the question's focus.
 type nearness struct{ left, right, focusLeft, focusRight []float64 }
 
-// nearness computes the nearness of the question's terms in a unit.
-func (q *question) nearness(tokens []words.Token) nearness {
+// newNearness computes the nearness of the question's terms in a unit.
+func newNearness(q *matching.Question, tokens []words.Token) nearness {
 	n := len(tokens)
 	flat := make([]float64, 4*(n+1))
 	s := nearness{flat[:n+1], flat[n+1 : 2*n+2], flat[2*n+2 : 3*n+3], flat[3*n+3:]}
@@ -358,11 +346,11 @@ func (q *question) nearness(tokens []words.Token) nearness {
 		if t.Term < 0 {
 			continue
 		}
-		w := t.Credit * q.terms[t.Term].weight / q.total
+		w := t.Credit * q.Terms[t.Term].Weight / q.Total
 		add := func(sum, focus []float64, at, d int) {
 			nearer := 1 / (1 + float64(d)/3)
 			sum[at] += w * nearer
-			if t.Term == q.focus {
+			if t.Term == q.Focus {
 				focus[at] = max(focus[at], t.Credit*nearer)
 			}
 		}

@@ -1,226 +1,15 @@
 package answer
 
 import (
-	"bufio"
-	"encoding/json"
-	"flag"
+	"annals/queries/answer/answertest"
 	"fmt"
-	"hash/fnv"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"annals/events/prose"
-
-	"github.com/blevesearch/bleve/v2"
-	_ "github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/blevesearch/bleve/v2/mapping"
-	index "github.com/blevesearch/bleve_index_api"
 )
-
-// sample is a question of the corpus and the passages that a search found for it.
-type sample struct {
-	Question   string   `json:"question"`
-	Answers    []string `json:"answers"`
-	Article    string   `json:"article"`
-	Doc        string   `json:"doc"`
-	Answerable bool     `json:"answerable"`
-	Set        string   `json:"set"`
-
-	foreign  bool // it belongs to another corpus, so no passage answers it
-	passages []Passage
-	docs     []string // file of each passage
-}
-
-// fold returns the fold of a question. Questions about one article are in the same fold.
-func (a *sample) fold() int {
-	h := fnv.New32a()
-	h.Write([]byte(a.Article))
-	return int(h.Sum32()>>8) % 5
-}
-
-// corpus returns the development questions with their passages. It skips the test if the
-// corpora are not in a folder above the package.
-func corpus(t testing.TB) []sample {
-	t.Helper()
-	qs, err := loaded()
-	if os.IsNotExist(err) {
-		t.Skip("there is no folder shared/corpora/dev/squad with the development corpora")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return qs
-}
-
-var samplesFile = flag.String("samples", "", "read the questions, each with the passages that a service found for it, from this file of JSON lines")
-
-// recorded reads the file of -samples.
-func recorded(path string) ([]sample, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var all []sample
-	d := json.NewDecoder(bufio.NewReader(file))
-	for d.More() {
-		var x struct {
-			sample
-			Foreign  bool      `json:"foreign"`
-			Passages []Passage `json:"passages"`
-			Docs     []string  `json:"docs"`
-		}
-		if err := d.Decode(&x); err != nil {
-			return nil, err
-		}
-		n := min(len(x.Passages), maxPassages)
-		x.foreign, x.passages, x.docs = x.Foreign, x.Passages[:n], x.Docs[:n]
-		all = append(all, x.sample)
-	}
-	return all, nil
-}
-
-var loaded = sync.OnceValues(func() ([]sample, error) {
-	if *samplesFile != "" {
-		return recorded(*samplesFile)
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		d := filepath.Join(dir, "shared", "corpora", "dev", "squad")
-		if _, err := os.Stat(d); err == nil {
-			return load(d)
-		}
-		if dir == filepath.Dir(dir) {
-			return nil, os.ErrNotExist
-		}
-		dir = filepath.Dir(dir)
-	}
-})
-
-func load(dir string) ([]sample, error) {
-	s, err := newSearcher(filepath.Join(dir, "docs"))
-	if err != nil {
-		return nil, err
-	}
-	defer s.index.Close()
-	var all []sample
-	for _, name := range []string{"questions.jsonl", "foreign_questions.jsonl"} {
-		file, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			a := sample{Set: "squad", foreign: name == "foreign_questions.jsonl"}
-			if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-				return nil, err
-			}
-			if err := s.search(&a); err != nil {
-				return nil, err
-			}
-			all = append(all, a)
-		}
-		if err := lines.Err(); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// searcher is a simple BM25 search over chunks of sections.
-type searcher struct {
-	index    bleve.Index
-	passages []Passage
-	docs     []string
-}
-
-func newSearcher(dir string) (*searcher, error) {
-	m := bleve.NewIndexMapping()
-	m.DefaultAnalyzer = "en"
-	m.ScoringModel = index.BM25Scoring
-	text := mapping.NewTextFieldMapping()
-	text.Analyzer = "en"
-	text.Store = false
-	m.DefaultMapping.AddFieldMappingsAt("text", text)
-	ix, err := bleve.NewMemOnly(m)
-	if err != nil {
-		return nil, err
-	}
-	s := &searcher{index: ix}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			return nil, err
-		}
-		s.chunk(f.Name(), string(b))
-	}
-	batch := ix.NewBatch()
-	for i, p := range s.passages {
-		if err := batch.Index(fmt.Sprint(i), map[string]any{"text": p.Document + "\n" + p.Text}); err != nil {
-			return nil, err
-		}
-	}
-	return s, ix.Batch(batch)
-}
-
-// chunk cuts an article into sections, and sections into passages of about 180 words.
-func (s *searcher) chunk(doc, text string) {
-	title := strings.ReplaceAll(strings.TrimSuffix(doc, ".md"), "_", " ")
-	section := ""
-	for _, block := range strings.Split(text, "\n\n") {
-		block = strings.TrimSpace(block)
-		if h := strings.TrimLeft(block, "#"); h != block {
-			section = strings.TrimSpace(h)
-			continue
-		}
-		for start := 0; start < len(block); {
-			end := start
-			for end < len(block) && len(strings.Fields(block[start:end])) < 180 {
-				end = prose.SentenceEnd(block, end, len(block))
-			}
-			if len(strings.Fields(block[end:])) < 60 {
-				end = len(block)
-			}
-			s.passages = append(s.passages, Passage{Document: title, Section: section, Path: []string{title}, Text: strings.TrimSpace(block[start:end])})
-			s.docs = append(s.docs, doc)
-			start = end
-		}
-	}
-}
-
-func (s *searcher) search(a *sample) error {
-	q := bleve.NewMatchQuery(a.Question)
-	q.SetField("text")
-	r, err := s.index.Search(bleve.NewSearchRequestOptions(q, maxPassages, 0, false))
-	if err != nil {
-		return err
-	}
-	for _, hit := range r.Hits {
-		var i int
-		fmt.Sscan(hit.ID, &i)
-		p := s.passages[i]
-		p.Score = hit.Score
-		a.passages = append(a.passages, p)
-		a.docs = append(a.docs, s.docs[i])
-	}
-	return nil
-}
 
 // normalize removes case, punctuation and articles, as the evaluation of SQuAD does.
 func normalize(s string) string {
@@ -301,7 +90,7 @@ type score struct {
 }
 
 // tally evaluates one answer to each question. An abstention counts as a wrong answer.
-func tally(qs []sample, answers []Answer) score {
+func tally(qs []answertest.Sample, answers []Answer) score {
 	var s score
 	var pos, neg, foreign, right, wrong []float64
 	for i, a := range answers {
@@ -322,7 +111,7 @@ func tally(qs []sample, answers []Answer) score {
 			s.f1 += bestF1(a.Text, q.Answers)
 			s.words += float64(len(strings.Fields(a.Text)))
 			pos = append(pos, a.Confidence)
-		case q.foreign:
+		case q.Foreign:
 			foreign = append(foreign, a.Confidence)
 			if !a.Found {
 				s.foreignAbstains++
@@ -333,7 +122,7 @@ func tally(qs []sample, answers []Answer) score {
 				s.abstained++
 			}
 		}
-		if !q.Answerable && !q.foreign {
+		if !q.Answerable && !q.Foreign {
 			continue // the confidence is calibrated for ordinary questions, not for misleading ones
 		}
 		b := &s.buckets[min(9, int(a.Confidence*10))]
@@ -367,11 +156,11 @@ func (s score) String() string {
 }
 
 func TestSquadScores(t *testing.T) {
-	qs := corpus(t)
+	qs := answertest.Corpus(t)
 	answers := make([]Answer, len(qs))
 	start := time.Now()
 	for i := range qs {
-		answers[i] = Find(qs[i].Question, qs[i].passages)
+		answers[i] = Find(qs[i].Question, qs[i].Passages)
 	}
 	s := tally(qs, answers)
 	s.perQuestion = time.Since(start) / time.Duration(len(qs))

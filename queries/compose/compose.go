@@ -1,10 +1,10 @@
 // Package compose lets a language model write the answer to a question from passages, and
 // checks what it writes. A sentence counts only if it names passages that say the same
-// ([answer.Support]); everything else is dropped and counted. So neither a model that invents
+// ([support.Checker]); everything else is dropped and counted. So neither a model that invents
 // nor one that follows instructions in a document can say what no passage says.
 //
-// It imports events, events/fault, events/llm, events/prose, queries/answer and
-// queries/followup.
+// It imports events, events/fault, events/llm, events/prose, queries/answer,
+// queries/answer/support and queries/followup.
 package compose
 
 import (
@@ -19,6 +19,7 @@ import (
 	"annals/events/fault"
 	"annals/events/llm"
 	"annals/queries/answer"
+	"annals/queries/answer/support"
 	"annals/queries/followup"
 
 	"golang.org/x/sync/semaphore"
@@ -194,7 +195,7 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 		}
 	}
 	a.Prompt, a.Prompted = messages, used
-	w := writer{Request: q, composition: &a, reply: reply{passages: used}, support: answer.NewSupport(q.Resolved, q.Passages[:used])}
+	w := writer{Request: q, composition: &a, reply: reply{passages: used}, support: support.New(q.Resolved, q.Passages[:used])}
 	reply, err := c.Model.StreamSince(ctx, began, messages, func(piece string) error { return w.accept(ctx, w.reply.add(piece)) })
 	settle(reply.Usage)
 	a.Reply, a.Usage, a.Cut = reply.Text, reply.Usage, reply.Cut
@@ -233,7 +234,7 @@ type writer struct {
 	Request
 	composition *Composition
 	reply       reply
-	support     *answer.Support
+	support     *support.Checker
 }
 
 // accept adds those sentences that are supported.

@@ -4,7 +4,8 @@
 // by model, and are never part of a read model, so that a rebuild asks nothing and gives the same
 // tables.
 //
-// It imports events, events/fault, events/llm, events/sqldb, queries/answer and queries/compose.
+// It imports events, events/fault, events/llm, events/sqldb, queries/answer/support
+// and queries/compose.
 package describe
 
 import (
@@ -20,7 +21,7 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/events/llm"
-	"annals/queries/answer"
+	"annals/queries/answer/support"
 	"annals/queries/compose"
 
 	"github.com/google/uuid"
@@ -229,7 +230,7 @@ func (d *Describer) describe(ctx context.Context, t task) error {
 		return err
 	}
 	description := ""
-	if one, ok := compose.Clean(reply.Text); ok && !reply.Cut && len(one) <= maxLength && answer.Covers(one, text) {
+	if one, ok := compose.Clean(reply.Text); ok && !reply.Cut && len(one) <= maxLength && support.Covers(one, text) {
 		description = one
 	}
 	outcome := compose.Composed

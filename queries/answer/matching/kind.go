@@ -1,4 +1,4 @@
-package answer
+package matching
 
 import (
 	"regexp"
@@ -10,45 +10,46 @@ import (
 	"annals/queries/answer/words"
 )
 
-// answerKind is the kind of answer that a question asks for.
-type answerKind uint8
+// Kind is the kind of answer that a question asks for.
+type Kind uint8
 
+// The kinds of answers. KindCount is their number.
 const (
-	anything answerKind = iota
-	aPerson
-	aTime
-	aPlace
-	aNumber
-	aReason
-	aDefinition
-	aDecision
-	aManner
-	aList
-	aPhone
-	anAddress
-	answerKinds
+	Anything   Kind = iota // no certain kind
+	Person                 // a person or a group
+	Time                   // a date, an hour, an occasion
+	Place                  // where something is or happened
+	Number                 // a number, an amount or how often
+	Reason                 // why
+	Definition             // what something is or means
+	Decision               // yes or no
+	Manner                 // how to do something
+	List                   // several things
+	Phone                  // a number to call
+	Address                // of mail, of the web or of post
+	KindCount
 )
 
-// kinds has, for each kind of answer, its name for the reasoning, and which part of a unit
+// Kinds has, for each kind of answer, its name for the reasoning, and which part of a unit
 // is an answer.
-var kinds = [answerKinds]struct {
-	name  string
-	whole bool                                   // only the whole unit is an answer: part of a definition or of a reason does not stand by itself
-	lists bool                                   // the list, table or code that follows the unit is a part of the answer, and so is the list around it
-	fits  func(tokens []words.Token, i int) bool // whether tokens[i] may be part of an answer; nil if any word may
+var Kinds = [KindCount]struct {
+	Name  string
+	Whole bool                                   // only the whole unit is an answer: part of a definition or of a reason does not stand by itself
+	Lists bool                                   // the list, table or code that follows the unit is a part of the answer, and so is the list around it
+	Fits  func(tokens []words.Token, i int) bool // whether tokens[i] may be part of an answer; nil if any word may
 }{
-	anything:    {},
-	aPerson:     {name: "a person or a group", fits: proper},
-	aTime:       {name: "a time", fits: timely},
-	aPlace:      {name: "a place", fits: proper},
-	aNumber:     {name: "a number or an amount", fits: func(ts []words.Token, i int) bool { return words.Number(&ts[i]) }},
-	aReason:     {name: "a reason", whole: true},
-	aDefinition: {name: "a definition", whole: true},
-	aDecision:   {name: "a yes or no", whole: true},
-	aManner:     {name: "a way to do something", whole: true, lists: true},
-	aList:       {name: "a list", lists: true},
-	aPhone:      {name: "a phone number", fits: func(ts []words.Token, i int) bool { return ts[i].Digit && len(ts[i].Lower) >= 2 }},
-	anAddress: {name: "an address", fits: func(ts []words.Token, i int) bool {
+	Anything:   {},
+	Person:     {Name: "a person or a group", Fits: proper},
+	Time:       {Name: "a time", Fits: timely},
+	Place:      {Name: "a place", Fits: proper},
+	Number:     {Name: "a number or an amount", Fits: func(ts []words.Token, i int) bool { return words.Number(&ts[i]) }},
+	Reason:     {Name: "a reason", Whole: true},
+	Definition: {Name: "a definition", Whole: true},
+	Decision:   {Name: "a yes or no", Whole: true},
+	Manner:     {Name: "a way to do something", Whole: true, Lists: true},
+	List:       {Name: "a list", Lists: true},
+	Phone:      {Name: "a phone number", Fits: func(ts []words.Token, i int) bool { return ts[i].Digit && len(ts[i].Lower) >= 2 }},
+	Address: {Name: "an address", Fits: func(ts []words.Token, i int) bool {
 		return strings.Contains(ts[i].Lower, "@") || ts[i].Digit || proper(ts, i)
 	}},
 }
@@ -64,27 +65,27 @@ func proper(tokens []words.Token, i int) bool {
 	return tokens[i].Named
 }
 
-// nameTokens sets which words of the units may be part of proper names: those with a capital
+// NameTokens sets which words of the units may be part of proper names: those with a capital
 // letter, but the first of a sentence only if it has one elsewhere too, or the next has one.
-func (f *finding) nameTokens() {
+func NameTokens(units []Unit, passages []Parsed) {
 	inside := map[string]bool{}
-	for k := range f.units {
-		u := &f.units[k]
-		tokens := f.passages[u.passage].tokens[u.from:u.to]
+	for k := range units {
+		u := &units[k]
+		tokens := passages[u.Passage].Tokens[u.From:u.To]
 		for i := range tokens {
 			if t := &tokens[i]; t.Capital && t.Class == prose.Content {
 				t.Named = true
-				if i > 0 && u.kind == markdown.Sentence {
+				if i > 0 && u.Kind == markdown.Sentence {
 					inside[t.Lower] = true
 				}
 			}
 		}
 	}
-	for k := range f.units {
-		u := &f.units[k]
-		tokens := f.passages[u.passage].tokens[u.from:u.to]
+	for k := range units {
+		u := &units[k]
+		tokens := passages[u.Passage].Tokens[u.From:u.To]
 		if t := &tokens[0]; t.Named && !inside[t.Lower] && (len(tokens) == 1 || !tokens[1].Named || tokens[1].Pause) {
-			t.Named = u.kind != markdown.Sentence && !words.Common[t.Lower]
+			t.Named = u.Kind != markdown.Sentence && !words.Common[t.Lower]
 		}
 	}
 }
@@ -104,97 +105,97 @@ var (
 )
 
 // kind classifies a question by its question word and the words after it.
-func (q *question) kind() answerKind {
-	if q.foreign {
-		return anything
+func (q *Question) kind() Kind {
+	if q.Foreign {
+		return Anything
 	}
 	at := q.questionWord()
-	if at < 0 && len(q.tokens) > 0 && q.tokens[0].Class == prose.Auxiliary {
-		return aDecision
+	if at < 0 && len(q.Tokens) > 0 && q.Tokens[0].Class == prose.Auxiliary {
+		return Decision
 	}
 	word := func(i int) string {
-		if i < 0 || i >= len(q.tokens) {
+		if i < 0 || i >= len(q.Tokens) {
 			return ""
 		}
-		return q.tokens[i].Lower
+		return q.Tokens[i].Lower
 	}
 	next := word(at + 1)
 	switch word(at) {
 	case "who", "whom", "whose":
-		return aPerson
+		return Person
 	case "when":
-		return aTime
+		return Time
 	case "where":
-		return aPlace
+		return Place
 	case "why":
-		return aReason
+		return Reason
 	case "how":
 		switch subject := word(at + 2); {
 		case measured[next]:
-			return aNumber
+			return Number
 		case next == "to" || subject == "i" || subject == "we" || subject == "you" || subject == "one" || (next == "can" || next == "should") && subject != "":
-			return aManner
+			return Manner
 		}
-		return anything
+		return Anything
 	}
-	for i := at + 1; i < len(q.tokens); i++ {
+	for i := at + 1; i < len(q.Tokens); i++ {
 		switch w := word(i); {
-		case phoneNouns[w], w == "number" && len(q.tokens) > 0 && q.dials():
-			return aPhone
+		case phoneNouns[w], w == "number" && len(q.Tokens) > 0 && q.dials():
+			return Phone
 		case sendNouns[w] && i-at <= 5:
-			return anAddress
+			return Address
 		}
 	}
-	if k := q.ofNoun(at + 1); k != anything {
+	if k := q.ofNoun(at + 1); k != Anything {
 		return k
 	}
 	if at < 0 {
 		return q.keywords()
 	}
 	if q.defines(at) {
-		return aDefinition
+		return Definition
 	}
-	if q.focus >= 0 && plural(q.terms[q.focus].word) {
-		return aList
+	if q.Focus >= 0 && plural(q.Terms[q.Focus].Word) {
+		return List
 	}
-	return anything
+	return Anything
 }
 
 // keywords classifies a query without a question word. A few words alone, such as "notice
 // period", ask what is said of it. With a question mark, they are a question in a language
 // that is not known.
-func (q *question) keywords() answerKind {
-	if q.asksSo || len(q.tokens) == 0 || len(q.tokens) > 3 || slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Class != prose.Content }) {
-		return anything
+func (q *Question) keywords() Kind {
+	if q.asksSo || len(q.Tokens) == 0 || len(q.Tokens) > 3 || slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Class != prose.Content }) {
+		return Anything
 	}
-	q.subjectOf = [2]int{0, len(q.tokens)}
-	return aDefinition
+	q.subjectOf = [2]int{0, len(q.Tokens)}
+	return Definition
 }
 
 // markKind marks the terms that tell only which kind of answer is asked for: "long" in "how
 // long", "number" in "which number do I call", "come" in "when did it come out".
-func (q *question) markKind() {
+func (q *Question) markKind() {
 	at := q.questionWord()
-	for i := range q.tokens {
-		t := &q.tokens[i]
-		if t.Term < 0 || q.bare || len(q.terms) == 1 {
+	for i := range q.Tokens {
+		t := &q.Tokens[i]
+		if t.Term < 0 || q.Bare || len(q.Terms) == 1 {
 			continue
 		}
-		switch q.expected {
-		case aNumber:
-			q.terms[t.Term].tells = at >= 0 && i == at+1 && measured[t.Lower]
-		case aPhone:
-			q.terms[t.Term].tells = t.Lower == "number"
-		case aTime:
-			q.terms[t.Term].tells = happening[t.Lower]
+		switch q.Expected {
+		case Number:
+			q.Terms[t.Term].Tells = at >= 0 && i == at+1 && measured[t.Lower]
+		case Phone:
+			q.Terms[t.Term].Tells = t.Lower == "number"
+		case Time:
+			q.Terms[t.Term].Tells = happening[t.Lower]
 		}
 	}
 }
 
 // dials reports whether the question has a word for phoning.
-func (q *question) dials() bool {
-	for i := range q.tokens {
-		if dialled[q.tokens[i].Lower] {
+func (q *Question) dials() bool {
+	for i := range q.Tokens {
+		if dialled[q.Tokens[i].Lower] {
 			return true
 		}
 	}
@@ -215,33 +216,33 @@ var (
 // defines reports whether the question, whose question word is at index at, asks what
 // something is or means: "what is a crate", "what does RPK stand for", "what is meant by
 // ownership in Rust". It sets q.subjectOf to the words for that thing.
-func (q *question) defines(at int) bool {
-	i, n := at+1, len(q.tokens)
+func (q *Question) defines(at int) bool {
+	i, n := at+1, len(q.Tokens)
 	meaning := false
 	for j := i; j < n; j++ {
-		meaning = meaning || meanings[q.tokens[j].Lower] || q.tokens[j].Lower == "do" && j == n-1 // "what does it do"
+		meaning = meaning || meanings[q.Tokens[j].Lower] || q.Tokens[j].Lower == "do" && j == n-1 // "what does it do"
 	}
-	if i < n && q.tokens[i].Class == prose.Auxiliary {
+	if i < n && q.Tokens[i].Class == prose.Auxiliary {
 		i++
-	} else if !meaning && q.tokens[at].Lower != "what's" {
+	} else if !meaning && q.Tokens[at].Lower != "what's" {
 		return false
 	}
-	for i < n && (q.tokens[i].Lower == "meant" || q.tokens[i].Lower == "by") {
+	for i < n && (q.Tokens[i].Lower == "meant" || q.Tokens[i].Lower == "by") {
 		i++
 	}
-	the := i < n && q.tokens[i].Lower == "the"
-	for i < n && q.tokens[i].Class == prose.Determiner {
+	the := i < n && q.Tokens[i].Lower == "the"
+	for i < n && q.Tokens[i].Class == prose.Determiner {
 		i++
 	}
 	from := i
-	for i < n && q.tokens[i].Class == prose.Content && !meanings[q.tokens[i].Lower] && (i == from || !q.tokens[i].Pause) {
+	for i < n && q.Tokens[i].Class == prose.Content && !meanings[q.Tokens[i].Lower] && (i == from || !q.Tokens[i].Pause) {
 		i++
 	}
 	if i == from || i-from > maxNamed {
 		return false
 	}
 	if i < n && !meaning {
-		switch next := &q.tokens[i]; {
+		switch next := &q.Tokens[i]; {
 		case next.Lower == "of": // "what is the end of the story"
 			return false
 		case next.Class != prose.Preposition && !next.Pause: // "what is the dog eating"
@@ -258,27 +259,27 @@ func (q *question) defines(at int) bool {
 }
 
 // ofNoun classifies "what" and "which" by the noun that follows.
-func (q *question) ofNoun(i int) answerKind {
-	for n := 0; i < len(q.tokens) && n < 6; i, n = i+1, n+1 {
-		t := q.tokens[i]
+func (q *Question) ofNoun(i int) Kind {
+	for n := 0; i < len(q.Tokens) && n < 6; i, n = i+1, n+1 {
+		t := q.Tokens[i]
 		if t.Class == prose.Auxiliary && n == 0 {
 			continue
 		}
 		if t.Class != prose.Content && t.Class != prose.Determiner && t.Lower != "of" && t.Lower != "many" {
-			return anything
+			return Anything
 		}
 		switch {
 		case timeNouns[t.Lower]:
-			return aTime
+			return Time
 		case numberNouns[t.Lower]:
-			return aNumber
+			return Number
 		case placeNouns[t.Lower]:
-			return aPlace
+			return Place
 		case personNouns[t.Lower]:
-			return aPerson
+			return Person
 		}
 	}
-	return anything
+	return Anything
 }
 
 // Words of times and of how often something happens.
@@ -289,21 +290,21 @@ var (
 	frequency = words.Set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
 )
 
-// satisfied reports whether a unit can answer a question for a time or number: it has a word
+// Satisfied reports whether a unit can answer a question for a time or number: it has a word
 // of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
 // of two digits alone is no time; neither are those in code.
-func (q *question) satisfied(p *passage, u *unit) bool {
-	return q.satisfiedBy(p, u, span{u.from, u.to})
+func (q *Question) Satisfied(p *Parsed, u *Unit) bool {
+	return q.SatisfiedBy(p, u, u.Whole())
 }
 
-// satisfiedBy is satisfied for some words of a unit.
-func (q *question) satisfiedBy(p *passage, u *unit, w span) bool {
-	often := q.expected == aNumber && slices.ContainsFunc(q.tokens, func(t words.Token) bool { return t.Lower == "often" })
-	if q.expected != aTime && q.expected != aNumber || u.kind == markdown.Code {
-		return q.expected != aTime
+// SatisfiedBy is satisfied for some words of a unit.
+func (q *Question) SatisfiedBy(p *Parsed, u *Unit, w Span) bool {
+	often := q.Expected == Number && slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Lower == "often" })
+	if q.Expected != Time && q.Expected != Number || u.Kind == markdown.Code {
+		return q.Expected != Time
 	}
-	tokens := p.tokens[u.from:u.to]
-	for i := w.from - u.from; i < w.to-u.from; i++ {
+	tokens := p.Tokens[u.From:u.To]
+	for i := w.From - u.From; i < w.To-u.From; i++ {
 		t := &tokens[i]
 		switch {
 		case t.Term >= 0 && !t.Digit:
@@ -311,7 +312,7 @@ func (q *question) satisfiedBy(p *passage, u *unit, w span) bool {
 			if frequency[t.Lower] || i > 0 && timeUnits[t.Lower] && words.Number(&tokens[i-1]) {
 				return true
 			}
-		case q.expected == aNumber:
+		case q.Expected == Number:
 			if words.Number(t) && strings.Count(t.Lower, ".") < 2 {
 				return true
 			}
@@ -328,9 +329,9 @@ var dated = regexp.MustCompile(`^(1\d{3}|2[01]\d{2})s?$|^\d+([-.]\d+){2}$|^\d+-\
 // Words for a document or a part of it.
 var writings = words.Set("paper post page document chapter section guide article tutorial series booklet appendix blog")
 
-// introduces reports whether a sentence speaks of the document itself: "This post walked
+// Introduces reports whether a sentence speaks of the document itself: "This post walked
 // through …", "In this chapter, …".
-func introduces(tokens []words.Token) bool {
+func Introduces(tokens []words.Token) bool {
 	for i := range tokens[:max(0, min(len(tokens)-1, 4))] {
 		if tokens[i].Lower == "this" && writings[tokens[i+1].Lower] {
 			return true

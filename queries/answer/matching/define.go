@@ -1,4 +1,4 @@
-package answer
+package matching
 
 import (
 	"strings"
@@ -14,18 +14,18 @@ var (
 	namedBy = words.Set("called termed named known dubbed")
 )
 
-// definition estimates from 0 to 1 how likely a unit defines the subject of the question:
+// Definition estimates from 0 to 1 how likely a unit defines the subject of the question:
 // "A crate is …", "RPK = …", "… in a process called angiogenesis", "positron emission
 // tomography (PET)", or a row or item that begins with the subject.
-func (q *question) definition(p *passage, u *unit) float64 {
+func (q *Question) Definition(p *Parsed, u *Unit) float64 {
 	if q.subjectOf[1] == q.subjectOf[0] {
 		return 0
 	}
-	tokens := p.tokens[u.from:u.to]
+	tokens := p.Tokens[u.From:u.To]
 	best := 0.0
 	for i := range tokens {
 		if n := q.subjectAt(tokens, i); n > 0 {
-			best = max(best, definitionAt(p.text, tokens, i, i+n, u.kind))
+			best = max(best, definitionAt(p.Text, tokens, i, i+n, u.Kind))
 		}
 	}
 	return best
@@ -108,10 +108,10 @@ func leading(tokens []words.Token, i int) bool {
 
 // subjectAt returns the number of tokens at index i that are the subject of the question,
 // or 0.
-func (q *question) subjectAt(tokens []words.Token, i int) int {
+func (q *Question) subjectAt(tokens []words.Token, i int) int {
 	n := 0
 	for k := q.subjectOf[0]; k < q.subjectOf[1]; k++ {
-		if i+n >= len(tokens) || tokens[i+n].Term < 0 || tokens[i+n].Term != q.tokens[k].Term || tokens[i+n].Credit < 1 {
+		if i+n >= len(tokens) || tokens[i+n].Term < 0 || tokens[i+n].Term != q.Tokens[k].Term || tokens[i+n].Credit < 1 {
 			return 0
 		}
 		n++

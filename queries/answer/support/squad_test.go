@@ -1,4 +1,4 @@
-package answer
+package support_test
 
 import (
 	"regexp"
@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"annals/events/prose"
+	"annals/queries/answer/answertest"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/support"
 )
 
 // Sentences of articles are supported by the passage that they are from, and neither by
@@ -16,12 +18,12 @@ func TestSupportsSentencesOfArticles(t *testing.T) {
 	name := regexp.MustCompile(` [A-Z][a-z]{4,}`)
 	verb := regexp.MustCompile(` (is|was|are|were) `)
 	supported, all := map[string]int{}, map[string]int{}
-	for i, q := range corpus(t) {
-		if i%10 != 0 || !q.Answerable || len(q.passages) < 2 {
+	for i, q := range answertest.Corpus(t) {
+		if i%10 != 0 || !q.Answerable || len(q.Passages) < 2 {
 			continue
 		}
-		text := q.passages[0].Text
-		s := NewSupport(q.Question, q.passages[:2])
+		text := q.Passages[0].Text
+		s := support.New(q.Question, q.Passages[:2])
 		count := func(how, sentence string, cited int) {
 			all[how]++
 			if s.Supports(sentence, []int{cited}) {
@@ -36,7 +38,7 @@ func TestSupportsSentencesOfArticles(t *testing.T) {
 				continue
 			}
 			count("verbatim", one, 0)
-			if !strings.Contains(q.passages[1].Text, one) {
+			if !strings.Contains(q.Passages[1].Text, one) {
 				count("of another passage", one, 1)
 			}
 			for how, changed := range map[string]string{

@@ -1,4 +1,9 @@
-package answer
+// Package support checks whether passages say what a sentence says that somebody else wrote
+// about them, such as a language model.
+//
+// It imports events/prose, queries/answer/matching and the packages beside that, and
+// libraries.
+package support
 
 import (
 	"regexp"
@@ -7,20 +12,21 @@ import (
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
+	"annals/queries/answer/matching"
 	"annals/queries/answer/words"
 )
 
-// Support checks what somebody else, such as a language model, wrote about passages. It is
+// Checker checks sentences of an answer to a question. It is
 // strict rather than fair: a sentence that is true but says it in quite other words is not
 // supported.
-type Support struct {
-	asked    question
-	passages []Passage
+type Checker struct {
+	asked    matching.Question
+	passages []matching.Passage
 }
 
-// NewSupport returns a Support for an answer to a question from passages.
-func NewSupport(asked string, passages []Passage) *Support {
-	return &Support{parseQuestion(cut(asked, maxQuestion)), passages[:min(len(passages), maxPassages)]}
+// New returns a Checker for an answer to a question from passages.
+func New(asked string, passages []matching.Passage) *Checker {
+	return &Checker{matching.ParseQuestion(matching.Cut(asked, matching.MaxQuestion)), passages[:min(len(passages), matching.MaxPassages)]}
 }
 
 // maxClaim is the maximum number of bytes of a sentence to check. A longer one is not
@@ -39,12 +45,12 @@ const leastSupport = 0.75
 // negation, and the words that limit it or say who speaks, such as "only", "must" and "we", must be in one place of a
 // passage, and so must most of its other words. If the sentence rests on several passages, they may be in one
 // place of each of two.
-func (s *Support) Supports(sentence string, cited []int) bool {
+func (s *Checker) Supports(sentence string, cited []int) bool {
 	if len(sentence) > maxClaim || len(cited) == 0 || len(cited) > maxCited {
 		return false
 	}
 	c := s.claim(sentence)
-	if len(c.terms) == 0 {
+	if len(c.Terms) == 0 {
 		return false
 	}
 	var best []place // of each cited passage
@@ -56,8 +62,8 @@ func (s *Support) Supports(sentence string, cited []int) bool {
 		if !s.concerns(p) {
 			return false
 		}
-		p.Text = tableHead(s.passages, i) + p.Text
-		places := c.places(newPassage(&c.question, p))
+		p.Text = matching.TableHead(s.passages, i) + p.Text
+		places := c.places(matching.Parse(&c.Question, p))
 		top := -1
 		for at := range places {
 			if c.holds(&places[at]) {
@@ -85,16 +91,16 @@ func (s *Support) Supports(sentence string, cited []int) bool {
 // count, its names and addresses, and most of its other words, wherever they stand. A sentence that denies something is not
 // covered, because the words alone do not say what is denied.
 func Covers(sentence, text string) bool {
-	s := NewSupport("", nil)
+	s := New("", nil)
 	c := s.claim(sentence)
-	if len(sentence) > maxClaim || len(c.terms) == 0 || c.denied {
+	if len(sentence) > maxClaim || len(c.Terms) == 0 || c.Denied {
 		return false
 	}
-	whole := place{credits: make([]float64, len(c.terms))}
+	whole := place{credits: make([]float64, len(c.Terms))}
 	for len(text) > 0 {
-		part := cut(text, maxPassage)
+		part := matching.Cut(text, matching.MaxPassage)
 		text = text[max(1, min(len(text), len(part))):]
-		for _, p := range c.places(newPassage(&c.question, Passage{Text: part})) {
+		for _, p := range c.places(matching.Parse(&c.Question, matching.Passage{Text: part})) {
 			whole = whole.with(&p)
 		}
 	}
@@ -102,18 +108,18 @@ func Covers(sentence, text string) bool {
 }
 
 // concerns reports whether a passage has a word of the question, or its titles have one.
-func (s *Support) concerns(p Passage) bool {
-	return s.asked.bare || slices.ContainsFunc(newPassage(&s.asked, p).credits, func(c float64) bool { return c >= 0.5 })
+func (s *Checker) concerns(p matching.Passage) bool {
+	return s.asked.Bare || slices.ContainsFunc(matching.Parse(&s.asked, p).Credits, func(c float64) bool { return c >= 0.5 })
 }
 
 // claim is a sentence to check.
 type claim struct {
-	question // the sentence, parsed like a question
-	numbers  []int
-	names    []int
-	limits   []string
-	weights  []float64 // of the terms
-	links    []string
+	matching.Question // the sentence, parsed like a question
+	numbers           []int
+	names             []int
+	limits            []string
+	weights           []float64 // of the terms
+	links             []string
 }
 
 // limiting are words that change what a sentence says, by group of those that may stand for
@@ -137,10 +143,10 @@ var attributing = words.Set(`document documents passage passages text section so
 // link matches addresses on the web and of mail, and names of hosts and files.
 var link = regexp.MustCompile(`[^\s()<>\[\]"“”]*(?:://|@|\pL\.\pL{2}|\d\.\pL{2})[^\s()<>\[\]"“”]*`)
 
-func (s *Support) claim(sentence string) claim {
-	c := claim{question: parseQuestion(sentence)}
-	for i := range c.tokens {
-		t := &c.tokens[i]
+func (s *Checker) claim(sentence string) claim {
+	c := claim{Question: matching.ParseQuestion(sentence)}
+	for i := range c.Tokens {
+		t := &c.Tokens[i]
 		if group, ok := limiting[t.Lower]; ok {
 			c.limits = append(c.limits, group)
 		}
@@ -151,17 +157,17 @@ func (s *Support) claim(sentence string) claim {
 			c.names = append(c.names, i)
 		}
 	}
-	for i, t := range c.terms {
-		for _, o := range words.Synonyms[t.stem] { // those of the word itself are there already: "costs" has none, "cost" has
-			if v := words.Stem(o); words.Synonyms[t.word] == nil && v != t.stem {
-				c.variants[v[0]] = append(c.variants[v[0]], variant{v, i, 0.6})
+	for i, t := range c.Terms {
+		for _, o := range words.Synonyms[t.Stem] { // those of the word itself are there already: "costs" has none, "cost" has
+			if v := words.Stem(o); words.Synonyms[t.Word] == nil && v != t.Stem {
+				c.AddSynonym(i, v)
 			}
 		}
-		w := rarity(&words.Token{Lower: t.word, Digit: t.number, Capital: t.name}, 1)
+		w := matching.Rarity(&words.Token{Lower: t.Word, Digit: t.Number, Capital: t.Name}, 1)
 		switch {
-		case attributing[t.word] || limiting[t.word] != "":
+		case attributing[t.Word] || limiting[t.Word] != "":
 			w = 0
-		case slices.ContainsFunc(s.asked.terms, func(a term) bool { return a.stem == t.stem }):
+		case slices.ContainsFunc(s.asked.Terms, func(a matching.Term) bool { return a.Stem == t.Stem }):
 			w /= 2
 		}
 		c.weights = append(c.weights, w)
@@ -191,27 +197,27 @@ func (p *place) with(o *place) place {
 }
 
 // places returns the places of a passage.
-func (c *claim) places(p passage) []place {
+func (c *claim) places(p matching.Parsed) []place {
 	var titles []words.Token
-	for _, title := range append([]string{p.source.Section, p.source.Document}, p.source.Path[:min(len(p.source.Path), 10)]...) {
-		titles = words.Tokenize(cut(title, maxTitle), 0, len(cut(title, maxTitle)), titles)
+	for _, title := range append([]string{p.Source.Section, p.Source.Document}, p.Source.Path[:min(len(p.Source.Path), 10)]...) {
+		titles = words.Tokenize(matching.Cut(title, matching.MaxTitle), 0, len(matching.Cut(title, matching.MaxTitle)), titles)
 	}
-	units := appendUnits(nil, 0, &p)
+	units := matching.AppendUnits(nil, 0, &p)
 	places := make([]place, len(units))
 	for i := range units {
 		u := &units[i]
-		at := place{units: [][]words.Token{p.tokens[u.from:u.to]}, rows: u.kind == markdown.Row, text: p.text}
-		at.context = slices.Concat(p.tokens[u.leads[0]:u.leads[1]], titles)
-		at.credits = slices.Clone(u.credits)
+		at := place{units: [][]words.Token{p.Tokens[u.From:u.To]}, rows: u.Kind == markdown.Row, text: p.Text}
+		at.context = slices.Concat(p.Tokens[u.Leads[0]:u.Leads[1]], titles)
+		at.credits = slices.Clone(u.Credits)
 		for t := range at.credits {
-			at.credits[t] = max(at.credits[t], u.context[t])
+			at.credits[t] = max(at.credits[t], u.Context[t])
 		}
 		for _, near := range [2]int{i - 1, i + 1} {
-			if u.kind == markdown.Row || near < 0 || near >= len(units) || units[near].kind == markdown.Row {
+			if u.Kind == markdown.Row || near < 0 || near >= len(units) || units[near].Kind == markdown.Row {
 				continue
 			}
-			at.units = append(at.units, p.tokens[units[near].from:units[near].to])
-			for t, credit := range units[near].credits {
+			at.units = append(at.units, p.Tokens[units[near].From:units[near].To])
+			for t, credit := range units[near].Credits {
 				at.credits[t] = max(at.credits[t], credit)
 			}
 		}
@@ -253,8 +259,8 @@ func (c *claim) limited(p *place) bool {
 			return false
 		}
 	}
-	for i := range c.tokens {
-		word := c.tokens[i].Lower
+	for i := range c.Tokens {
+		word := c.Tokens[i].Lower
 		if o, ok := words.Opposites[word]; ok && has[o] && !has[word] {
 			return false
 		}
@@ -280,7 +286,7 @@ func (c *claim) named(p *place) bool {
 	for _, i := range c.names {
 		found := false
 		for t := range p.all() {
-			if found = alike(t, &c.tokens[i]); found {
+			if found = alike(t, &c.Tokens[i]); found {
 				break
 			}
 		}
@@ -314,10 +320,10 @@ func (c *claim) counted(p *place) bool {
 }
 
 func (c *claim) counts(p *place, n int) bool {
-	number := &c.tokens[n]
+	number := &c.Tokens[n]
 	var noun *words.Token
-	if n+1 < len(c.tokens) && !c.tokens[n+1].Pause && c.tokens[n+1].Class == prose.Content && !words.Number(&c.tokens[n+1]) {
-		noun = &c.tokens[n+1]
+	if n+1 < len(c.Tokens) && !c.Tokens[n+1].Pause && c.Tokens[n+1].Class == prose.Content && !words.Number(&c.Tokens[n+1]) {
+		noun = &c.Tokens[n+1]
 	}
 	for at, unit := range append([][]words.Token{p.context}, p.units...) {
 		for i := range unit {
@@ -366,7 +372,7 @@ func (c *claim) owns(unit []words.Token, i int) bool {
 
 // isNamed reports whether a token is a name of the claim.
 func (c *claim) isNamed(t *words.Token) bool {
-	return slices.ContainsFunc(c.tokens, func(o words.Token) bool { return o.Capital && o.Class == prose.Content && alike(t, &o) })
+	return slices.ContainsFunc(c.Tokens, func(o words.Token) bool { return o.Capital && o.Class == prose.Content && alike(t, &o) })
 }
 
 // linked reports whether the place's passage has the addresses of the claim, character by
@@ -393,7 +399,7 @@ func links(text string) []string {
 // them that no punctuation separates: "Entry is free, but parking is not".
 func (c *claim) denies(p *place) bool {
 	const around = 3
-	known := make([]bool, len(c.terms))
+	known := make([]bool, len(c.Terms))
 	denied := false
 	for _, unit := range p.units {
 		first, last := -1, -1
@@ -421,7 +427,7 @@ func (c *claim) denies(p *place) bool {
 		}
 		denied = denied || slices.ContainsFunc(unit[first:last+1], func(t words.Token) bool { return words.Negative(t.Lower) })
 	}
-	return denied == c.denied && c.deniesWhat(p)
+	return denied == c.Denied && c.deniesWhat(p)
 }
 
 // deniesWhat reports whether the place negates each word that the claim negates.
@@ -434,7 +440,7 @@ func (c *claim) deniesWhat(p *place) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(negated(c.tokens), func(i int) bool { return !known[c.tokens[i].Term] })
+	return !slices.ContainsFunc(negated(c.Tokens), func(i int) bool { return !known[c.Tokens[i].Term] })
 }
 
 // negated returns the indexes of the words that are negated: the first content word after
@@ -459,9 +465,6 @@ func negated(tokens []words.Token) (denied []int) {
 	}
 	return denied
 }
-
-// Where names the section, document, pages and folder of a passage, for people.
-func (p Passage) Where() string { return (&passage{source: p}).where() }
 
 // Plain returns a text in Markdown without inline markup.
 func Plain(text string) string { return markdown.Plain(text) }

@@ -1,13 +1,14 @@
-package answer_test
+package support_test
 
 import (
 	"strings"
 	"testing"
 
-	"annals/queries/answer"
+	"annals/queries/answer/matching"
+	"annals/queries/answer/support"
 )
 
-var supportPassages = []answer.Passage{
+var supportPassages = []matching.Passage{
 	{Document: "Supply agreement", Section: "Termination", Text: "Either party may end this agreement with three months' notice. The notice must be in writing. Goods that were ordered before the end of the agreement are still delivered."},
 	{Document: "Staff handbook", Section: "Leave", Text: "Alice Moore has 10 days of leave and Bob Stone 25 days. Employees may not smoke indoors. Leave that is not taken by 31 March 2025 expires, unless the manager agrees in writing. Details are at https://intranet.example/leave and in leave.pdf."},
 	{Document: "Prices", Section: "Prices", Text: "| Product | Price | Stock |\n|---|---|---|\n| Lantern | €40 | 12 |\n| Kettle | €25 | 700 |\n"},
@@ -73,11 +74,11 @@ func TestSupports(t *testing.T) {
 		{"", []int{0}, false},
 		{strings.Repeat("The notice period is three months. ", 30), []int{0}, false},
 	} {
-		if got := answer.NewSupport("What of the notice period, the leave, the price and the lighthouse?", supportPassages).Supports(test.sentence, test.cited); got != test.want {
+		if got := support.New("What of the notice period, the leave, the price and the lighthouse?", supportPassages).Supports(test.sentence, test.cited); got != test.want {
 			t.Errorf("Supports(%q, %v) = %v, want %v", test.sentence, test.cited, got, test.want)
 		}
 	}
-	if answer.NewSupport("Who was Napoleon?", supportPassages).Supports("The notice must be in writing.", []int{0}) {
+	if support.New("Who was Napoleon?", supportPassages).Supports("The notice must be in writing.", []int{0}) {
 		t.Error("a passage that says nothing of what was asked supports a sentence")
 	}
 }
@@ -88,7 +89,7 @@ func FuzzSupports(f *testing.F) {
 	f.Add("See https://h.example/x.", "| A | B |\n|---|---|\n| 1 | https://h.example/x |")
 	f.Add("Not 5 km/h", "5 km/h, not")
 	f.Fuzz(func(t *testing.T, sentence, text string) {
-		s := answer.NewSupport(sentence, []answer.Passage{{Text: text, Document: sentence}, {Text: sentence}})
+		s := support.New(sentence, []matching.Passage{{Text: text, Document: sentence}, {Text: sentence}})
 		s.Supports(sentence, []int{0})
 		s.Supports(text, []int{1, 0})
 	})

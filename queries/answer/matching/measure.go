@@ -1,13 +1,13 @@
-package answer
+package matching
 
 import (
 	"annals/events/prose"
 	"annals/queries/answer/words"
 )
 
-// refersBack reports whether a sentence begins with a word such as "he" or "this", which
+// RefersBack reports whether a sentence begins with a word such as "he" or "this", which
 // refers to the sentence before.
-func refersBack(tokens []words.Token) bool {
+func RefersBack(tokens []words.Token) bool {
 	for i := range tokens[:min(len(tokens), 2)] {
 		switch tokens[i].Lower {
 		case "he", "she", "it", "they", "this", "these", "those", "his", "her", "its", "their", "such":
@@ -17,18 +17,18 @@ func refersBack(tokens []words.Token) bool {
 	return false
 }
 
-// pairs returns the share of the question's pairs of consecutive terms that are at most
+// Pairs returns the share of the question's pairs of consecutive terms that are at most
 // four words apart in tokens.
-func (q *question) pairs(tokens []words.Token) float64 {
+func (q *Question) Pairs(tokens []words.Token) float64 {
 	var all, near float64
 	last := -1
-	for i := range q.tokens {
-		t := q.tokens[i].Term
+	for i := range q.Tokens {
+		t := q.Tokens[i].Term
 		if t < 0 {
 			continue
 		}
 		if last >= 0 && last != t {
-			w := q.terms[t].weight + q.terms[last].weight
+			w := q.Terms[t].Weight + q.Terms[last].Weight
 			all += w
 			if nearby(tokens, last, t) {
 				near += w
@@ -62,20 +62,20 @@ func nearby(tokens []words.Token, a, b int) bool {
 	return false
 }
 
-// hasAnswer reports whether the tokens have a word of the expected kind that is not in
+// HasAnswer reports whether the tokens have a word of the expected kind that is not in
 // the question.
-func hasAnswer(tokens []words.Token, k answerKind) bool {
+func HasAnswer(tokens []words.Token, k Kind) bool {
 	for i := range tokens {
-		if tokens[i].Term < 0 && fits(tokens, i, k) {
+		if tokens[i].Term < 0 && Fits(tokens, i, k) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether tokens[i] may be part of an answer of the expected kind.
-func fits(tokens []words.Token, i int, k answerKind) bool {
-	return kinds[k].fits != nil && kinds[k].fits(tokens, i)
+// Fits reports whether tokens[i] may be part of an answer of the expected kind.
+func Fits(tokens []words.Token, i int, k Kind) bool {
+	return Kinds[k].Fits != nil && Kinds[k].Fits(tokens, i)
 }
 
 // Words that often introduce an answer.
@@ -84,11 +84,11 @@ var (
 	namingCues = words.Set("called known termed named dubbed referred titled nicknamed")
 )
 
-// cued reports whether a unit has a word that often introduces the expected answer.
-func (q *question) cued(tokens []words.Token) bool {
+// Cued reports whether a unit has a word that often introduces the expected answer.
+func (q *Question) Cued(tokens []words.Token) bool {
 	var cues map[string]bool
 	switch {
-	case q.expected == aReason || q.expected == aManner:
+	case q.Expected == Reason || q.Expected == Manner:
 		cues = reasonCues
 	case q.naming:
 		cues = namingCues
@@ -103,39 +103,39 @@ func (q *question) cued(tokens []words.Token) bool {
 	return false
 }
 
-// dense returns the highest share of the question's weight in any twelve consecutive
+// Dense returns the highest share of the question's weight in any twelve consecutive
 // words.
-func (q *question) dense(tokens []words.Token) float64 {
+func (q *Question) Dense(tokens []words.Token) float64 {
 	const window = 12
 	best := 0.0
-	var credits [maxTerms]float64
+	var credits [MaxTerms]float64
 	for i := range tokens {
 		if tokens[i].Term < 0 {
 			continue
 		}
-		clear(credits[:len(q.terms)])
+		clear(credits[:len(q.Terms)])
 		sum := 0.0
 		for k := i; k < min(i+window, len(tokens)); k++ {
 			if t := &tokens[k]; t.Term >= 0 && t.Credit > credits[t.Term] {
-				sum += (t.Credit - credits[t.Term]) * q.terms[t.Term].weight
+				sum += (t.Credit - credits[t.Term]) * q.Terms[t.Term].Weight
 				credits[t.Term] = t.Credit
 			}
 		}
 		best = max(best, sum)
 	}
-	return best / q.total
+	return best / q.Total
 }
 
-// phrases returns the share of the question's pairs of adjacent words that are also
+// Phrases returns the share of the question's pairs of adjacent words that are also
 // adjacent in tokens. Pairs without a term do not count.
-func (q *question) phrases(tokens []words.Token) float64 {
+func (q *Question) Phrases(tokens []words.Token) float64 {
 	var all, found float64
-	for i := 1; i < len(q.tokens); i++ {
-		a, b := &q.tokens[i-1], &q.tokens[i]
+	for i := 1; i < len(q.Tokens); i++ {
+		a, b := &q.Tokens[i-1], &q.Tokens[i]
 		w := 0.0
 		for _, t := range [2]*words.Token{a, b} {
 			if t.Term >= 0 {
-				w += q.terms[t.Term].weight
+				w += q.Terms[t.Term].Weight
 			}
 		}
 		if w == 0 || a.Class == prose.Interrogative || b.Class == prose.Interrogative {
@@ -161,4 +161,13 @@ func same(asked, t *words.Token) bool {
 		return asked.Term == t.Term
 	}
 	return asked.Lower == t.Lower
+}
+
+// Share returns the share of the question's weight that has the credits.
+func (q *Question) Share(credits []float64) float64 {
+	sum := 0.0
+	for t, c := range credits {
+		sum += c * q.Terms[t].Weight / q.Total
+	}
+	return sum
 }
