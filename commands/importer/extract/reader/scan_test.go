@@ -301,14 +301,19 @@ func TestPageIsDrawnAgainAfterItsProcessDied(t *testing.T) {
 	}
 }
 
+// TestScansOfCorpora recognises every fifth scan, or all (two minutes) if ANNALS_TEST_SCANS is "all", as in make check.
 func TestScansOfCorpora(t *testing.T) {
 	dir := extracttest.Corpora(t)
 	r := extracttest.OCRReader(t, reader.OCR{})
 	total, files := 0.0, 0
-	for _, item := range extracttest.JSONLines[struct {
+	all := os.Getenv("ANNALS_TEST_SCANS") == "all"
+	for i, item := range extracttest.JSONLines[struct {
 		File  string
 		Words []string
 	}](t, dir+"/pdf/scanned.jsonl") {
+		if !all && i%5 > 0 {
+			continue
+		}
 		text, info, err := extracttest.Markdown(t, r, filepath.Join(dir, "pdf/scanned", item.File), item.File)
 		if err != nil {
 			t.Errorf("%s: %v", item.File, err)
