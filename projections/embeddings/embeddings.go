@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +100,9 @@ const (
 	// remembered is the maximum number of queries whose vectors are remembered, so that
 	// further pages of a search are cut from the same order.
 	remembered = 256
+	// maxKept is the maximum number of vectors that failed calls of Texts leave for their
+	// repetition. Two generations may be filled at the same time, with 256 passages each.
+	maxKept = 1024
 )
 
 // Client asks an endpoint. Its methods may be called concurrently.
@@ -109,10 +113,42 @@ type Client struct {
 	observe  func(Request)
 
 	mu      sync.Mutex
-	size    int                 // texts in a request: fewer than maxBatch after one has timed out
-	kept    map[asked][]float32 // vectors of a call of Texts that failed, for its repetition
-	queries map[asked][]float32
-	order   []asked // the keys of queries, the oldest first
+	size    int    // texts in a request: fewer than maxBatch after one has timed out
+	kept    recent // vectors of calls of Texts that failed, for their repetition
+	queries recent
+}
+
+// recent keeps the latest vectors. Its zero value is empty.
+type recent struct {
+	vectors map[asked][]float32
+	order   []asked // the oldest first
+}
+
+// add adds a vector, and removes the oldest ones beyond a limit.
+func (r *recent) add(key asked, vector []float32, limit int) {
+	if _, known := r.vectors[key]; known {
+		return
+	}
+	if r.vectors == nil {
+		r.vectors = make(map[asked][]float32)
+	}
+	for len(r.order) >= limit {
+		delete(r.vectors, r.order[0])
+		r.order = r.order[1:]
+	}
+	r.vectors[key] = vector
+	r.order = append(r.order, key)
+}
+
+// remove removes the vectors with some keys.
+func (r *recent) remove(keys []asked) {
+	if len(r.vectors) == 0 {
+		return
+	}
+	for _, key := range keys {
+		delete(r.vectors, key)
+	}
+	r.order = slices.DeleteFunc(r.order, func(key asked) bool { return r.vectors[key] == nil })
 }
 
 // asked is a text of which a vector was asked for. A model may have several dimensions.
@@ -134,7 +170,7 @@ type Request struct {
 // nil. The settings must have passed Check.
 func New(s Settings, observe func(Request)) *Client {
 	return &Client{
-		settings: s, api: openaiapi.NewClient(s.URL, s.Key, maxReply), observe: observe, size: maxBatch, queries: make(map[asked][]float32),
+		settings: s, api: openaiapi.NewClient(s.URL, s.Key, maxReply), observe: observe, size: maxBatch,
 		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
@@ -168,21 +204,13 @@ func (c *Client) Query(ctx context.Context, model string, dimensions int, text s
 func (c *Client) recall(key asked) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.queries[key]
+	return c.queries.vectors[key]
 }
 
 func (c *Client) remember(key asked, vector []float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.queries[key]; known {
-		return
-	}
-	if len(c.order) == remembered {
-		delete(c.queries, c.order[0])
-		c.order = c.order[1:]
-	}
-	c.queries[key] = vector
-	c.order = append(c.order, key)
+	c.queries.add(key, vector, remembered)
 }
 
 // Texts returns the vectors of texts, of length 1, in the same order. A text that the
@@ -190,11 +218,13 @@ func (c *Client) remember(key asked, vector []float32) {
 // fault.Unavailable.
 func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
+	keys := make([]asked, len(texts))
 	var at []int // indexes of texts that are not kept
 	var lacking []string
 	c.mu.Lock()
 	for i, text := range texts {
-		if vectors[i] = c.kept[asked{model, dimensions, text}]; vectors[i] == nil {
+		keys[i] = asked{model, dimensions, text}
+		if vectors[i] = c.kept.vectors[keys[i]]; vectors[i] == nil {
 			at, lacking = append(at, i), append(lacking, text)
 		}
 	}
@@ -205,14 +235,13 @@ func (c *Client) Texts(ctx context.Context, model string, dimensions int, texts 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = nil
 	if err == nil {
+		c.kept.remove(keys)
 		return vectors, nil
 	}
-	c.kept = make(map[asked][]float32)
 	for i, v := range vectors {
 		if v != nil {
-			c.kept[asked{model, dimensions, texts[i]}] = v
+			c.kept.add(keys[i], v, maxKept)
 		}
 	}
 	return nil, unavailable(err)

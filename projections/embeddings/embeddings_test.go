@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"annals/events/fault"
@@ -109,29 +113,122 @@ func TestSkipsRefusedText(t *testing.T) {
 	}
 }
 
+// inMemory runs a test with an endpoint whose connections and clock are in memory, so that a
+// busy machine does not slow it down.
+func inMemory(t *testing.T, b embeddingstest.Behaviour, test func(t *testing.T, e *embeddingstest.Endpoint, s embeddings.Settings)) {
+	synctest.Test(t, func(t *testing.T) {
+		e := embeddingstest.New(b)
+		l := &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})}
+		server := &http.Server{Handler: e}
+		go func() { _ = server.Serve(l) }()
+		usual := http.DefaultTransport
+		http.DefaultTransport = &http.Transport{DialContext: l.dial, DisableKeepAlives: true}
+		defer func() {
+			http.DefaultTransport = usual
+			_ = server.Close()
+			synctest.Wait()
+		}()
+		s := e.Settings()
+		s.URL = "http://endpoint/v1"
+		test(t, e, s)
+	})
+}
+
+// pipes listens for connections that dial makes.
+type pipes struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.accepted <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accepted:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "endpoint"} }
+
 // An endpoint for which a full request takes too long gets smaller ones, and what it has made
 // is not asked for again.
 func TestSlowModelGetsSmallerRequests(t *testing.T) {
-	e := embeddingstest.Start(t, embeddingstest.Behaviour{TextTime: 10 * time.Millisecond})
-	s := e.Settings()
-	s.RequestTime = 250 * time.Millisecond // for 32 texts, 320 ms are needed
-	c := embeddings.New(s, nil)
-	var texts []string
-	for i := range 100 {
-		texts = append(texts, fmt.Sprint("text ", i))
-	}
-	for tries := 1; ; tries++ {
-		got, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
-		if err == nil {
-			if slices.ContainsFunc(got, func(v []float32) bool { return v == nil }) {
-				t.Error("some texts have no vector")
+	inMemory(t, embeddingstest.Behaviour{TextTime: time.Second}, func(t *testing.T, e *embeddingstest.Endpoint, s embeddings.Settings) {
+		s.RequestTime = 20 * time.Second // for 32 texts, 32 s are needed
+		var made atomic.Int64            // texts in requests that succeeded
+		c := embeddings.New(s, func(r embeddings.Request) {
+			if r.Err == nil {
+				made.Add(int64(r.Texts))
 			}
-			return
+		})
+		var texts []string
+		for i := range 200 {
+			texts = append(texts, fmt.Sprint("text ", i))
 		}
-		if tries == 100 {
-			t.Fatalf("Texts failed %d times: %v", tries, err)
+		tries := 1
+		got, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
+		for ; err != nil && tries < 20; tries++ {
+			got, err = c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
 		}
-	}
+		if err != nil || slices.ContainsFunc(got, func(v []float32) bool { return v == nil }) {
+			t.Fatalf("Texts after %d tries: %d vectors, %v, want one for each text", tries, len(got), err)
+		}
+		if int(made.Load()) != len(texts) || tries == 1 {
+			t.Errorf("after %d tries, the endpoint had made %d vectors for %d texts, want each once", tries, made.Load(), len(texts))
+		}
+	})
+}
+
+// What a failed call has made waits for its repetition, whatever other calls do meanwhile.
+func TestFailedCallsKeepTheirVectors(t *testing.T) {
+	inMemory(t, embeddingstest.Behaviour{}, func(t *testing.T, e *embeddingstest.Endpoint, s embeddings.Settings) {
+		const last = "text 199" // of the seventh request, which begins when three have ended
+		broken := func(_ int, texts []string) int {
+			if slices.Contains(texts, last) {
+				return http.StatusNotFound
+			}
+			return http.StatusOK
+		}
+		c := embeddings.New(s, nil)
+		var texts []string
+		for i := range 200 {
+			texts = append(texts, fmt.Sprint("text ", i))
+		}
+		e.Set(func(b *embeddingstest.Behaviour) { b.Status = broken })
+		if _, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts); !fault.Is(err, fault.Unavailable) {
+			t.Fatalf("Texts: %v, want fault.Unavailable", err)
+		}
+		e.Set(func(b *embeddingstest.Behaviour) { b.Status = nil })
+		var others sync.WaitGroup
+		for i := range 4 { // of other generations
+			others.Go(func() {
+				if got, err := c.Texts(t.Context(), fmt.Sprint("model ", i), embeddingstest.Dimensions, texts[:50]); err != nil || len(got) != 50 || got[0] == nil {
+					t.Errorf("Texts of another model: %d vectors, %v", len(got), err)
+				}
+			})
+		}
+		others.Wait()
+		before := len(e.Texts())
+		got, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts)
+		if n := len(e.Texts()) - before; err != nil || got[0] == nil || got[199] == nil || n > 200-96 {
+			t.Errorf("the repetition asked for %d texts, %v, want only those that lack a vector", n, err)
+		}
+		if _, err := c.Texts(t.Context(), "words", embeddingstest.Dimensions, texts); err != nil || len(e.Texts())-before <= 200 {
+			t.Errorf("after the repetition succeeded, its vectors are kept still")
+		}
+	})
 }
 
 // The model of an earlier generation may have many more dimensions than that of the settings.

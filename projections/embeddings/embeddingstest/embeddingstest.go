@@ -26,7 +26,7 @@ const Dimensions = 64
 type Endpoint struct {
 	Behaviour
 
-	model    sync.Mutex // held while texts take TextTime
+	model    chan struct{} // has an element while texts take TextTime
 	mu       sync.Mutex
 	url      string
 	texts    []string
@@ -45,10 +45,13 @@ type Behaviour struct {
 	Reply      func(w http.ResponseWriter, texts []string) // replies instead; may be nil
 }
 
+// New returns an endpoint for a server of the test.
+func New(b Behaviour) *Endpoint { return &Endpoint{Behaviour: b, model: make(chan struct{}, 1)} }
+
 // Start starts an endpoint, which ends with the test.
 func Start(t testing.TB, b Behaviour) *Endpoint {
 	t.Helper()
-	e := &Endpoint{Behaviour: b}
+	e := New(b)
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
 	e.url = server.URL
@@ -107,8 +110,8 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.texts = append(e.texts, asked.Input...)
 	e.mu.Unlock()
 	if b.TextTime > 0 {
-		e.model.Lock()
-		defer e.model.Unlock()
+		e.model <- struct{}{} // no mutex, for which the clock of testing/synctest would not wait
+		defer func() { <-e.model }()
 		b.Delay += time.Duration(len(asked.Input)) * b.TextTime
 	}
 	select {
