@@ -357,6 +357,9 @@ func (c *collection) readQuestions(dir string) (found bool, err error) {
 		}
 		return c.addQuestion(a, seen, mention{filepath.Join(dir, questionsFile), number})
 	})
+	if err == nil && found && len(c.questions) == 0 {
+		err = fmt.Errorf(`%s has no questions: write one JSON object in a line, such as {"id": "1", "question": "…", "answers": ["…"]}`, filepath.Join(dir, questionsFile))
+	}
 	if err != nil {
 		return found, err
 	}

@@ -104,6 +104,7 @@ func TestWrongFilesAreExplained(t *testing.T) {
 		`queries.jsonl:1: "text" cannot be a JSON number`:           {"queries.jsonl": `{"id": "1", "text": 3}`, "qrels.txt": "1 0 a 1"},
 		"queries.jsonl:1: the line is not UTF-8":                    {"queries.jsonl": "{\"id\": \"\xff\"}", "qrels.txt": "1 0 a 1"},
 		"queries.jsonl:2: the line is longer than":                  {"queries.jsonl": queries + "\n" + strings.Repeat("x", maxLine), "qrels.txt": "1 0 a 1"},
+		"questions.jsonl has no questions: write":                   {"questions.jsonl": "\n \n"},
 		`questions.jsonl:2: the question has no "id"`:               question(`{"question": "q", "answers": ["a"]}`),
 		"questions.jsonl:2: the id \"1\" is used twice":             question(`{"id": 1, "question": "q", "answers": ["a"]}`),
 		`questions.jsonl:2: "2" has no text in "question"`:          question(`{"id": "2", "answers": ["a"]}`),
