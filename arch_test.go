@@ -18,6 +18,10 @@ import (
 var rules = map[string][]string{
 	"schema": {},
 
+	"endpoint":             {},
+	"endpoint/llm":         {"endpoint"},
+	"endpoint/llm/llmtest": {},
+
 	"events/disk":             {"events/sqldb"},
 	"events/failpoint":        {},
 	"events/fault":            {},
@@ -30,9 +34,6 @@ var rules = map[string][]string{
 	"events/eventstoredb":     {"events", "events/fault"},
 	"events/eventstoredb/...": {"events", "events/fault"},
 	"events/eventstest":       {"events", "events/fault"},
-	"events/openaiapi":        {},
-	"events/llm":              {"events/openaiapi"},
-	"events/llm/llmtest":      {},
 	"events/sqldb":            {"events/fault"},
 	"events/sqldb/...":        {"events/sqldb"},
 	"events/s3":               {"events/fault"},
@@ -96,7 +97,7 @@ var rules = map[string][]string{
 	"projections/readmodel":              {"events", "events/fault", "events/lookalike", "events/sqldb", "projections/searchindex"},
 	"projections/readmodel/passages":     {"events", "events/failpoint", "events/fault", "events/sqldb", "projections/readmodel", "projections/searchindex"},
 	"projections/readmodel/vectors":      {"events", "events/sqldb", "projections/readmodel", "projections/readmodel/passages", "projections/searchindex"},
-	"projections/embeddings":             {"events/fault", "events/openaiapi"},
+	"projections/embeddings":             {"endpoint", "events/fault"},
 	"projections/embeddings/...":         {"projections/embeddings"},
 	"projections/projectionstest":        {"events", "events/memory", "events/sqldb", "events/sqldb/postgrestest", "projections", "projections/control", "projections/generation", "projections/readmodel", "projections/searchindex/bleve", "projections/tables"},
 	"projections/projectionstest/golden": {},
@@ -120,10 +121,10 @@ var rules = map[string][]string{
 	"queries/answer/support":    {"events/prose", "queries/answer/markdown", "queries/answer/matching", "queries/answer/words"},
 	"queries/answer/answertest": {"events/prose", "queries/answer/matching"},
 	"queries/answer/...":        {"events/prose"},
-	"queries/answerlog":         {"events", "events/fault", "events/llm", "events/sqldb"},
-	"queries/compose":           {"events", "events/fault", "events/llm", "events/prose", "queries/answer", "queries/answer/support", "queries/followup"},
+	"queries/answerlog":         {"endpoint/llm", "events", "events/fault", "events/sqldb"},
+	"queries/compose":           {"endpoint/llm", "events", "events/fault", "events/prose", "queries/answer", "queries/answer/support", "queries/followup"},
 	"queries/followup":          {"events/prose"},
-	"queries/describe":          {"events", "events/fault", "events/llm", "events/sqldb", "queries/answer/support", "queries/compose"},
+	"queries/describe":          {"endpoint/llm", "events", "events/fault", "events/sqldb", "queries/answer/support", "queries/compose"},
 
 	"http": {
 		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/answers", "http/conditional", "http/form", "http/ingest", "http/problem", "http/ratelimit", "http/signin/provider", "http/sse", "schema",
@@ -131,7 +132,7 @@ var rules = map[string][]string{
 	},
 	"http/problem":                      {"commands", "events/fault", "events/nearest"},
 	"http/form":                         {"http/problem", "events", "events/fault", "events/nearest", "schema"},
-	"http/answers":                      {"http/form", "http/problem", "http/sse", "queries/followup", "queries/answerlog", "queries/compose", "queries/search", "events/llm"},
+	"http/answers":                      {"http/form", "http/problem", "http/sse", "queries/followup", "queries/answerlog", "queries/compose", "queries/search", "endpoint/llm"},
 	"http/sse":                          {},
 	"http/conditional":                  {"http/problem"},
 	"http/ingest":                       {"http/form", "http/problem", "commands", "commands/importer/extract", "commands/naming", "commands/quota", "events", "events/fault", "events/lookalike", "events/originals"},
@@ -156,7 +157,7 @@ var rules = map[string][]string{
 	},
 	// Only the package engine opens stores from their URLs.
 	"cmd/annals/engine":     {"events", "events/...", "http/signin", "http/signin/accounts", "projections", "projections/...", "queries/accesslog", "queries/answerlog", "queries/describe"},
-	"cmd/annals/service":    {"cmd/annals/engine", "cmd/annals/settings", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "events", "events/disk", "events/fault", "events/llm", "events/originals", "http", "http/...", "projections", "projections/control", "projections/embeddings", "projections/generation", "projections/importqueue", "projections/readmodel/vectors", "projections/searchindex", "queries", "queries/..."},
+	"cmd/annals/service":    {"cmd/annals/engine", "cmd/annals/settings", "cmd/annals/terminal", "cmd/usage", "commands", "commands/...", "endpoint/llm", "events", "events/disk", "events/fault", "events/originals", "http", "http/...", "projections", "projections/control", "projections/embeddings", "projections/generation", "projections/importqueue", "projections/readmodel/vectors", "projections/searchindex", "queries", "queries/..."},
 	"cmd/annals/maintain":   {"cmd/annals/engine", "cmd/annals/terminal", "events", "events/backup", "events/compact", "events/copylog", "events/fault", "events/originals", "http/signin/accounts", "projections", "projections/generation", "projections/readmodel", "projections/readmodel/vectors", "projections/verify", "queries/accesslog"},
 	"cmd/annals/admin":      {"cmd/annals/engine", "cmd/usage", "commands/quota", "events", "events/fault", "http/signin", "http/signin/accounts", "queries"},
 	"cmd/annals/connection": {"cmd/annals/admin", "cmd/annals/client", "cmd/annals/terminal", "http/signin"},
@@ -191,7 +192,7 @@ func engines(t *testing.T) []string {
 }
 
 // folders lists the top-level folders that contain Go code.
-var folders = []string{"cmd", "commands", "events", "http", "projections", "queries", "schema"}
+var folders = []string{"cmd", "commands", "endpoint", "events", "http", "projections", "queries", "schema"}
 
 type listed struct {
 	ImportPath, Dir, Name string
@@ -284,7 +285,7 @@ func TestRulesKeepTheSidesApart(t *testing.T) {
 			{"projections", "commands"}, {"projections", "queries"}, {"projections", "http"},
 			{"queries", "commands"}, {"queries", "http"},
 			{"http", "projections"},
-			{"events", "commands"}, {"events", "projections"}, {"events", "queries"}, {"events", "http"},
+			{"events", "commands"}, {"events", "projections"}, {"events", "queries"}, {"events", "http"}, {"events", "endpoint"},
 		} {
 			if within(pkg, apart.from) && slices.ContainsFunc(allowed, func(a string) bool { return within(a, apart.to) }) {
 				t.Errorf("the rule of %s lets it import %s", pkg, apart.to)

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"annals/endpoint/llm"
+	"annals/endpoint/llm/llmtest"
 	"annals/events"
-	"annals/events/llm"
-	"annals/events/llm/llmtest"
 	httpd "annals/http"
 	"annals/http/ratelimit"
 	"annals/queries"

@@ -3,7 +3,7 @@ package answers
 import (
 	"time"
 
-	"annals/events/llm"
+	"annals/endpoint/llm"
 	"annals/http/form"
 	"annals/queries/answerlog"
 	"annals/queries/compose"

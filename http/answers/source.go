@@ -1,5 +1,5 @@
 // Package answers has the bodies of the replies to searches and questions, and streams
-// answers. It imports events/llm, http/form, http/problem, http/sse, queries/answerlog,
+// answers. It imports endpoint/llm, http/form, http/problem, http/sse, queries/answerlog,
 // queries/compose, queries/followup and queries/search.
 package answers
 

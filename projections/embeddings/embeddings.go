@@ -1,6 +1,6 @@
 // Package embeddings gets vectors of texts from an endpoint with the embeddings API of
 // OpenAI. Texts with similar meanings have vectors with similar directions. The package may
-// import events/fault and events/openaiapi.
+// import endpoint and events/fault.
 package embeddings
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"annals/endpoint"
 	"annals/events/fault"
-	"annals/events/openaiapi"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/sashabaranov/go-openai"
@@ -55,7 +55,7 @@ func (s Settings) Check() error {
 	if s.URL == "" {
 		return errors.New("--embeddings is missing: pass the URL of an endpoint, such as https://host/v1, or leave out the other flags of embeddings")
 	}
-	if err := openaiapi.CheckURL(s.URL); err != nil {
+	if err := endpoint.CheckURL(s.URL); err != nil {
 		return fmt.Errorf("--embeddings: %w. The key belongs into the environment variable ANNALS_EMBEDDINGS_KEY", err)
 	}
 	switch {
@@ -170,7 +170,7 @@ type Request struct {
 // nil. The settings must have passed Check.
 func New(s Settings, observe func(Request)) *Client {
 	return &Client{
-		settings: s, api: openaiapi.NewClient(s.URL, s.Key, maxReply), observe: observe, size: maxBatch,
+		settings: s, api: endpoint.NewClient(s.URL, s.Key, maxReply), observe: observe, size: maxBatch,
 		breaker: gobreaker.NewCircuitBreaker[[][]float32](gobreaker.Settings{
 			Name: "embeddings", Timeout: rest,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
@@ -399,13 +399,13 @@ func clip(text string) string {
 
 // isTransient reports whether the same request may soon succeed.
 func isTransient(err error) bool {
-	s := openaiapi.StatusOf(err)
+	s := endpoint.StatusOf(err)
 	return s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500
 }
 
 // isRefusal reports whether the endpoint refused a request because of its texts.
 func isRefusal(err error) bool {
-	switch openaiapi.StatusOf(err) {
+	switch endpoint.StatusOf(err) {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return true
 	}
@@ -420,7 +420,7 @@ func unavailable(err error) error {
 	text := "the embeddings endpoint does not respond"
 	var bad badReply
 	var network net.Error
-	switch s := openaiapi.StatusOf(err); {
+	switch s := endpoint.StatusOf(err); {
 	case errors.As(err, &bad):
 		text = "the embeddings endpoint cannot be used: " + bad.Error()
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:

@@ -3,7 +3,7 @@
 // they change nothing, and because they repeat texts of documents: a record is deleted after
 // a retention period, and its texts by the next sweep after one of its documents is deleted.
 //
-// It imports events, events/fault, events/llm and events/sqldb.
+// It imports endpoint/llm, events, events/fault and events/sqldb.
 package answerlog
 
 import (
@@ -18,9 +18,9 @@ import (
 	"slices"
 	"time"
 
+	"annals/endpoint/llm"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
 	"annals/events/sqldb"
 
 	"github.com/google/uuid"

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"annals/endpoint/llm"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
 	"annals/events/sqldb"
 	"annals/events/sqldb/postgrestest"
 	"annals/queries/answerlog"

@@ -3,7 +3,7 @@
 // ([support.Checker]); everything else is dropped and counted. So neither a model that invents
 // nor one that follows instructions in a document can say what no passage says.
 //
-// It imports events, events/fault, events/llm, events/prose, queries/answer,
+// It imports endpoint/llm, events, events/fault, events/prose, queries/answer,
 // queries/answer/support and queries/followup.
 package compose
 
@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"annals/endpoint/llm"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
 	"annals/queries/answer"
 	"annals/queries/answer/support"
 	"annals/queries/followup"

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"annals/endpoint/llm"
+	"annals/endpoint/llm/llmtest"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
-	"annals/events/llm/llmtest"
 	"annals/queries/answer"
 	"annals/queries/compose"
 	"annals/queries/followup"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"annals/events/llm"
+	"annals/endpoint/llm"
 	"annals/queries/followup"
 )
 

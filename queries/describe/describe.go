@@ -4,7 +4,7 @@
 // by model, and are never part of a read model, so that a rebuild asks nothing and gives the same
 // tables.
 //
-// It imports events, events/fault, events/llm, events/sqldb, queries/answer/support
+// It imports endpoint/llm, events, events/fault, events/sqldb, queries/answer/support
 // and queries/compose.
 package describe
 
@@ -18,9 +18,9 @@ import (
 	"strings"
 	"sync"
 
+	"annals/endpoint/llm"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
 	"annals/queries/answer/support"
 	"annals/queries/compose"
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"annals/endpoint/llm"
+	"annals/endpoint/llm/llmtest"
 	"annals/events"
 	"annals/events/fault"
-	"annals/events/llm"
-	"annals/events/llm/llmtest"
 	"annals/events/sqldb"
 	"annals/events/sqldb/postgrestest"
 	"annals/queries/describe"

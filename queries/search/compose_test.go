@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"annals/events/llm"
-	"annals/events/llm/llmtest"
+	"annals/endpoint/llm"
+	"annals/endpoint/llm/llmtest"
 	"annals/queries/answerlog"
 	"annals/queries/compose"
 	"annals/queries/search"

@@ -11,8 +11,8 @@ import (
 
 	"annals/cmd/annals/settings"
 	"annals/commands/quota"
+	"annals/endpoint/llm"
 	"annals/events"
-	"annals/events/llm"
 	"annals/queries/answerlog"
 	"annals/queries/compose"
 	"annals/queries/describe"

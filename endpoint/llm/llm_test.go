@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"annals/events/llm"
-	"annals/events/llm/llmtest"
+	"annals/endpoint/llm"
+	"annals/endpoint/llm/llmtest"
 )
 
 var prompt = []llm.Message{{Role: llm.System, Content: "Rules"}, {Role: llm.User, Content: "Data"}}

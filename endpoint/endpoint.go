@@ -1,6 +1,6 @@
-// Package openaiapi connects clients to endpoints with the API of OpenAI, such as those of
+// Package endpoint connects clients to endpoints with the API of OpenAI, such as those of
 // language models and of embeddings. It imports no other package of this module.
-package openaiapi
+package endpoint
 
 import (
 	"errors"

@@ -3,7 +3,7 @@
 // an endpoint that keeps failing. The caller always needs another way to go on: a call that
 // fails says why, and is not repeated.
 //
-// It imports events/openaiapi.
+// It imports endpoint.
 package llm
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"annals/events/openaiapi"
+	"annals/endpoint"
 
 	"github.com/sashabaranov/go-openai"
 	"github.com/sony/gobreaker/v2"
@@ -96,7 +96,7 @@ var errLeft = errors.New("the caller ended the call")
 
 // New returns a client. It does not connect.
 func New(o Options) (*Client, error) {
-	if err := openaiapi.CheckURL(o.URL); err != nil {
+	if err := endpoint.CheckURL(o.URL); err != nil {
 		return nil, err
 	}
 	orElse(&o.Timeout, 30*time.Second)
@@ -104,7 +104,7 @@ func New(o Options) (*Client, error) {
 	orElse(&o.OutputTokens, 800)
 	orElse(&o.AtOnce, 4)
 	return &Client{
-		Options: o, api: openaiapi.NewClient(o.URL, o.Key, maxReply(o.OutputTokens)), slots: semaphore.NewWeighted(int64(o.AtOnce)),
+		Options: o, api: endpoint.NewClient(o.URL, o.Key, maxReply(o.OutputTokens)), slots: semaphore.NewWeighted(int64(o.AtOnce)),
 		breaker: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 			Timeout: pause, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 			IsSuccessful: func(err error) bool {
@@ -304,7 +304,7 @@ func (c *Client) request(messages []Message) openai.ChatCompletionRequest {
 // failure returns the *Error for an error of the API's client.
 func failure(ctx context.Context, err error) error {
 	var network net.Error
-	status := openaiapi.StatusOf(err)
+	status := endpoint.StatusOf(err)
 	switch {
 	case ctx.Err() != nil || errors.As(err, &network) && network.Timeout():
 		return &Error{TimedOut, err}
