@@ -27,7 +27,7 @@ func TestCrashWhileScanning(t *testing.T) {
 	if _, err := exec.LookPath("tesseract"); err != nil {
 		t.Skip(err)
 	}
-	const pages = 14
+	const pages = 20
 	var scans []extracttest.ScanPage
 	for n := range pages {
 		scans = append(scans, extracttest.ScanPage{Picture: extracttest.Printed(t, append([]string{fmt.Sprintf("Page %d of a long story", n+1)}, extracttest.Story...)...)})
