@@ -102,6 +102,16 @@ func TestAskComposes(t *testing.T) {
 		}
 		s.token = "alice"
 	}
+	if resp, body := s.do("GET", "/core/answers", ""); resp.StatusCode != 200 || !strings.Contains(body, `{"answers":[{"answer_id":"`+a.AnswerID+`"`) || strings.Contains(body, "three months") {
+		t.Errorf("the records = %d %s, want the answer", resp.StatusCode, body)
+	}
+	if resp, body := s.do("GET", "/core/answers?cursor=x", ""); resp.StatusCode != 422 || !strings.Contains(body, "uuid_parsing") {
+		t.Errorf("the records with a wrong cursor = %d %s", resp.StatusCode, body)
+	}
+	s.token = "bob"
+	if resp, body := s.do("GET", "/core/answers?cursor="+a.AnswerID, ""); resp.StatusCode != 200 || !strings.Contains(body, `{"answers":[],"next_cursor":null}`) {
+		t.Errorf("the records of bob = %d %s, want none", resp.StatusCode, body)
+	}
 	s.token = "admin"
 	if resp, body := s.do("GET", "/core/answers/"+a.AnswerID, ""); resp.StatusCode != 200 || !strings.Contains(body, "three months") {
 		t.Errorf("an administrator reads the record: %d %s", resp.StatusCode, body)

@@ -103,6 +103,7 @@ var matrix = map[string]row{
 	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
+	"GET /core/answers":               {want: known, shows: ""},
 	"GET /core/answers/{id}":          {path: "/core/answers/00000000-0000-4000-8000-000000000000", want: uninvited},
 	"POST /core/search?generation":    {path: "/core/search", body: `{"query":"notice period","generation":1}`, want: administrators},
 	"POST /core/ask?generation":       {path: "/core/ask", body: `{"query":"notice period","generation":1}`, want: administrators},

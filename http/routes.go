@@ -26,6 +26,7 @@ var coreRoutes = []route{
 	{"GET", "/jobs/{job_id}", (*Server).job, reads},
 	{"POST", "/search", (*Server).search, reads},
 	{"POST", "/ask", (*Server).ask, reads},
+	{"GET", "/answers", metered((*Server).answerRecords), reads},
 	{"GET", "/answers/{id}", metered(byID((*Server).answerRecord)), reads},
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 	{"GET", "/formats", (*Server).formats, reads},
@@ -120,6 +121,7 @@ type Queries interface {
 
 	SearchPage(ctx context.Context, user events.User, s search.Query) (sources []search.Source, next string, err error)
 	Ask(ctx context.Context, user events.User, s search.Question) (search.Answer, error)
+	AnswerRecords(ctx context.Context, user events.User, before uuid.UUID) (records []answerlog.Record, next uuid.UUID, err error)
 	AnswerRecord(ctx context.Context, user events.User, id uuid.UUID) (answerlog.Record, error)
 	FolderSummary(ctx context.Context, user events.User, path string) (vault.FolderSummary, error)
 }

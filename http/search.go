@@ -110,6 +110,17 @@ func (s *Server) ask(c *call) (any, error) {
 	}), nil
 }
 
+// answerRecords handles GET /answers.
+func (s *Server) answerRecords(c *call) (any, error) {
+	var found problem.Fields
+	before := form.QueryID(c.Request, "cursor", &found)
+	if err := found.Err(); err != nil {
+		return nil, err
+	}
+	records, next, err := s.Queries.AnswerRecords(c.Context(), c.user, before)
+	return answers.RecordsOf(records, next), err
+}
+
 // answerRecord handles GET /answers/{id}.
 func (s *Server) answerRecord(c *call, id uuid.UUID) (any, error) {
 	r, err := s.Queries.AnswerRecord(c.Context(), c.user, id)

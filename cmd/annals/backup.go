@@ -19,7 +19,8 @@ func backupCommand(at *engine.URLs) *cobra.Command {
 		Long: "Copy the log up to its current head, the uploaded files that it refers to, and the accounts to a folder or bucket.\n" +
 			"A server may be running. If the target has a backup, only new data is added to it. An interrupted backup continues\n" +
 			"with the next call. Everything that is written is read back and compared. Read models and the search index are not\n" +
-			"copied, because a server rebuilds them from the log.\n\n" +
+			"copied, because a server rebuilds them from the log; nor are the access log, and the records of answers and\n" +
+			"descriptions of documents by a language model.\n\n" +
 			"If a document is deleted later, its uploaded file stays in the backup until a backup with --prune. Its text is in\n" +
 			"the log, and so always stays in the backup. A backup contains hashes of passwords, and signing keys and secrets of\n" +
 			"one-time codes that are not encrypted: protect it like the data folder.\n\n" +

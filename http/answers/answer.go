@@ -79,32 +79,56 @@ func Of(a search.Answer, link func(string) string) Answer {
 	return out
 }
 
+// Asked is an answer in a list of records.
+type Asked struct {
+	AnswerID     uuid.UUID `json:"answer_id"`
+	Time         time.Time `json:"time"`
+	User         string    `json:"user"`
+	Correlation  string    `json:"correlation_id"`
+	Question     string    `json:"question"`
+	Model        string    `json:"model"`
+	Outcome      string    `json:"outcome"`
+	InputTokens  int       `json:"input_tokens"`
+	OutputTokens int       `json:"output_tokens"`
+	Cost         float64   `json:"cost"`
+}
+
+func askedOf(r answerlog.Record) Asked {
+	return Asked{r.ID, r.Time, string(r.Actor), r.Correlation, r.Question, r.Model, r.Outcome, r.Usage.Input, r.Usage.Output, r.Usage.Cost}
+}
+
+// Records is the body of a page of records.
+type Records struct {
+	Answers []Asked    `json:"answers"`
+	Next    *uuid.UUID `json:"next_cursor"`
+}
+
+// RecordsOf returns the body for a page of records, after which next is the cursor, or uuid.Nil.
+func RecordsOf(records []answerlog.Record, next uuid.UUID) Records {
+	out := Records{Answers: []Asked{}}
+	for _, r := range records {
+		out.Answers = append(out.Answers, askedOf(r))
+	}
+	if next != uuid.Nil {
+		out.Next = &next
+	}
+	return out
+}
+
 // Record is the body of the record of an answer.
 type Record struct {
-	AnswerID     uuid.UUID           `json:"answer_id"`
-	Time         time.Time           `json:"time"`
-	User         string              `json:"user"`
-	Correlation  string              `json:"correlation_id"`
-	Question     string              `json:"question"`
-	Model        string              `json:"model"`
-	Outcome      string              `json:"outcome"`
-	InputTokens  int                 `json:"input_tokens"`
-	OutputTokens int                 `json:"output_tokens"`
-	Cost         float64             `json:"cost"`
-	Withheld     bool                `json:"withheld"`
-	Prompt       []llm.Message       `json:"prompt"`
-	Passages     []answerlog.Passage `json:"passages"`
-	Reply        *string             `json:"reply"`
-	Answer       *string             `json:"answer"`
-	Dropped      *int                `json:"dropped_sentences"`
+	Asked
+	Withheld bool                `json:"withheld"`
+	Prompt   []llm.Message       `json:"prompt"`
+	Passages []answerlog.Passage `json:"passages"`
+	Reply    *string             `json:"reply"`
+	Answer   *string             `json:"answer"`
+	Dropped  *int                `json:"dropped_sentences"`
 }
 
 // RecordOf returns the body for a record.
 func RecordOf(r answerlog.Record) Record {
-	out := Record{
-		AnswerID: r.ID, Time: r.Time, User: string(r.Actor), Correlation: r.Correlation, Question: r.Question, Model: r.Model, Outcome: r.Outcome,
-		InputTokens: r.Usage.Input, OutputTokens: r.Usage.Output, Cost: r.Usage.Cost, Withheld: r.Text == nil,
-	}
+	out := Record{Asked: askedOf(r), Withheld: r.Text == nil}
 	if t := r.Text; t != nil {
 		out.Prompt, out.Passages, out.Reply, out.Answer, out.Dropped = t.Prompt, t.Passages, &t.Reply, &t.Answer, &t.Dropped
 	}

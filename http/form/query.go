@@ -166,6 +166,20 @@ func QueryBool(r *http.Request, name string, found *problem.Fields) bool {
 	return false
 }
 
+// QueryID returns an id from a core request's query, uuid.Nil if it is missing.
+func QueryID(r *http.Request, name string, found *problem.Fields) uuid.UUID {
+	given := r.URL.Query()[name]
+	if len(given) == 0 {
+		return uuid.Nil
+	}
+	last := given[len(given)-1]
+	id, ok := ParseID(last)
+	if !ok {
+		found.Add("uuid_parsing", "Input should be a valid UUID", last, nil, "query", name)
+	}
+	return id
+}
+
 // QueryText returns a required string from a core request's query.
 func QueryText(r *http.Request, name string, found *problem.Fields) string {
 	given := r.URL.Query()[name]

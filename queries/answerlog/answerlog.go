@@ -107,7 +107,7 @@ type Record struct {
 	Question    string
 	// Text is nil if one of the documents was deleted since.
 	Text *Text
-	// Documents are those of the passages in the prompt.
+	// Documents are those of the passages in the prompt that were not deleted since.
 	Documents []uuid.UUID
 }
 
@@ -116,7 +116,7 @@ type Text struct {
 	Prompt   []llm.Message `json:"prompt"`
 	Passages []Passage     `json:"passages"`
 	Reply    string        `json:"reply"`  // as the model wrote it
-	Answer   string        `json:"answer"` // as it was sent
+	Answer   string        `json:"answer"` // the checked sentences that were sent
 	Dropped  int           `json:"dropped"`
 }
 
@@ -183,6 +183,34 @@ func (l *Log) Find(ctx context.Context, id uuid.UUID) (r Record, err error) {
 	}
 	r.Documents, err = sqldb.List(ctx, l.db, func(d *uuid.UUID) []any { return []any{d} }, `SELECT document FROM answer_documents WHERE answer = $1 ORDER BY document`, seq)
 	return r, err
+}
+
+// List returns records of a user, or of all users if user is "", without Text and Documents, the newest first. If
+// before is not uuid.Nil, they are older than the record with that id. If that record was deleted, there
+// are none, because the oldest are deleted first.
+func (l *Log) List(ctx context.Context, user events.Principal, before uuid.UUID, limit int) ([]Record, error) {
+	where, args := `TRUE`, []any{limit}
+	if user != "" {
+		args = append(args, string(user))
+		where += ` AND actor = $2`
+	}
+	if before != uuid.Nil {
+		args = append(args, before.String())
+		where += fmt.Sprintf(` AND seq < (SELECT seq FROM answers WHERE id = $%d)`, len(args))
+	}
+	type row struct {
+		Record
+		at, cost int64
+	}
+	rows, err := sqldb.List(ctx, l.db, func(r *row) []any {
+		return []any{&r.ID, &r.at, &r.Actor, &r.Correlation, &r.Model, &r.Outcome, &r.Usage.Input, &r.Usage.Output, &r.cost, &r.Question}
+	}, `SELECT id, time, actor, correlation, model, outcome, input_tokens, output_tokens, cost, question FROM answers WHERE `+where+` ORDER BY seq DESC LIMIT CAST($1 AS INTEGER)`, args...)
+	records := make([]Record, len(rows))
+	for i, r := range rows {
+		r.Time, r.Usage.Cost = time.UnixMicro(r.at).UTC(), float64(r.cost)/1e6
+		records[i] = r.Record
+	}
+	return records, err
 }
 
 // Reserve implements compose.Budget. What is reserved when the program ends unexpectedly counts as spent.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +105,43 @@ func TestRecords(t *testing.T) {
 			if _, err := l.Find(t.Context(), id); (err == nil) != want {
 				t.Errorf("after the retention, Find(%s): %v", id, err)
 			}
+		}
+	})
+}
+
+func TestList(t *testing.T) {
+	each(t, answerlog.Options{}, func(t *testing.T, l *answerlog.Log) {
+		of := map[events.Principal][]uuid.UUID{} // the newest first
+		for i := range 7 {
+			r := record(uuid.New())
+			r.Actor = []events.Principal{"user:alice", "user:bob"}[i%2]
+			id := add(t, l, r)
+			of[r.Actor] = append([]uuid.UUID{id}, of[r.Actor]...)
+			of[""] = append([]uuid.UUID{id}, of[""]...)
+		}
+		for user, want := range of {
+			var got []uuid.UUID
+			for before := uuid.Nil; ; before = got[len(got)-1] {
+				page, err := l.List(t.Context(), user, before, 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(page) == 0 {
+					break
+				}
+				for _, r := range page {
+					got = append(got, r.ID)
+					if r.Question != "Why?" || r.Usage != (llm.Usage{Input: 10, Output: 2, Cost: 0.25}) || r.Time.IsZero() || r.Text != nil || user != "" && r.Actor != user {
+						t.Errorf("List(%q) has %+v", user, r)
+					}
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("List(%q) = %v, want %v", user, got, want)
+			}
+		}
+		if page, err := l.List(t.Context(), "", uuid.New(), 2); err != nil || len(page) > 0 {
+			t.Errorf("List after an unknown record = %v, %v, want none", page, err)
 		}
 	})
 }

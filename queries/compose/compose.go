@@ -124,10 +124,12 @@ func Outcomes() []Outcome {
 
 // Composition is the result of Compose.
 type Composition struct {
-	Outcome   Outcome
-	Sentences []Sentence // the answer; none unless Outcome is Composed, or Canceled after some sentences
-	Dropped   int        // number of sentences that no passage supports
-	Cut       bool       // the reply ended early
+	Outcome Outcome
+	// Sentences are those that were accepted, and passed to Request.Each. They are an answer only if Outcome is
+	// Composed.
+	Sentences []Sentence
+	Dropped   int  // number of sentences that no passage supports
+	Cut       bool // the reply ended early
 	// Confidence is the probability that the passages of the answer answer the question, less the share of dropped
 	// sentences; at least 0.3, because every sentence is supported.
 	Confidence float64
@@ -159,9 +161,6 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 	a.Model = c.Model.Model
 	defer func() {
 		a.Took = time.Since(began)
-		if a.Outcome != Composed && a.Outcome != Canceled {
-			a.Sentences = nil
-		}
 		if a.Outcome != "" && c.Observe != nil {
 			c.Observe(a)
 		}

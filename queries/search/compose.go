@@ -69,6 +69,28 @@ func (q *Searcher) AnswerRecord(ctx context.Context, user events.User, id uuid.U
 	return r, nil
 }
 
+// recordsPage is the number of records in a page of AnswerRecords.
+const recordsPage = 50
+
+// AnswerRecords returns a page of the records of the answers that the user asked for, of administrators those of all users, the
+// newest first and without texts of documents. before is uuid.Nil, or the next of the page before. next is uuid.Nil
+// after the last page.
+func (q *Searcher) AnswerRecords(ctx context.Context, user events.User, before uuid.UUID) (records []answerlog.Record, next uuid.UUID, err error) {
+	if q.Answers == nil {
+		return nil, uuid.Nil, nil
+	}
+	of := user.Principal
+	if user.Admin {
+		of = ""
+	}
+	records, err = q.Answers.List(ctx, of, before, recordsPage+1)
+	if len(records) > recordsPage {
+		records = records[:recordsPage]
+		next = records[recordsPage-1].ID
+	}
+	return records, next, err
+}
+
 // compose returns the answer that the language model writes, without sources if there is
 // none.
 func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User, s Question, asked string, sources []Source) (Answer, error) {
@@ -101,11 +123,15 @@ func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User
 		err = q.finish(ctx, user, s, sources, passages, c, &a)
 	}
 	if err != nil { // the passages were sent to the model, and some sentences perhaps to the user
-		a = Answer{Text: textOf(c.Sentences), Composed: Composed{Model: c.Model, Outcome: compose.Canceled}}
+		a = Answer{Composed: Composed{Model: c.Model, Outcome: compose.Canceled}}
+	}
+	sent := a.Text
+	if s.Sentence != nil {
+		sent = textOf(c.Sentences) // whatever became of the answer after that
 	}
 	var unrecorded error
 	if c.Prompt != nil && from.Answers != nil {
-		a.Composed.Record, unrecorded = from.Answers.Add(context.WithoutCancel(ctx), record(user, s, asked, sources, c, a))
+		a.Composed.Record, unrecorded = from.Answers.Add(context.WithoutCancel(ctx), record(user, s, asked, sources, c, string(a.Composed.Outcome), sent))
 	}
 	switch {
 	case err != nil:
@@ -174,11 +200,11 @@ func (q *Searcher) finish(ctx context.Context, user events.User, s Question, sou
 	return nil
 }
 
-// record returns the record of an answer.
-func record(user events.User, s Question, asked string, sources []Source, c compose.Composition, a Answer) answerlog.Record {
+// record returns the record of an answer, of which some text was sent.
+func record(user events.User, s Question, asked string, sources []Source, c compose.Composition, outcome, sent string) answerlog.Record {
 	r := answerlog.Record{
-		Actor: user.Principal, Correlation: s.Correlation, Model: c.Model, Outcome: string(a.Composed.Outcome), Usage: c.Usage, Question: asked,
-		Text: &answerlog.Text{Prompt: c.Prompt, Reply: c.Reply, Answer: a.Text, Dropped: c.Dropped},
+		Actor: user.Principal, Correlation: s.Correlation, Model: c.Model, Outcome: outcome, Usage: c.Usage, Question: asked,
+		Text: &answerlog.Text{Prompt: c.Prompt, Reply: c.Reply, Answer: sent, Dropped: c.Dropped},
 	}
 	for _, src := range sources[:c.Prompted] {
 		r.Text.Passages = append(r.Text.Passages, answerlog.Passage{ID: src.id, Document: src.Document, Title: src.Title, Section: src.LeafTitle, Page: src.StartPage})

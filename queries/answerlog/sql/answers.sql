@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS answers (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS answers_id ON answers (id);
 CREATE INDEX IF NOT EXISTS answers_time ON answers (time, seq);
+CREATE INDEX IF NOT EXISTS answers_actor ON answers (actor, seq);
 CREATE TABLE IF NOT EXISTS answer_documents (
 	answer INTEGER NOT NULL, -- seq
 	document TEXT NOT NULL
