@@ -18,6 +18,10 @@ import (
 // vectors are compared.
 const rescored = 1000
 
+// fewDocuments is the maximum number of documents whose passages are looked up one document
+// after the other. In a wider scope that takes longer than to read the signs of all passages.
+const fewDocuments = 500
+
 // Nearest returns the limit passages whose vectors are nearest to that of a query, among
 // those that q selects by its rights and filters. The scores are cosines. The vector of the
 // query must have length 1 and the dimensions of the generation.
@@ -25,8 +29,11 @@ func Nearest(ctx context.Context, tables readmodel.Queryer, q searchindex.Query,
 	if !q.All && len(q.Granted) == 0 {
 		return nil, nil
 	}
-	args := []any{hex.EncodeToString(signs(encode(vector))), rescored}
-	candidates := `SELECT row FROM comparable` + within(q, &args) + ` ORDER BY vec_distance_hamming(vec_bit(code), vec_bit(unhex($1))), row LIMIT CAST($2 AS INTEGER)`
+	from, args, err := scope(ctx, tables, q, hex.EncodeToString(signs(encode(vector))), rescored)
+	if err != nil {
+		return nil, err
+	}
+	candidates := `SELECT c.row FROM ` + from + ` ORDER BY vec_distance_hamming(vec_bit(c.code), vec_bit(unhex($1))), c.row LIMIT CAST($2 AS INTEGER)`
 	type candidate struct {
 		row    int64
 		vector []byte
@@ -89,8 +96,26 @@ func Cosines(ctx context.Context, tables readmodel.Queryer, ids []string, vector
 	return cosines, err
 }
 
-// within returns the condition for the signs of those passages that a query selects by its
-// rights and filters, and adds the parameters to args.
+// scope returns the FROM and WHERE clauses for those rows c of comparable that a query selects
+// by its rights and filters. It adds their parameters to args.
+func scope(ctx context.Context, tables readmodel.Queryer, q searchindex.Query, args ...any) (from string, all []any, err error) {
+	conditions := within(q, &args)
+	if conditions == "" {
+		return `comparable c`, args, nil
+	}
+	// The documents are a query of their own, because PostgreSQL estimates that half of them
+	// match a condition on their folders, and would read the signs of all passages.
+	var own []any
+	few, err := sqldb.Column[int64](ctx, tables, `SELECT row FROM documents WHERE `+within(q, &own)+fmt.Sprintf(` LIMIT %d`, fewDocuments+1), own...)
+	if err != nil || len(few) > fewDocuments {
+		return `comparable c WHERE c.document IN (SELECT row FROM documents WHERE ` + conditions + `)`, args, err
+	}
+	parameters := len(args) - len(own)
+	return fmt.Sprintf(`json_each($%d) k CROSS JOIN comparable c WHERE c.document = CAST(k.value AS INTEGER)`, parameters+1), append(args[:parameters], readmodel.JSONText(few)), nil
+}
+
+// within returns the condition for the documents that a query selects by its rights and
+// filters, and adds the parameters to args. It returns "" for all documents.
 func within(q searchindex.Query, args *[]any) string {
 	parameter := func(list []string) string {
 		*args = append(*args, readmodel.JSONText(list))
@@ -117,8 +142,5 @@ func within(q searchindex.Query, args *[]any) string {
 		}
 		conditions = append(conditions, fmt.Sprintf(`(SELECT count(DISTINCT tag.value) FROM json_each(documents.tags) tag WHERE tag.value IN %s) >= %d`, parameter(tags), want))
 	}
-	if len(conditions) == 0 {
-		return ""
-	}
-	return ` WHERE document IN (SELECT row FROM documents WHERE ` + strings.Join(conditions, " AND ") + `)`
+	return strings.Join(conditions, " AND ")
 }

@@ -114,7 +114,7 @@ func TestNearestRecall(t *testing.T) {
 }
 
 // BenchmarkNearest compares 100,000 vectors of 384 dimensions with that of a query: for an
-// administrator, and for a user who may read half of the folders.
+// administrator, and for users who may read half of the folders, and one of a hundred.
 func BenchmarkNearest(b *testing.B) {
 	m := projectionstest.OpenModel(b, projectionstest.NewLog(b), new(Projection), projectionstest.Home(b, b.TempDir()))
 	all := fill(b, m, 100_000, 384)
@@ -123,7 +123,7 @@ func BenchmarkNearest(b *testing.B) {
 		granted = append(granted, fmt.Sprint("folder-", i))
 	}
 	random := rand.New(rand.NewPCG(5, 6))
-	for name, q := range map[string]searchindex.Query{"all": {All: true}, "granted": {Granted: granted}} {
+	for name, q := range map[string]searchindex.Query{"all": {All: true}, "half": {Granted: granted}, "few": {Granted: granted[:1]}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				hits, err := Nearest(b.Context(), m.DB(), q, direction(random, all[random.IntN(len(all))], 384), 100)
