@@ -11,7 +11,8 @@ import (
 
 const (
 	// shortestExcluded is the minimum length of a word that a hyphen excludes, in letters.
-	// Shorter ones are options of commands: people search for "tar -x".
+	// Shorter ones are options of commands: people search for "tar -x". It does not apply to
+	// scripts without spaces, whose words often have one or two letters.
 	shortestExcluded = 3
 	// operatorTerms is the maximum number of terms of a search with operators.
 	operatorTerms = 16
@@ -130,7 +131,10 @@ func operand(text string, start int, excluded bool, before rune) (end int, phras
 	if at := strings.IndexFunc(text[start:], unicode.IsSpace); at >= 0 {
 		end = start + at
 	}
-	if word := text[start:end]; utf8.RuneCountInString(word) < shortestExcluded || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+	word := text[start:end]
+	first, _ := utf8.DecodeRuneInString(word)
+	if !syllabic(first) && utf8.RuneCountInString(word) < shortestExcluded ||
+		strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
 		return start, ""
 	}
 	return end, ""

@@ -25,6 +25,8 @@ func TestParseSyntax(t *testing.T) {
 		{`5" and 6" pipes`, `5" and 6" pipes`, "", ""},
 		{`"" "?" "`, `"" "?" "`, "", ""},
 		{`"東京都"`, "東京都", "東京 京都", ""},
+		{"契約 -東京 -犬 계약 -서울 สัญญา -ป่า -हिन्दी", "契約   계약  สัญญา  ", "", "東京; 犬; 서울; ป่ ่า; हिन्दी"},
+		{"契約 -a東", "契約 -a東", "", ""},
 		{`Who wrote "The Notice" -draft?`, `Who wrote "The Notice" -draft?`, "", ""},
 		{strings.Repeat(`"a"`, 16), strings.Repeat("a", 16), strings.Repeat("a; ", 15) + "a", ""},
 		{strings.Repeat(`"a" `, 17), strings.Repeat(`"a" `, 17), "", ""},
@@ -74,6 +76,9 @@ func TestSyntaxMatches(t *testing.T) {
 		{`notice -"days ninety"`, true},
 		{`"水"`, true},
 		{`"清水寺"`, false},
+		{"notice -清水", false},
+		{"notice -水", false},
+		{"notice -東京", true},
 	} {
 		if got := ParseSyntax(test.query).Matches(Candidate{Section: "Supplier contract", Text: "The notice period is ninety days. 清水"}); got != test.want {
 			t.Errorf("Matches of %s = %t, want %t", test.query, got, test.want)

@@ -38,7 +38,7 @@ func testLanguages(t *testing.T, open Open) {
 			t.Errorf("Search(%q) finds %q first, want %q", text, got, want)
 		}
 	}
-	for text, want := range map[string]string{`"großes Schiff"`: "de", `Namen -Buch`: "", `Name -Bücher`: "", `"canciones" puerto -libro`: "es", `port -cheval`: ""} {
+	for text, want := range map[string]string{`"großes Schiff"`: "de", `Namen -Buch`: "", `Name -Bücher`: "", `"canciones" puerto -libro`: "es", `port -cheval`: "", `船 -灯台`: "zh", `船 -塔`: "ja"} {
 		s := searchindex.ParseSyntax(text)
 		q := searchindex.Query{Text: s.Text, All: true}
 		q.Required, q.Excluded = s.Terms()
