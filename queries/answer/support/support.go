@@ -6,6 +6,7 @@
 package support
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,50 +42,28 @@ const maxCited = 3
 const leastSupport = 0.75
 
 // Supports reports whether the passages with the given indexes say what a sentence, without
-// markup, says. The numbers and names of the sentence, its addresses on the web, its
-// negation, and the words that limit it or say who speaks, such as "only", "must" and "we", must be in one place of a
-// passage, and so must most of its other words. If the sentence rests on several passages, they may be in one
-// place of each of two.
+// markup, says, and whether that is about the question (about.go). The numbers and names of the sentence, its
+// addresses on the web, its negation, and the words that limit it or say who speaks, such as "only", "must" and "we", must be in one place of a
+// passage, and so must most of its other words, in roles that they may have there (roles.go). If the sentence rests on several
+// passages, they may be in places of two (join.go). A question is not supported.
 func (s *Checker) Supports(sentence string, cited []int) bool {
-	if len(sentence) > maxClaim || len(cited) == 0 || len(cited) > maxCited {
+	if len(sentence) > maxClaim || len(cited) == 0 || len(cited) > maxCited || strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
 		return false
 	}
-	c := s.claim(sentence)
-	if len(c.Terms) == 0 {
-		return false
-	}
-	var best []place // of each cited passage
 	for _, i := range cited {
 		if i < 0 || i >= len(s.passages) {
 			return false
 		}
-		p := s.passages[i]
-		if !s.concerns(p) {
-			return false
-		}
-		p.Text = matching.TableHead(s.passages, i) + p.Text
-		places := c.places(matching.Parse(&c.Question, p))
-		top := -1
-		for at := range places {
-			if c.holds(&places[at]) {
-				return true
-			}
-			if top < 0 || c.share(places[at].credits) > c.share(places[top].credits) {
-				top = at
-			}
-		}
-		if top >= 0 {
-			best = append(best, places[top])
+	}
+	c := s.claim(sentence)
+	all := make([][]place, len(cited))
+	for k, i := range cited {
+		all[k] = s.places(&c, i)
+		if slices.ContainsFunc(all[k], func(p place) bool { return c.holds(&p) && s.about(&c, &p) }) {
+			return true
 		}
 	}
-	for i := range best {
-		for j := range best[:i] {
-			if both := best[i].with(&best[j]); c.holds(&both) {
-				return true
-			}
-		}
-	}
-	return false
+	return s.joined(sentence, &c, cited, all)
 }
 
 // Covers reports whether a text has the words of a sentence about it: its numbers with what they
@@ -93,23 +72,23 @@ func (s *Checker) Supports(sentence string, cited []int) bool {
 func Covers(sentence, text string) bool {
 	s := New("", nil)
 	c := s.claim(sentence)
-	if len(sentence) > maxClaim || len(c.Terms) == 0 || c.Denied {
+	if len(sentence) > maxClaim || c.Denied {
 		return false
 	}
 	whole := place{credits: make([]float64, len(c.Terms))}
 	for len(text) > 0 {
 		part := matching.Cut(text, matching.MaxPassage)
 		text = text[max(1, min(len(text), len(part))):]
-		for _, p := range c.places(matching.Parse(&c.Question, matching.Passage{Text: part})) {
-			whole = whole.with(&p)
+		parsed := matching.Parse(&c.Question, matching.Passage{Text: part})
+		whole.text += parsed.Text + "\n"
+		for _, p := range c.placesOf(parsed) {
+			whole.units = append(whole.units, p.units[0])
+			for t, credit := range p.credits {
+				whole.credits[t] = max(whole.credits[t], credit)
+			}
 		}
 	}
 	return c.share(whole.credits) >= leastSupport && c.named(&whole) && c.counted(&whole) && c.linked(&whole)
-}
-
-// concerns reports whether a passage has a word of the question, or its titles have one.
-func (s *Checker) concerns(p matching.Passage) bool {
-	return s.asked.Bare || slices.ContainsFunc(matching.Parse(&s.asked, p).Credits, func(c float64) bool { return c >= 0.5 })
 }
 
 // claim is a sentence to check.
@@ -117,7 +96,7 @@ type claim struct {
 	matching.Question // the sentence, parsed like a question
 	numbers           []int
 	names             []int
-	limits            []string
+	limits            []int
 	weights           []float64 // of the terms
 	links             []string
 }
@@ -126,7 +105,7 @@ type claim struct {
 // each other.
 var limiting = func() map[string]string {
 	m := map[string]string{}
-	for _, group := range []string{"only solely exclusively", "all every each", "always", "must shall required mandatory obliged need needs requires", "except", "unless", "until",
+	for _, group := range []string{"only solely exclusively", "all every each", "always", obliging + " shall required mandatory obliged need needs requires", "except", "unless", "until",
 		"i me my", "we us our", "you your", "least minimum", "most maximum", "more over above exceeding", "less under below fewer", "before", "after", "without"} {
 		words := strings.Fields(group)
 		for _, w := range words {
@@ -135,6 +114,39 @@ var limiting = func() map[string]string {
 	}
 	return m
 }()
+
+const (
+	obliging   = "must"
+	forbidding = "must not"
+	sparing    = "need not" // who is spared does not have to do something, but may
+)
+
+// permitting are words that forbid if they are negated.
+var permitting = words.Set("must shall may can could allowed permitted")
+
+// limit returns the group of the limiting words that tokens[i] belongs to, or "".
+func limit(tokens []words.Token, i int) string {
+	word := tokens[i].Lower
+	group, may := limiting[word], permitting[word]
+	denied := i+1 < len(tokens) && tokens[i+1].Lower == "not" && !tokens[i+1].Pause || words.Denied(tokens, i)
+	switch {
+	case word == "cannot" || word == "can't" || word == "mustn't" || word == "couldn't" || may && denied:
+		return forbidding
+	case word == "needn't" || group == obliging && denied:
+		return sparing
+	}
+	return group
+}
+
+// limits reports whether a word of some tokens belongs to a group of limiting words.
+func limits(tokens []words.Token, group string) bool {
+	for i := range tokens {
+		if limit(tokens, i) == group {
+			return true
+		}
+	}
+	return false
+}
 
 // attributing are words with which a sentence names its source. They need not be in it.
 var attributing = words.Set(`document documents passage passages text section source sources according state states stated mention mentions mentioned
@@ -147,8 +159,8 @@ func (s *Checker) claim(sentence string) claim {
 	c := claim{Question: matching.ParseQuestion(sentence)}
 	for i := range c.Tokens {
 		t := &c.Tokens[i]
-		if group, ok := limiting[t.Lower]; ok {
-			c.limits = append(c.limits, group)
+		if limit(c.Tokens, i) != "" {
+			c.limits = append(c.limits, i)
 		}
 		switch {
 		case t.Digit || words.Numerals[t.Lower] && t.Lower != "one" && t.Lower != "once":
@@ -180,24 +192,34 @@ func (s *Checker) claim(sentence string) claim {
 // sentence the sentences around it.
 type place struct {
 	units   [][]words.Token // the unit, and those around it; numbers and names are related within each
+	main    int             // number of units that are not around others: 1, or 2 for two places together
+	after   int             // number of units, at the end, that follow the first one
 	context []words.Token   // lead-in and titles
+	lent    []float64       // best credit of each term in the context
 	rows    bool            // the unit is a row, in which a number stands far from what it counts
 	credits []float64       // best credit of each term
 	text    string          // of the passage
 }
 
-// with returns a place that has both.
-func (p *place) with(o *place) place {
-	both := place{units: slices.Concat(p.units, o.units), context: slices.Concat(p.context, o.context), rows: p.rows || o.rows,
-		credits: slices.Clone(p.credits), text: p.text + "\n" + o.text}
-	for t, c := range o.credits {
-		both.credits[t] = max(both.credits[t], c)
-	}
-	return both
+// inOrder returns the units in the order of the passage.
+func (p *place) inOrder() [][]words.Token {
+	end := len(p.units) - p.after
+	return slices.Concat(p.units[p.main:end], p.units[:p.main], p.units[end:])
 }
 
-// places returns the places of a passage.
-func (c *claim) places(p matching.Parsed) []place {
+// has reports whether some tokens have a term of the claim.
+func has(tokens []words.Token, term int) bool {
+	return slices.ContainsFunc(tokens, func(t words.Token) bool { return t.Term == term && t.Credit >= 0.5 })
+}
+
+// places returns the places of a passage, by its index.
+func (s *Checker) places(c *claim, passage int) []place {
+	p := s.passages[passage]
+	p.Text = matching.TableHead(s.passages, passage) + p.Text
+	return c.placesOf(matching.Parse(&c.Question, p))
+}
+
+func (c *claim) placesOf(p matching.Parsed) []place {
 	var titles []words.Token
 	for _, title := range append([]string{p.Source.Section, p.Source.Document}, p.Source.Path[:min(len(p.Source.Path), 10)]...) {
 		titles = words.Tokenize(matching.Cut(title, matching.MaxTitle), 0, len(matching.Cut(title, matching.MaxTitle)), titles)
@@ -206,7 +228,7 @@ func (c *claim) places(p matching.Parsed) []place {
 	places := make([]place, len(units))
 	for i := range units {
 		u := &units[i]
-		at := place{units: [][]words.Token{p.Tokens[u.From:u.To]}, rows: u.Kind == markdown.Row, text: p.Text}
+		at := place{units: [][]words.Token{p.Tokens[u.From:u.To]}, main: 1, lent: u.Context, rows: u.Kind == markdown.Row, text: p.Text}
 		at.context = slices.Concat(p.Tokens[u.Leads[0]:u.Leads[1]], titles)
 		at.credits = slices.Clone(u.Credits)
 		for t := range at.credits {
@@ -217,6 +239,7 @@ func (c *claim) places(p matching.Parsed) []place {
 				continue
 			}
 			at.units = append(at.units, p.Tokens[units[near].From:units[near].To])
+			at.after += max(0, near-i)
 			for t, credit := range units[near].Credits {
 				at.credits[t] = max(at.credits[t], credit)
 			}
@@ -243,58 +266,60 @@ func (c *claim) share(credits []float64) float64 {
 
 // holds reports whether a place says what the claim says.
 func (c *claim) holds(p *place) bool {
-	return c.share(p.credits) >= leastSupport && c.limited(p) && c.named(p) && c.counted(p) && c.linked(p) && c.denies(p)
+	return c.checkable() && c.share(p.credits) >= leastSupport && c.limited(p) && c.named(p) && c.counted(p) && c.linked(p) && c.denies(p) && c.fits(p)
 }
 
-// limited reports whether the place has the limiting words of the claim, and for no word of the
-// claim its opposite instead.
+// limited reports whether the place has the limiting words of the claim, each in a unit with the word after it in the claim,
+// and for no word of the claim its opposite instead.
 func (c *claim) limited(p *place) bool {
-	has, groups := map[string]bool{}, map[string]bool{}
-	for t := range p.all() {
-		has[t.Lower] = true
-		groups[limiting[t.Lower]] = true
-	}
-	for _, group := range c.limits {
-		if !groups[group] {
-			return false
+	said := map[string]bool{}
+	for part := range p.parts() {
+		for i := range part {
+			said[part[i].Lower] = true
 		}
 	}
-	for i := range c.Tokens {
-		word := c.Tokens[i].Lower
-		if o, ok := words.Opposites[word]; ok && has[o] && !has[word] {
-			return false
+	for _, i := range c.limits {
+		group, found := limit(c.Tokens, i), false
+		limited := c.nearest(p, i, 1)
+		if limited < 0 {
+			limited = c.nearest(p, i, -1)
 		}
-	}
-	return true
-}
-
-// all iterates over the tokens of a place.
-func (p *place) all() func(yield func(*words.Token) bool) {
-	return func(yield func(*words.Token) bool) {
-		for _, part := range append([][]words.Token{p.context}, p.units...) {
-			for i := range part {
-				if !yield(&part[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// named reports whether the place has the names of the claim.
-func (c *claim) named(p *place) bool {
-	for _, i := range c.names {
-		found := false
-		for t := range p.all() {
-			if found = alike(t, &c.Tokens[i]); found {
-				break
-			}
+		for part := range p.parts() {
+			found = found || (limited < 0 || has(part, limited)) && limits(part, group)
 		}
 		if !found {
 			return false
 		}
 	}
+	for i := range c.Tokens {
+		word := c.Tokens[i].Lower
+		if o, ok := words.Opposites[word]; ok && said[o] && !said[word] {
+			return false
+		}
+	}
 	return true
+}
+
+// parts iterates over the context and the units of a place.
+func (p *place) parts() iter.Seq[[]words.Token] {
+	return func(yield func([]words.Token) bool) {
+		_ = yield(p.context) && !slices.ContainsFunc(p.units, func(unit []words.Token) bool { return !yield(unit) })
+	}
+}
+
+// contains reports whether the place has a name or number.
+func (p *place) contains(name *words.Token) bool {
+	for part := range p.parts() {
+		if slices.ContainsFunc(part, func(t words.Token) bool { return alike(&t, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether the place has the names of the claim.
+func (c *claim) named(p *place) bool {
+	return !slices.ContainsFunc(c.names, func(i int) bool { return !p.contains(&c.Tokens[i]) })
 }
 
 // alike reports whether two tokens are the same name or number.
@@ -308,8 +333,8 @@ func alike(a, b *words.Token) bool {
 	return !words.Number(a) && !words.Number(b) && a.Class == prose.Content && words.Similarity(words.Stem(a.Lower), words.Stem(b.Lower)) >= 0.6
 }
 
-// counted reports whether the place has the numbers of the claim, each with the noun after it, and with
-// none of several names that the claim does not name.
+// counted reports whether the place has the numbers of the claim, each with the noun after it, with a word that is
+// beside it in the claim, and with none of several names that the claim does not name.
 func (c *claim) counted(p *place) bool {
 	for _, n := range c.numbers {
 		if !c.counts(p, n) {
@@ -330,12 +355,30 @@ func (c *claim) counts(p *place, n int) bool {
 			if !alike(&unit[i], number) {
 				continue
 			}
-			if at == 0 || p.rows || (noun == nil || near(unit, i, noun)) && c.owns(unit, i) {
+			if at == 0 || p.rows || (noun == nil || near(unit, i, noun)) && c.owns(unit, i) && c.beside(p, n, unit) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// beside reports whether a unit has one of those two words of the claim that are nearest to its token n, among the words that the
+// place has.
+func (c *claim) beside(p *place, n int, unit []words.Token) bool {
+	left, right := c.nearest(p, n, -1), c.nearest(p, n, 1)
+	return left < 0 && right < 0 || left >= 0 && has(unit, left) || right >= 0 && has(unit, right)
+}
+
+// nearest returns the first term after token n of the claim, in steps of 1 or -1, that the place has and that is no
+// number, or -1.
+func (c *claim) nearest(p *place, n, step int) int {
+	for i := n + step; i >= 0 && i < len(c.Tokens); i += step {
+		if t := c.Tokens[i].Term; t >= 0 && p.credits[t] >= 0.5 && !c.Tokens[i].Digit {
+			return t
+		}
+	}
+	return -1
 }
 
 // near reports whether a noun is within three words of unit[i].

@@ -1,0 +1,93 @@
+package support
+
+import (
+	"slices"
+
+	"annals/events/prose"
+	"annals/queries/answer/matching"
+	"annals/queries/answer/words"
+)
+
+// about reports whether a claim that a place supports may answer the question: it has a word of the question, or the
+// place mentions what the question asks about, and the claim has what is asked for, such as a number. A document
+// may contain sentences that answer nothing, such as instructions.
+func (s *Checker) about(c *claim, p *place) bool {
+	if s.asked.Bare || len(s.asked.Terms) == 0 {
+		return true
+	}
+	for i := range c.Tokens {
+		t := c.Tokens[i]
+		if term, ok := s.asks(t); ok && !term.Tells && (term.Rarity > 0.4 || s.common()) && !attributing[t.Lower] {
+			return true
+		}
+	}
+	return s.mentioned(p) && s.kept(c, p)
+}
+
+// asks returns the term of the question that a word matches.
+func (s *Checker) asks(t words.Token) (term matching.Term, ok bool) {
+	t.Term, t.Credit = -1, 0
+	s.asked.Match(&t)
+	if t.Term < 0 || t.Credit < 0.5 {
+		return term, false
+	}
+	return s.asked.Terms[t.Term], true
+}
+
+// common reports whether the question has only frequent words.
+func (s *Checker) common() bool {
+	return !slices.ContainsFunc(s.asked.Terms, func(t matching.Term) bool { return t.Rarity > 0.4 && !t.Tells })
+}
+
+// mentioned reports whether a place has all names and numbers of the question, and half of its other words by their
+// rarity.
+func (s *Checker) mentioned(p *place) bool {
+	known := make(map[string]bool)
+	for part := range p.parts() {
+		for i := range part {
+			if term, ok := s.asks(part[i]); ok {
+				known[term.Stem] = true
+			}
+		}
+	}
+	found, total := 0.0, 0.0
+	for _, t := range s.asked.Terms {
+		switch {
+		case t.Tells:
+			continue
+		case known[t.Stem]:
+			found += t.Rarity
+		case t.Name || t.Number:
+			return false
+		}
+		total += t.Rarity
+	}
+	return 2*found >= total
+}
+
+// kept reports whether the claim has a word of the kind that the question asks for.
+func (s *Checker) kept(c *claim, p *place) bool {
+	switch s.asked.Expected {
+	case matching.Number, matching.Phone:
+		return len(c.numbers) > 0
+	case matching.Time:
+		return len(c.numbers) > 0 || slices.ContainsFunc(c.Tokens, func(t words.Token) bool { return words.Calendar[t.Lower] })
+	case matching.Person, matching.Place:
+		return len(c.names) > 0 || len(c.Tokens) > 0 && p.names(&c.Tokens[0])
+	case matching.Address:
+		return len(c.links) > 0 || len(c.numbers) > 0
+	}
+	return true
+}
+
+// names reports whether a word has a capital letter inside of a unit, and so is a name.
+func (p *place) names(word *words.Token) bool {
+	for _, unit := range p.units {
+		for i := 1; i < len(unit); i++ {
+			if t := &unit[i]; t.Capital && t.Class == prose.Content && t.Lower == word.Lower {
+				return true
+			}
+		}
+	}
+	return false
+}
