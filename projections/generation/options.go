@@ -203,7 +203,7 @@ func (o Options) OpenTables(ctx context.Context, p readmodel.Projection, number 
 		earlier := func(ctx context.Context, read func(readmodel.Queryer) error) error {
 			return o.earlier(ctx, e, number, read)
 		}
-		p = e.With(readmodel.Embedding{Embedder: o.Embedder, Log: o.Log, Earlier: earlier})
+		p = e.With(readmodel.Embedding{Embedder: o.Embedder, Log: o.Log, Logger: o.Logger, Earlier: earlier})
 	}
 	g, err := New(ctx, o.Log, p, o.HomeOf(p), name, o.Logger)
 	if err != nil {

@@ -8,6 +8,7 @@ package readmodel
 
 import (
 	"context"
+	"log/slog"
 
 	"annals/events"
 	"annals/events/sqldb"
@@ -107,7 +108,8 @@ type Embedded interface {
 // Embedding is what an Embedded projection needs to make the vectors of a generation.
 type Embedding struct {
 	Embedder
-	Log *events.Log // has the texts
+	Log    *events.Log // has the texts
+	Logger *slog.Logger
 	// Earlier calls read with the tables of each other generation of the read model that
 	// can be read, so that vectors are not made again.
 	Earlier func(ctx context.Context, read func(Queryer) error) error

@@ -21,13 +21,27 @@ const Variable = "ANNALS_TEST_POSTGRES"
 // ends. It skips the test if there is no server.
 func URL(t testing.TB) string {
 	t.Helper()
-	server := os.Getenv(Variable)
+	return databaseOn(t, Variable, "PostgreSQL")
+}
+
+// VectorVariable is the environment variable with the URL of a server that has pgvector.
+const VectorVariable = "ANNALS_TEST_PGVECTOR"
+
+// WithVector is URL on a server that has the extension pgvector.
+func WithVector(t testing.TB) string {
+	t.Helper()
+	return databaseOn(t, VectorVariable, "PostgreSQL with pgvector, which scripts/test-deps installs")
+}
+
+func databaseOn(t testing.TB, variable, what string) string {
+	t.Helper()
+	server := os.Getenv(variable)
 	if server == "" {
-		t.Skip("needs PostgreSQL: run the test with scripts/with-postgres, or set " + Variable)
+		t.Skip("needs " + what + ": run the test with scripts/with-postgres, or set " + variable)
 	}
 	u, err := url.Parse(server)
 	if err != nil {
-		t.Fatalf("%s: %v", Variable, err)
+		t.Fatalf("%s: %v", variable, err)
 	}
 	name := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	run(t, server, "CREATE DATABASE "+name)

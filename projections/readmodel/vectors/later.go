@@ -33,6 +33,9 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 	waiting, err := sqldb.List(ctx, tables, func(d *document) []any {
 		return []any{&d.row, &d.title, &d.version, &d.text, &d.sections, &d.revision, &d.section, &d.passages}
 	}, `SELECT row, title, version, text, sections, revision, section, passages FROM documents WHERE waiting > 0 ORDER BY waiting, row LIMIT CAST($1 AS INTEGER)`, pieceDocuments)
+	if err == nil && len(waiting) == 0 {
+		err = p.index(ctx, tables)
+	}
 	if err != nil || len(waiting) == 0 {
 		return false, err
 	}

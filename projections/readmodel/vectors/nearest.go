@@ -29,18 +29,17 @@ func Nearest(ctx context.Context, tables readmodel.Queryer, q searchindex.Query,
 	if !q.All && len(q.Granted) == 0 {
 		return nil, nil
 	}
-	from, args, err := scope(ctx, tables, q, hex.EncodeToString(signs(encode(vector))), rescored)
+	from, args, err := candidates(ctx, tables, q, vector, limit)
 	if err != nil {
 		return nil, err
 	}
-	candidates := `SELECT c.row FROM ` + from + ` ORDER BY vec_distance_hamming(vec_bit(c.code), vec_bit(unhex($1))), c.row LIMIT CAST($2 AS INTEGER)`
 	type candidate struct {
 		row    int64
 		vector []byte
 		cosine float64
 	}
 	found, err := sqldb.List(ctx, tables, func(c *candidate) []any { return []any{&c.row, &c.vector} },
-		`SELECT v.row, v.vector FROM (`+candidates+`) c JOIN vectors v ON v.row = c.row`, args...)
+		`SELECT v.row, v.vector FROM `+from, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,25 +95,33 @@ func Cosines(ctx context.Context, tables readmodel.Queryer, ids []string, vector
 	return cosines, err
 }
 
-// scope returns the FROM and WHERE clauses for those rows c of comparable that a query selects
-// by its rights and filters. It adds their parameters to args.
-func scope(ctx context.Context, tables readmodel.Queryer, q searchindex.Query, args ...any) (from string, all []any, err error) {
-	conditions := within(q, &args)
-	if conditions == "" {
-		return `comparable c`, args, nil
+// candidates returns the FROM and WHERE clauses, with their parameters, for those rows v of the
+// table vectors, among those that q selects, which may be the limit nearest to that of a query.
+func candidates(ctx context.Context, tables readmodel.Queryer, q searchindex.Query, vector []float32, limit int) (from string, args []any, err error) {
+	const best = ` ORDER BY vec_distance_hamming(vec_bit(c.code), vec_bit(unhex($1))), c.row LIMIT CAST($2 AS INTEGER)) b JOIN vectors v ON v.row = b.row`
+	args = []any{hex.EncodeToString(signs(encode(vector))), rescored}
+	where := within(q, &args)
+	if where != "" {
+		// The documents are a query of their own, because PostgreSQL estimates that half of
+		// them match a condition on their folders, and would read the signs of all passages.
+		var own []any
+		few, err := sqldb.Column[int64](ctx, tables, `SELECT row FROM documents`+within(q, &own)+fmt.Sprintf(` LIMIT %d`, fewDocuments+1), own...)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(few) <= fewDocuments {
+			return `(SELECT c.row FROM json_each($3) k CROSS JOIN comparable c WHERE c.document = CAST(k.value AS INTEGER)` + best, append(args[:2], readmodel.JSONText(few)), nil
+		}
+		where = ` WHERE c.document IN (SELECT row FROM documents` + where + `)`
 	}
-	// The documents are a query of their own, because PostgreSQL estimates that half of them
-	// match a condition on their folders, and would read the signs of all passages.
-	var own []any
-	few, err := sqldb.Column[int64](ctx, tables, `SELECT row FROM documents WHERE `+within(q, &own)+fmt.Sprintf(` LIMIT %d`, fewDocuments+1), own...)
-	if err != nil || len(few) > fewDocuments {
-		return `comparable c WHERE c.document IN (SELECT row FROM documents WHERE ` + conditions + `)`, args, err
+	rows, err := byIndex(ctx, tables, q, vector, limit)
+	if err != nil || rows != nil {
+		return `json_each($1) k CROSS JOIN vectors v WHERE v.row = CAST(k.value AS INTEGER)`, []any{readmodel.JSONText(rows)}, err
 	}
-	parameters := len(args) - len(own)
-	return fmt.Sprintf(`json_each($%d) k CROSS JOIN comparable c WHERE c.document = CAST(k.value AS INTEGER)`, parameters+1), append(args[:parameters], readmodel.JSONText(few)), nil
+	return `(SELECT c.row FROM comparable c` + where + best, args, nil
 }
 
-// within returns the condition for the documents that a query selects by its rights and
+// within returns the WHERE clause for the documents that a query selects by its rights and
 // filters, and adds the parameters to args. It returns "" for all documents.
 func within(q searchindex.Query, args *[]any) string {
 	parameter := func(list []string) string {
@@ -142,5 +149,8 @@ func within(q searchindex.Query, args *[]any) string {
 		}
 		conditions = append(conditions, fmt.Sprintf(`(SELECT count(DISTINCT tag.value) FROM json_each(documents.tags) tag WHERE tag.value IN %s) >= %d`, parameter(tags), want))
 	}
-	return strings.Join(conditions, " AND ")
+	if len(conditions) == 0 {
+		return ""
+	}
+	return ` WHERE ` + strings.Join(conditions, " AND ")
 }

@@ -6,6 +6,7 @@ package vectors
 
 import (
 	"context"
+	"time"
 
 	"annals/events"
 	"annals/projections/readmodel"
@@ -19,6 +20,7 @@ import (
 // passages, and stores their vectors, so a slow endpoint delays nothing else.
 type Projection struct {
 	embedding readmodel.Embedding
+	indexed   time.Time // when Later last asked whether an index is lacking
 }
 
 func init() {
@@ -32,7 +34,7 @@ const Name = "vectors"
 func (*Projection) Name() string { return Name }
 
 // tablesVersion is the version of the tables alone.
-const tablesVersion = 1
+const tablesVersion = 2
 
 // Version changes with the tables and with the cutting of passages.
 func (*Projection) Version() int {

@@ -34,7 +34,7 @@ type world struct {
 func open(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, log: projectionstest.NewLog(t), endpoint: embeddingstest.Start(t, alike)}
-	p := new(vectors.Projection).With(readmodel.Embedding{Embedder: w.endpoint.Client(), Log: w.log})
+	p := new(vectors.Projection).With(readmodel.Embedding{Embedder: w.endpoint.Client(), Log: w.log, Logger: projectionstest.Quiet})
 	w.Model = projectionstest.OpenModel(t, w.log, p, projectionstest.Home(t, t.TempDir()))
 	return w
 }
