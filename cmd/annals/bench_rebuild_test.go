@@ -34,13 +34,7 @@ import (
 // during the rebuild. peak/tenth is that peak divided by the peak for a log of a tenth
 // of the size.
 func BenchmarkRebuildTables(b *testing.B) {
-	n := 1_000_000
-	if text := os.Getenv("ANNALS_BENCH_EVENTS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	n := benchEvents(b, 1_000_000)
 	models := []readmodel.Projection{readmodel.Vault{}, readmodel.Jobs{}, readmodel.Summaries{}}
 	history, tenth := benchHistory(b, n), benchHistory(b, n/10)
 	var ours, yardstick, whole time.Duration
@@ -61,6 +55,20 @@ func BenchmarkRebuildTables(b *testing.B) {
 	peak := rebuildMemory(b, history, models)
 	b.ReportMetric(peak, "peak-MB")
 	b.ReportMetric(peak/rebuildMemory(b, tenth, models), "peak/tenth")
+}
+
+// benchEvents returns the number of events in ANNALS_BENCH_EVENTS, or the usual number.
+func benchEvents(b *testing.B, usual int) int {
+	b.Helper()
+	text := os.Getenv("ANNALS_BENCH_EVENTS")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatalf("ANNALS_BENCH_EVENTS: %v", err)
+	}
+	return n
 }
 
 // benchRebuild rebuilds read models from a log, in a separate folder.
@@ -239,23 +247,29 @@ func rebuildMemory(b *testing.B, history string, models []readmodel.Projection) 
 }
 
 // BenchmarkRebuildPassages rebuilds the read model passages and its search index from a
-// log of 100,000 events. The time includes cutting texts into passages. The baseline
+// log of 100,000 events (ANNALS_BENCH_EVENTS sets another number). The time includes cutting texts into passages. The baseline
 // only indexes: it gets the same passages from memory, in the same batches and one
 // batch at a time, and indexes them with the same fields, terms and settings.
-// bleve-share is the part of the rebuild time that is spent in bleve.
+// bleve-share is the part of the rebuild time that is spent in bleve. cpu/bare compares
+// CPU times, which depend less on other load on the machine.
 func BenchmarkRebuildPassages(b *testing.B) {
-	history := benchHistory(b, 100_000)
-	var ours, yardstick, share time.Duration
+	history := benchHistory(b, benchEvents(b, 100_000))
+	var ours, yardstick, share, cpu, yardstickCPU time.Duration
 	passages := 0
 	for b.Loop() {
 		r := newBenchRebuild(b, history)
+		before := ownCPU(b)
 		ours += r.run("passages")
+		cpu += ownCPU(b) - before
 		share += r.bleve
 		all := r.passages()
 		passages += len(all)
+		before = ownCPU(b)
 		yardstick += indexAlone(b, all)
+		yardstickCPU += ownCPU(b) - before
 	}
 	b.ReportMetric(yardstick.Seconds()/ours.Seconds(), "ratio")
+	b.ReportMetric(cpu.Seconds()/yardstickCPU.Seconds(), "cpu/bare")
 	b.ReportMetric(share.Seconds()/ours.Seconds(), "bleve-share")
 	b.ReportMetric(float64(passages)/ours.Seconds(), "passages/s")
 }

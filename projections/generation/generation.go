@@ -29,9 +29,10 @@ import (
 const (
 	// BatchSize is the maximum number of events in one read of the log.
 	BatchSize = 2000
-	// fillEvents is how many events a rebuild applies to the tables before it updates an
-	// index that is faster with large changes.
-	fillEvents = 20_000
+	// advanceEvents and fillEvents are how many events CatchUp applies to the tables before
+	// it updates an index, and an index that is faster with a few very large changes.
+	advanceEvents = 4_000
+	fillEvents    = 20_000
 )
 
 // Generation is one complete set of a projection's tables, with its search index if
@@ -201,8 +202,12 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 			return LogError(fmt.Errorf("the log ends at %d, before position %d", g.applied, p))
 		}
 		err := g.apply(ctx, b)
-		if err == nil && (b.through >= p || b.through-flushed >= g.flushEvery()) {
-			err, flushed = g.Flush(ctx), b.through
+		switch {
+		case err != nil:
+		case b.through >= p:
+			err = g.Flush(ctx)
+		case b.through-flushed >= g.advanceEvery():
+			err, flushed = g.advance(ctx), b.through
 		}
 		if err != nil {
 			return err
@@ -214,13 +219,29 @@ func (g *Generation) CatchUp(ctx context.Context, p events.Position, progress fu
 	return nil
 }
 
-// flushEvery returns how many positions the tables may be ahead of their index while the
-// index has no readers.
-func (g *Generation) flushEvery() events.Position {
-	if p, ok := g.Projection.(readmodel.Indexed); ok && p.Fills() {
+// advanceEvery returns after how many positions of the tables CatchUp updates the index.
+func (g *Generation) advanceEvery() events.Position {
+	p, ok := g.Projection.(readmodel.Indexed)
+	switch {
+	case !ok:
+		return 0
+	case p.Fills():
 		return fillEvents
 	}
-	return 0
+	return advanceEvents
+}
+
+// advance is like Flush, but the index may be updated later, while the tables receive
+// further events.
+func (g *Generation) advance(ctx context.Context) error {
+	p, ok := g.Projection.(readmodel.Indexed)
+	if !ok {
+		return g.Flush(ctx)
+	}
+	if err := p.Advance(ctx, g.store, g.applied); err != nil {
+		return fmt.Errorf("update the search index of %s: %w", g.Name(), err)
+	}
+	return nil
 }
 
 // readAhead sends the batches after one position and up to another, until ctx ends. If

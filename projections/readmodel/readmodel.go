@@ -84,6 +84,9 @@ type Indexed interface {
 	With(index searchindex.Engine) Projection
 	// Index returns the index passed to With.
 	Index() searchindex.Engine
+	// Advance is like Flush, but may leave the index to a goroutine that updates it while
+	// the tables receive further events. The next call of Flush or Close waits for it.
+	Advance(ctx context.Context, tables Tables, through events.Position) error
 	// Postpone defers work that would delay new documents.
 	Postpone(ctx context.Context, tables Tables) error
 	// Fills reports whether the index is faster with a few large changes than with many

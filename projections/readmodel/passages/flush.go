@@ -9,13 +9,15 @@ import (
 	"reflect"
 	"strings"
 
+	"annals/events"
 	"annals/events/failpoint"
 	"annals/events/sqldb"
 	"annals/projections/readmodel"
 	"annals/projections/searchindex"
 )
 
-// flush updates the index in batches. Nothing else changes the tables while it runs.
+// flush updates the index in batches. Nothing else changes the tables while it runs, except
+// while the engine applies a batch of Advance.
 type flush struct {
 	*Projection
 	tables    readmodel.Tables
@@ -27,6 +29,9 @@ type flush struct {
 	filled    *filled             // nil unless the engine is a searchindex.Filler
 	inPieces  bool                // the last document may be indexed in pieces
 	begins    *begunDocument      // the last document, if only a part of it is in the batch
+	ahead     bool                // the engine applies each batch while the next one is prepared
+	row       int64               // if ahead is set, the last row of unindexed that was read
+	passage   string              // if ahead is set, the last row of forgotten that was read
 }
 
 // newFlush begins a batch of changes to the search index. It starts at the position of
@@ -47,27 +52,34 @@ func (f *flush) page(ctx context.Context) (more bool, err error) {
 	const forget = 2000
 	f.replaces = false
 	lastRow, lastPassage := f.filled.received()
+	if f.ahead {
+		lastRow, lastPassage = f.row, f.passage
+	}
 	gone, err := sqldb.Column[string](ctx, f.tables, `SELECT passage FROM forgotten WHERE passage > $2 ORDER BY passage LIMIT CAST($1 AS INTEGER)`, forget, lastPassage)
 	if err != nil {
 		return false, err
 	}
-	f.batch.Delete = gone // applied in the same batch as the first documents
+	f.batch.Delete = append(f.batch.Delete, gone...) // applied in the same batch as the first documents
+	if len(gone) > 0 {
+		f.passage = gone[len(gone)-1]
+	}
 	waiting, err := sqldb.List(ctx, f.tables, func(w *waitingDocument) []any { return []any{&w.row, &w.id} },
 		`SELECT id, document FROM unindexed WHERE id > $2 ORDER BY id LIMIT CAST($1 AS INTEGER)`, page, lastRow)
 	if err != nil {
 		return false, err
 	}
 	for _, w := range waiting {
-		if err := f.document(ctx, w.id); err != nil {
+		if err := f.document(ctx, w); err != nil {
 			return false, err
 		}
+		f.row = w.row
 	}
 	f.filled.receive(waiting, gone)
 	return len(waiting) == page || len(gone) == forget || f.replaces, nil
 }
 
 // waitingDocument is a row of the table unindexed: a document with changes that the index
-// lacks.
+// lacks. A document that Later indexes has no row.
 type waitingDocument struct {
 	row int64
 	id  string
@@ -80,8 +92,11 @@ func (f *flush) empty() bool {
 
 // apply applies the batch to the engine and marks it as done.
 func (f *flush) apply(ctx context.Context) error {
-	if f.filled != nil {
+	switch {
+	case f.filled != nil:
 		return f.fill(ctx)
+	case f.ahead:
+		return f.begin(ctx)
 	}
 	failpoint.Here(failpoint.IndexBehind)
 	if err := f.Engine.Apply(ctx, f.batch); err != nil {
@@ -101,11 +116,18 @@ func (f *flush) finish(ctx context.Context) error {
 // done records that the engine has deleted the forgotten passages and indexed the
 // documents, at the position of the batch. Then it begins the next batch.
 func (f *flush) done(ctx context.Context, forgotten []string, documents []indexedDocument) error {
+	err := record(ctx, f.tables, f.batch.Position, forgotten, documents)
+	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
+	return err
+}
+
+// record marks changes as done that the engine has applied, at a position.
+func record(ctx context.Context, tables readmodel.Tables, position events.Position, forgotten []string, documents []indexedDocument) error {
 	failpoint.Here(failpoint.IndexAhead)
 	if len(forgotten) > 0 {
 		failpoint.Here(failpoint.PassagesDeleted)
 	}
-	err := f.tables.Transaction(ctx, func(tx readmodel.Tx) error {
+	err := tables.Transaction(ctx, func(tx readmodel.Tx) error {
 		for _, id := range forgotten {
 			if err := tx.Exec(ctx, `DELETE FROM forgotten WHERE passage = $1`, id); err != nil {
 				return err
@@ -116,41 +138,56 @@ func (f *flush) done(ctx context.Context, forgotten []string, documents []indexe
 				return err
 			}
 		}
-		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, f.batch.Position)
+		return tx.Exec(ctx, `UPDATE indexed SET position = $1`, position)
 	})
 	failpoint.Here(failpoint.IndexRecorded)
-	f.batch.Put, f.batch.Delete, f.documents, f.bytes = f.batch.Put[:0], nil, f.documents[:0], 0
 	return err
 }
 
 // indexedDocument is a document of which the index has all passages of the version.
 type indexedDocument struct {
 	id             string
+	row            int64 // of unindexed, if the tables may have received events since it was read
 	version, shown int
 }
 
 // complete switches searches in one step from the passages of the earlier version to
 // those of this version.
 func (d indexedDocument) complete(ctx context.Context, tx readmodel.Tx) error {
-	err := errors.Join(
-		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
-		tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, d.id),
-	)
-	if err != nil || d.shown == d.version {
+	if err := d.indexed(ctx, tx); err != nil || d.shown == d.version {
 		return err
+	}
+	err := tx.Exec(ctx, `UPDATE documents SET shown = $2 WHERE id = $1`, d.id, d.version)
+	if err != nil || d.version <= 1 {
+		return err // there are no passages of an earlier version
 	}
 	return errors.Join(
 		tx.Exec(ctx, `INSERT INTO forgotten (passage) SELECT `+IDSQL+` FROM passages WHERE document = $1 AND version < $2 ON CONFLICT DO NOTHING`, d.id, d.version),
 		tx.Exec(ctx, `DELETE FROM passages WHERE document = $1 AND version < $2`, d.id, d.version),
-		tx.Exec(ctx, `UPDATE documents SET shown = $2 WHERE id = $1`, d.id, d.version),
+	)
+}
+
+// indexed removes the document from those that wait for the index. If the tables may have
+// received events since the document was read, an event may have listed it again: with
+// another row in unindexed, or in deferred.
+func (d indexedDocument) indexed(ctx context.Context, tx readmodel.Tx) error {
+	if d.row > 0 {
+		return tx.Exec(ctx, `DELETE FROM unindexed WHERE id = $2 AND document = $1`, d.id, d.row)
+	}
+	return errors.Join(
+		tx.Exec(ctx, `DELETE FROM unindexed WHERE document = $1`, d.id),
+		tx.Exec(ctx, `DELETE FROM deferred WHERE document = $1`, d.id),
 	)
 }
 
 // document adds the passages of one document to the batch. Whenever the batch is full, it
 // applies the batch.
-func (f *flush) document(ctx context.Context, id string) error {
+func (f *flush) document(ctx context.Context, w waitingDocument) error {
 	var folder, title, tags string
-	d := indexedDocument{id: id}
+	id, d := w.id, indexedDocument{id: w.id}
+	if f.ahead {
+		d.row = w.row
+	}
 	err := f.tables.QueryRow(ctx, `SELECT folder, title, tags, version, shown FROM documents WHERE id = $1`, id).Scan(&folder, &title, &tags, &d.version, &d.shown)
 	if errors.Is(err, sql.ErrNoRows) {
 		f.documents = append(f.documents, d) // the document was deleted in the meantime
@@ -248,7 +285,11 @@ func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
 func (f *flush) add(ctx context.Context, p searchindex.Passage) error {
 	f.batch.Put = append(f.batch.Put, p)
 	f.bytes += len(p.Text)
-	if len(f.batch.Put) < indexPassages && f.bytes < indexBytes {
+	passages, bytes := indexPassages, indexBytes
+	if f.ahead {
+		passages, bytes = advancePassages, advanceBytes
+	}
+	if len(f.batch.Put) < passages && f.bytes < bytes {
 		return nil
 	}
 	return f.apply(ctx)

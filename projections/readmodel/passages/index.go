@@ -19,6 +19,9 @@ import (
 // index's server does not respond, Position returns the last known position. If the index
 // was lost, that is then noticed later.
 func (p *Projection) Position(ctx context.Context, tables readmodel.Tables) (events.Position, error) {
+	if err := p.wait(ctx, tables); err != nil {
+		return 0, err
+	}
 	position, held, err := p.positions(ctx, tables)
 	if fault.Is(err, fault.Unavailable) {
 		return held, nil
@@ -43,7 +46,12 @@ func (p *Projection) positions(ctx context.Context, tables readmodel.Tables) (po
 }
 
 // Close closes the search engine.
-func (p *Projection) Close() error { return p.Engine.Close() }
+func (p *Projection) Close() error {
+	if p.working != nil {
+		<-p.working.applied // whatever the result is, the tables still list the changes
+	}
+	return p.Engine.Close()
+}
 
 // ID returns the id of a passage: the document, the version that set its text, the
 // section, and the number within the section.
@@ -89,6 +97,9 @@ const (
 // Flush updates the index from the tables in bounded batches, and then sets its position.
 // It leaves deferred documents to Later.
 func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through events.Position) error {
+	if err := p.wait(ctx, tables); err != nil {
+		return err
+	}
 	f, err := p.newFlush(ctx, tables)
 	if err != nil {
 		return err
@@ -120,6 +131,9 @@ func (p *Projection) Flush(ctx context.Context, tables readmodel.Tables, through
 func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) error {
 	if p.Fills() {
 		return nil
+	}
+	if err := p.wait(ctx, tables); err != nil {
+		return err
 	}
 	type sized struct {
 		document string
@@ -167,6 +181,9 @@ func (p *Projection) Postpone(ctx context.Context, tables readmodel.Tables) erro
 // Later indexes about one small batch of deferred documents, and reports whether there
 // were any.
 func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more bool, err error) {
+	if err := p.wait(ctx, tables); err != nil {
+		return false, err
+	}
 	waiting, err := sqldb.Column[string](ctx, tables, `SELECT document FROM deferred ORDER BY id LIMIT CAST($1 AS INTEGER)`, deferredPassages)
 	if err != nil || len(waiting) == 0 {
 		return false, err
@@ -177,7 +194,7 @@ func (p *Projection) Later(ctx context.Context, tables readmodel.Tables) (more b
 	}
 	f.inPieces = !p.Fills()
 	for _, id := range waiting {
-		if err := f.document(ctx, id); err != nil {
+		if err := f.document(ctx, waitingDocument{id: id}); err != nil {
 			return false, err
 		}
 		if len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes {

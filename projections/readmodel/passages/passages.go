@@ -23,7 +23,8 @@ import (
 type Projection struct {
 	Engine searchindex.Engine
 
-	begun *begunDocument // nil if Later begins with a whole document
+	begun   *begunDocument // nil if Later begins with a whole document
+	working *inWork        // what the engine is applying, or nil
 }
 
 // begunDocument is a document of which the index has only the passages up to the row
@@ -138,8 +139,10 @@ func relabel(ctx context.Context, tx readmodel.Tx, document, update string, valu
 	return unindex(ctx, tx, document)
 }
 
+// unindex lists a document that has to be indexed again. A document that is listed already
+// gets a new row, because the engine may be working on the earlier one.
 func unindex(ctx context.Context, tx readmodel.Tx, document string) error {
-	return tx.Exec(ctx, `INSERT INTO unindexed (document) VALUES ($1) ON CONFLICT DO NOTHING`, document)
+	return tx.Exec(ctx, `INSERT INTO unindexed (document) VALUES ($1) ON CONFLICT (document) DO UPDATE SET id = excluded.id`, document)
 }
 
 // replaceText sets the text of a new version. Searches find the earlier text until all of
