@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"annals/events"
@@ -226,9 +227,8 @@ func (f *flush) document(ctx context.Context, w waitingDocument) error {
 // the given row. whole has the fields that all of them share. If inPieces is set, it
 // stops after one piece and returns the last row of that piece.
 func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version int, after passageRow) (through *passageRow, err error) {
-	var part textPart
+	const page = deferredPassages
 	for {
-		const page = 1000
 		rows, err := sqldb.List(ctx, f.tables, func(p *passageRow) []any { return []any{&p.section, &p.number, &p.part, &p.start, &p.length} },
 			`SELECT section, number, row, start, length FROM passages
 			 WHERE document = $1 AND version = $2 AND (section, number) > ($3, $4) ORDER BY section, number LIMIT CAST($5 AS INTEGER)`,
@@ -236,13 +236,14 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}
+		parts, err := f.parts(ctx, rows)
+		if err != nil {
+			return nil, fmt.Errorf("read the text of document %s: %w", whole.Document, err)
+		}
 		for _, row := range rows {
-			// Passages in sequence share a part, and SQLite would read the whole part
-			// again for each passage.
-			if row.part != part.row {
-				if part, err = f.part(ctx, row.part); err != nil {
-					return nil, fmt.Errorf("read section %d of document %s: %w", row.section, whole.Document, err)
-				}
+			part, ok := parts[row.part]
+			if !ok || row.start+row.length > len(part.text) {
+				return nil, fmt.Errorf("passage %d of section %d of document %s has no text", row.number, row.section, whole.Document)
 			}
 			whole.ID = ID(whole.Document, version, row.section, row.number)
 			whole.Section, whole.Text = part.path, string(part.text[row.start:row.start+row.length])
@@ -252,6 +253,9 @@ func (f *flush) passages(ctx context.Context, whole searchindex.Passage, version
 			if f.inPieces && (len(f.batch.Put) >= deferredPassages || f.bytes >= deferredBytes) {
 				return &row, nil
 			}
+		}
+		if len(rows) < page {
+			return nil, nil
 		}
 		after = rows[len(rows)-1]
 	}
@@ -266,20 +270,29 @@ type passageRow struct {
 // textPart is a row of the table sections: a section, or a part of a long one.
 type textPart struct {
 	row  int64
-	path string
+	path string // first the titles as a JSON array, then joined
 	text []byte
 }
 
-func (f *flush) part(ctx context.Context, row int64) (textPart, error) {
-	p := textPart{row: row}
-	var titles string
-	if err := f.tables.QueryRow(ctx, `SELECT path, text FROM sections WHERE id = $1`, row).Scan(&titles, &p.text); err != nil {
-		return p, err
+// parts returns the parts of sections that contain passages, by their rows. Several
+// passages may be in one part, of which SQLite would read everything again for each.
+func (f *flush) parts(ctx context.Context, passages []passageRow) (map[int64]textPart, error) {
+	rows := make([]int64, len(passages))
+	for i, p := range passages {
+		rows[i] = p.part
 	}
-	var path []string
-	err := json.Unmarshal([]byte(titles), &path)
-	p.path = strings.Join(path, " > ")
-	return p, err
+	found, err := sqldb.List(ctx, f.tables, func(p *textPart) []any { return []any{&p.row, &p.path, &p.text} },
+		`SELECT s.id, s.path, s.text FROM json_each($1) k CROSS JOIN sections s WHERE s.id = CAST(k.value AS BIGINT)`, readmodel.JSONText(slices.Compact(rows)))
+	parts := make(map[int64]textPart, len(found))
+	for _, p := range found {
+		var titles []string
+		if err == nil {
+			err = json.Unmarshal([]byte(p.path), &titles)
+		}
+		p.path = strings.Join(titles, " > ")
+		parts[p.row] = p
+	}
+	return parts, err
 }
 
 func (f *flush) add(ctx context.Context, p searchindex.Passage) error {

@@ -103,6 +103,9 @@ func cutText(ctx context.Context, tx readmodel.Tx, document string, version int,
 			}
 			after.section, after.part = p.section, p.number
 		}
+		if len(parts) < page {
+			return nil
+		}
 	}
 }
 
