@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,6 +108,7 @@ const (
 	Composed    Outcome = "composed"
 	NoAnswer    Outcome = "no_answer"   // the model found no answer in the passages
 	Unsupported Outcome = "unsupported" // the passages support no sentence of the reply
+	Doubtful    Outcome = "doubtful"    // the sentences that the passages support hardly answer the question
 	OverBudget  Outcome = "over_budget" // of the user or of all
 	Withdrawn   Outcome = "withdrawn"   // the user may no longer read the passages, or they have changed
 	Unrecorded  Outcome = "unrecorded"  // the answer cannot be recorded
@@ -115,7 +117,7 @@ const (
 
 // Outcomes returns every outcome.
 func Outcomes() []Outcome {
-	all := []Outcome{Composed, NoAnswer, Unsupported, OverBudget, Withdrawn, Unrecorded, Canceled}
+	all := []Outcome{Composed, NoAnswer, Unsupported, Doubtful, OverBudget, Withdrawn, Unrecorded, Canceled}
 	for _, r := range llm.Reasons() {
 		all = append(all, Outcome(r))
 	}
@@ -130,8 +132,8 @@ type Composition struct {
 	Sentences []Sentence
 	Dropped   int  // number of sentences that no passage supports
 	Cut       bool // the reply ended early
-	// Confidence is the probability that the passages of the answer answer the question, less the share of dropped
-	// sentences; at least 0.3, because every sentence is supported.
+	// Confidence is the probability that the sentences answer the question, less the share of dropped sentences, but at
+	// least 0.3 if there is an answer (confidence.go).
 	Confidence float64
 
 	Model    string
@@ -150,8 +152,11 @@ var errEnough = errors.New("the answer is long enough")
 
 const (
 	maxAnswer = 10 // sentences
-	// leastConfidence is that of answers; below it there is none.
+	// leastConfidence is that of answers.
 	leastConfidence = 0.3
+	// doubtful is the probability below which sentences are no answer. It is less than leastConfidence, because models
+	// find answers that a quotation does not agree with.
+	doubtful = 0.2
 )
 
 // Compose asks the model. The error is that of ctx, Each or Readable, with the outcome Canceled if the model
@@ -218,8 +223,10 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 	}
 	switch {
 	case len(a.Sentences) > 0:
-		a.Outcome = Composed
-		a.Confidence = w.confidence()
+		a.Outcome, a.Confidence = Composed, w.confidence()
+		if a.Confidence == 0 {
+			a.Outcome = Doubtful
+		}
 	case w.reply.abstains:
 		a.Outcome = NoAnswer
 	default:
@@ -265,20 +272,25 @@ func (w *writer) accept(ctx context.Context, sentences []said) error {
 	return nil
 }
 
-// confidence returns the confidence of the answer: that of the best quotation from the same
-// passages, less the share of the sentences that were dropped.
+// confidence returns the confidence of the answer, less the share of the sentences that were dropped, but at least
+// leastConfidence. It is 0 if the sentences are doubtful.
 func (w *writer) confidence() float64 {
-	var cited []answer.Passage
-	seen := map[int]bool{}
-	for _, s := range w.composition.Sentences {
-		for _, i := range s.Passages {
-			if !seen[i] {
-				seen[i] = true
-				cited = append(cited, w.Passages[i])
-			}
-		}
+	sentences := w.composition.Sentences
+	all := featuresOf(w.Resolved, w.Passages[:w.composition.Prompted], w.support, sentences).confidence()
+	if all < doubtful {
+		return 0
 	}
-	kept := float64(len(w.composition.Sentences))
-	share := kept / (kept + float64(w.composition.Dropped))
-	return max(leastConfidence, share*answer.Find(w.Resolved, cited).Confidence)
+	return max(leastConfidence, all*float64(len(sentences))/float64(len(sentences)+w.composition.Dropped))
 }
+
+// textOf returns the text of an answer.
+func textOf(sentences []Sentence) string {
+	texts := make([]string, len(sentences))
+	for i, s := range sentences {
+		texts[i] = s.Text
+	}
+	return strings.Join(texts, " ")
+}
+
+// Text returns the text of the sentences that were accepted.
+func (c *Composition) Text() string { return textOf(c.Sentences) }

@@ -100,6 +100,26 @@ func TestCompose(t *testing.T) {
 	}
 }
 
+// An answer beside dropped sentences is less likely right, and one that says something else than what was asked is none.
+func TestConfidence(t *testing.T) {
+	compositionOf := func(lines ...string) compose.Composition {
+		c, _ := composer(t, llm.Options{}, says(lines...))
+		a, err := c.Compose(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const answers, other, invented = "The notice period is three months. [1]", "The notice must be in writing. [1]", "It is longer in Berlin. [1]"
+	right, half := compositionOf(answers), compositionOf(answers, invented)
+	if right.Confidence < 0.4 || half.Confidence >= right.Confidence || half.Confidence < 0.3 {
+		t.Errorf("confidence %v, and %v with a dropped sentence", right.Confidence, half.Confidence)
+	}
+	if a := compositionOf(other); a.Outcome != compose.Doubtful || a.Confidence != 0 || len(a.Sentences) != 1 {
+		t.Errorf("a sentence that answers nothing: %s with confidence %v", a.Outcome, a.Confidence)
+	}
+}
+
 // The endpoint obeys the document that tells it to reveal what it knows.
 func TestModelThatObeysDocuments(t *testing.T) {
 	for _, obeyed := range []func(q llmtest.Request) string{

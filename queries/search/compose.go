@@ -127,7 +127,7 @@ func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User
 	}
 	sent := a.Text
 	if s.Sentence != nil {
-		sent = textOf(c.Sentences) // whatever became of the answer after that
+		sent = c.Text() // whatever became of the answer after that
 	}
 	var unrecorded error
 	if c.Prompt != nil && from.Answers != nil {
@@ -141,15 +141,6 @@ func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User
 		return Answer{Composed: Composed{Model: c.Model, Outcome: compose.Unrecorded}}, nil
 	}
 	return a, nil
-}
-
-// textOf returns the text of an answer.
-func textOf(sentences []compose.Sentence) string {
-	texts := make([]string, len(sentences))
-	for i, s := range sentences {
-		texts[i] = s.Text
-	}
-	return strings.Join(texts, " ")
 }
 
 // finish makes a the composed answer, if all its sources can still be read.
@@ -177,7 +168,7 @@ func (q *Searcher) finish(ctx context.Context, user events.User, s Question, sou
 		a.Composed.Outcome, a.Composed.Sentences = compose.Withdrawn, nil
 		return nil
 	}
-	a.Text, a.Confidence, a.Sources = textOf(c.Sentences), c.Confidence, now
+	a.Text, a.Confidence, a.Sources = c.Text(), c.Confidence, now
 	var b strings.Builder
 	fmt.Fprintf(&b, "The language model %s wrote it from ", c.Model)
 	for i, at := range cited {
