@@ -224,7 +224,7 @@ func (q *question) refersBack() bool {
 func (q *question) filled(text, subject string) string {
 	var b strings.Builder
 	end := 0
-	for i := range q.tokens {
+	for i := 0; i < len(q.tokens); i++ {
 		t := &q.tokens[i]
 		if t.refers == nothing || t.refers == toSuch {
 			continue
@@ -238,12 +238,11 @@ func (q *question) filled(text, subject string) string {
 			b.WriteString("at " + subject)
 		case toOwner: // "its height" is "the height of …"
 			b.WriteString("the")
-			last := i
-			for last+1 < len(q.tokens) && q.tokens[last+1].class == prose.Content && !q.tokens[last+1].pause {
-				last++
+			for i+1 < len(q.tokens) && q.tokens[i+1].class == prose.Content && !q.tokens[i+1].pause {
+				i++ // also past "former" in "its former height"
 			}
-			b.WriteString(text[end:q.tokens[last].end] + " of " + subject)
-			end = q.tokens[last].end
+			b.WriteString(text[end:q.tokens[i].end] + " of " + subject)
+			end = q.tokens[i].end
 		}
 		subject = "it" // is said once
 	}

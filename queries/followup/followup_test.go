@@ -35,6 +35,7 @@ func TestResolve(t *testing.T) {
 		{[]string{hangar}, "How long is it?", "How long is the airship hangar at Cardington?", "the airship hangar at Cardington", ""},
 		{[]string{hangar, "How long is it?"}, "Who owns it?", "Who owns the airship hangar at Cardington?", "the airship hangar at Cardington", ""},
 		{[]string{hangar}, "What is its length?", "What is the length of the airship hangar at Cardington?", "the airship hangar at Cardington", ""},
+		{[]string{hangar}, "What is its former length?", "What is the former length of the airship hangar at Cardington?", "the airship hangar at Cardington", ""},
 		{[]string{hangar}, "What is made there?", "What is made at the airship hangar at Cardington?", "the airship hangar at Cardington", ""},
 		{[]string{hangar}, "By whom?", "By whom was the airship hangar at Cardington finished?", "the airship hangar at Cardington", ""},
 		{[]string{hangar}, "How high is this tower?", "How high is this tower the airship hangar at Cardington?", "the airship hangar at Cardington", "How high is this tower?"},
@@ -79,6 +80,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add("Who finished the Eddystone lighthouse?", "When was it finished?")
 	f.Add("Who finished it?", "And her its?")
 	f.Add("A B", "and A")
+	f.Add("When was the hangar finished?", "Who is its former owner, and their latter one?")
 	f.Add(strings.Repeat("Why ", 1000), "And it?")
 	f.Add("is of the a", "what about of")
 	f.Fuzz(func(t *testing.T, before, asked string) {
