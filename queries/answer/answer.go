@@ -29,9 +29,9 @@ import (
 type Passage = matching.Passage
 
 // Answer is the result of Find. Text quotes the passages word for word, without markup and
-// with white space collapsed. A table row is written as "Header: value; …". Items of a list,
-// words of a second sentence that may answer as well, and statements of documents that
-// disagree, each with its document in brackets, are lines of their own.
+// with white space collapsed. A table row is written as "Header: value; …". Items of a list
+// and statements of documents that disagree, each with its document in brackets, are lines of
+// their own, and so are words of a second sentence that may be the answer instead, after "or: ".
 type Answer struct {
 	Text       string  // the answer, or a sentence that says that there is none
 	Reasoning  string  // in plain words: where the answer was found, and which words of the question are there
@@ -129,12 +129,16 @@ func (f *finding) text() string {
 	other := f.wording(f.also, f.alsoWindow)
 	switch {
 	case f.window != u.Whole() || f.alsoWindow != also.Whole(): // they do not read as a text
-		return best + "\n" + other
+		return best + "\n" + alternatively + other
 	case also.Passage == u.Passage && f.also < f.best:
 		return other + " " + best
 	}
 	return best + " " + other
 }
+
+// alternatively is put before words of a second sentence, so that nobody takes them for a
+// part of the first.
+const alternatively = "or: "
 
 // maxList is the maximum number of items, rows or code blocks in an answer.
 const maxList = 12

@@ -197,6 +197,7 @@ func verbatim(a Answer, passages []Passage) error {
 		all = append(all, strings.Join(strings.Fields(matching.Cut(passages[i].Text, matching.MaxPassage)), " "))
 	}
 	text := strings.Join(all, "\n")
+	a.Text = strings.Replace(a.Text, "\n"+alternatively, "\n", 1)
 	if strings.Contains(text, a.Text) || strings.Contains(text, strings.Join(strings.Fields(a.Text), " ")) {
 		return nil
 	}
@@ -334,6 +335,25 @@ func TestEqualSentencesAreToldOnce(t *testing.T) {
 	}
 	if got.Confidence < alone.Confidence-0.1 {
 		t.Errorf("got confidence %.2f from two documents that agree, %.2f from one", got.Confidence, alone.Confidence)
+	}
+}
+
+func TestSecondLineIsAnAlternative(t *testing.T) {
+	const first, second = "The old lighthouse of Aldmund was finished in 1759.", "The lighthouse at Aldmund was finished in 1811."
+	for _, c := range []struct{ question, second, want string }{
+		{"When was the lighthouse finished?", second, "1811\nor: 1759"},
+		{"When was the lighthouse finished?", "In 1759 the lighthouse of Aldmund was finished.", "1759"},              // the same year
+		{"When was the lighthouse finished?", "The lighthouse at Aldmund was finished by the council.", "1759"},       // no time
+		{"When was the lighthouse finished?", "A bakery was opened in 1811 and the café was closed in 1812.", "1759"}, // of something else
+		{"Deniz feneri Aldmund finished ne zaman?", second, ""},                                                       // in an unknown language
+	} {
+		got := Find(c.question, []Passage{{ID: "1", Document: "A", Score: 5, Text: first}, {ID: "2", Document: "B", Score: 5, Text: c.second}})
+		if c.want == "" && !strings.Contains(got.Text, "or: ") {
+			continue
+		}
+		if got.Text != c.want {
+			t.Errorf("%s %s: got %q (%.2f), want %q", c.question, c.second, got.Text, got.Confidence, c.want)
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package answer
 
 import (
+	"maps"
 	"math"
 	"slices"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
 	"annals/queries/answer/matching"
+	"annals/queries/answer/words"
 )
 
 // Features of a unit, by which units are ranked. "It" is the unit. The question's weight
@@ -221,7 +223,7 @@ func (f *finding) second(order []int) int {
 	if q.Expected == matching.Reason && u.Opens && q.Likeness(&f.passages[u.Passage].Headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].Kind == markdown.Sentence {
 		return f.whole(f.best + 1)
 	}
-	if f.chances[f.best] >= doubtBelow {
+	if f.chances[f.best] >= doubtBelow || !q.Understood() {
 		return -1
 	}
 	second := -1
@@ -252,10 +254,14 @@ const alternativeCost = 0.1
 // alternative returns the index of the unit of which the likeliest words are added to the
 // answer, on a line of their own, and sets alsoWindow to these. They are added if they raise
 // the probability that the answer has the right words by more than their length costs. The
-// index is -1 if there is none.
+// index is -1 if there is none, or the question is in a language of which it is not known what
+// it asks for.
 func (f *finding) alternative(order []int, readings []reading) int {
 	f.agreed = 0
 	also, most := -1, 0.0
+	if !f.question.Understood() {
+		return also
+	}
 	n := float64(f.window.To - f.window.From)
 	for k, i := range order {
 		if i == f.best || len(readings[k].spans) == 0 || f.units[i].Kind != markdown.Sentence && f.units[i].Kind != markdown.Item {
@@ -266,6 +272,9 @@ func (f *finding) alternative(order []int, readings []reading) int {
 			f.agreed += f.chances[i]
 			continue
 		}
+		if !f.related(i, w) {
+			continue
+		}
 		m := float64(w.To - w.From)
 		if gain := f.chances[i]*mass - alternativeCost*(math.Log(n+m+1)-math.Log(n+1)); gain > most {
 			also, most, f.alsoWindow = i, gain, w
@@ -274,22 +283,65 @@ func (f *finding) alternative(order []int, readings []reading) int {
 	return also
 }
 
-// repeats reports whether words of unit i say what the answer's own words say already, or
-// the same but for a few words, such as the number of a docket.
+// related reports whether words of unit i can be an alternative to the answer: they have a word
+// of the kind that is asked for, and the unit has a quarter as much of the question as the best one.
+func (f *finding) related(i int, w matching.Span) bool {
+	const enough = 0.25
+	u := &f.units[i]
+	tokens := f.passages[u.Passage].Tokens[u.From:u.To]
+	if k := f.question.Expected; matching.Kinds[k].Fits != nil && !matching.HasAnswer(tokens[w.From-u.From:w.To-u.From], k) {
+		return false
+	}
+	near := func(u *matching.Unit) (share float64) {
+		for t := range f.question.Terms {
+			c := max(u.Credits[t], u.Context[t])
+			if u.Previous >= 0 {
+				c = max(c, f.units[u.Previous].Credits[t])
+			}
+			share += c * f.question.Terms[t].Weight
+		}
+		return share
+	}
+	return near(u) >= enough*near(&f.units[f.best])
+}
+
+// repeats reports whether words of unit i say what the answer's own words say already: they
+// have no other content words, or few others, such as the number of a docket. If a number
+// or time is asked, only the numbers count.
 func (f *finding) repeats(i int, w matching.Span) bool {
 	const nearlyEqual, short = 0.8, 8 // share of the words; number of words that must be equal
+	own := f.passages[f.units[f.best].Passage].Tokens[f.window.From:f.window.To]
+	others := f.passages[f.units[i].Passage].Tokens[w.From:w.To]
+	if k := f.question.Expected; k == matching.Number || k == matching.Time {
+		if a, b := numbers(own), numbers(others); len(a) > 0 && maps.Equal(a, b) {
+			return true
+		}
+	}
 	told := map[string]bool{}
-	for _, t := range f.passages[f.units[f.best].Passage].Tokens[f.window.From:f.window.To] {
+	for _, t := range own {
 		told[t.Lower] = true
 	}
-	known := 0
-	for _, t := range f.passages[f.units[i].Passage].Tokens[w.From:w.To] {
+	known, fresh := 0, false
+	for _, t := range others {
 		if told[t.Lower] {
 			known++
+		} else {
+			fresh = fresh || t.Class == prose.Content
 		}
 	}
 	n := w.To - w.From
-	return known == n || n > short && float64(known) >= nearlyEqual*float64(n)
+	return !fresh || n > short && float64(known) >= nearlyEqual*float64(n)
+}
+
+// numbers returns the numbers and names of months among some words.
+func numbers(tokens []words.Token) map[string]bool {
+	m := map[string]bool{}
+	for i := range tokens {
+		if t := &tokens[i]; words.Number(t) || words.Calendar[t.Lower] && t.Capital {
+			m[t.Lower] = true
+		}
+	}
+	return m
 }
 
 // rerankVector computes the features of unit i. k is its rank by rankUnits, 0 for the

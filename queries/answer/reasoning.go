@@ -30,7 +30,7 @@ func (f *finding) why() string {
 	}
 	if f.also >= 0 {
 		other := &f.passages[f.units[f.also].Passage]
-		fmt.Fprintf(&b, "A second sentence, in %s, may answer as well. ", other.Source.Where())
+		fmt.Fprintf(&b, "A second sentence, in %s, may be the answer instead. ", other.Source.Where())
 	}
 	if s := matching.Kinds[f.question.Expected].Name; s != "" {
 		fmt.Fprintf(&b, "The question asks for %s. ", s)

@@ -104,7 +104,7 @@ const shortItem = 12
 // readable widens a window of more than a few words to a clause, if there is punctuation
 // nearby. A window that then has most of the unit's words becomes the whole unit.
 func readable(tokens []words.Token, u *matching.Unit, w matching.Span) matching.Span {
-	const short, reach = 6, 5
+	const short, reach = 6, 2
 	if w.To-w.From > short {
 		for i := w.From; i >= max(u.From, w.From-reach); i-- {
 			if i == u.From || tokens[i].Pause {

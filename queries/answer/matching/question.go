@@ -60,6 +60,12 @@ type Question struct {
 // Empty reports whether the question has no word.
 func (q *Question) Empty() bool { return len(q.Terms) == 0 }
 
+// Understood reports whether it is known what the question asks for: it has a question word, or
+// begins like a question of yes or no, or is no question but some words to search for.
+func (q *Question) Understood() bool {
+	return !q.Foreign && (q.questionWord() >= 0 || q.Expected != Anything || !q.asksSo)
+}
+
 // ParseQuestion parses a question.
 func ParseQuestion(text string) Question {
 	q := Question{Focus: -1, Follows: -1, known: map[string]variant{}}
