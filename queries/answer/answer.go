@@ -86,6 +86,8 @@ type finding struct {
 	covered     float64       // highest share of the question's weight in a unit
 	coveredBy   float64       // highest share in a passage
 	disagreeing []statement   // what documents say that disagree, see disagreements
+	item        [2]int        // units of the item that is chosen by its place, or empty
+	placed      float64       // confidence in that; -1 if the list has no such place, 0 if none is asked for
 	spanChance  float64       // highest chance of a span of the best unit
 }
 
@@ -94,7 +96,9 @@ func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: matching.ParseQuestion(matching.Cut(text, matching.MaxQuestion))}
 	passages = passages[:min(len(passages), matching.MaxPassages)]
 	seen := make(map[string]bool, len(passages))
+	dates := datesOf(passages)
 	for i, p := range passages {
+		p.Date = dates[p.ID]
 		p.Text = matching.TableHead(passages, i) + p.Text
 		read := matching.Parse(&f.question, p)
 		f.passages = append(f.passages, read)
@@ -139,61 +143,6 @@ func (f *finding) text() string {
 // alternatively is put before words of a second sentence, so that nobody takes them for a
 // part of the first.
 const alternatively = "or: "
-
-// maxList is the maximum number of items, rows or code blocks in an answer.
-const maxList = 12
-
-// list returns the range of units of the list, table or code blocks around or after the
-// best unit, with the sentence that introduces them, if they are a part of the answer. The
-// range is empty otherwise.
-func (f *finding) list() (from, to int) {
-	u := &f.units[f.best]
-	wanted := matching.Kinds[f.question.Expected].Lists
-	from, to = f.best, f.best+1
-	after := func(i int) bool {
-		return i < len(f.units) && f.units[i].Passage == u.Passage && f.units[i].Kind != markdown.Sentence
-	}
-	switch {
-	case u.Kind == markdown.Item && wanted:
-		for from > 0 && f.units[from-1].Passage == u.Passage && f.units[from-1].Kind == markdown.Item && to-from < maxList {
-			from--
-		}
-		for after(to) && f.units[to].Kind == markdown.Item && to-from < maxList {
-			to++
-		}
-		if from > 0 && f.units[from-1].Passage == u.Passage && f.leadsIn(from-1) {
-			from--
-		}
-	case u.Kind == markdown.Code && wanted:
-		if from > 0 && f.units[from-1].Passage == u.Passage && f.units[from-1].Kind != markdown.Code {
-			from--
-		}
-	case u.Kind == markdown.Sentence && (f.leadsIn(f.best) || wanted && (after(to) && f.units[to].Kind == markdown.Code || f.same(to) && f.leadsIn(to))):
-		if f.same(to) && f.leadsIn(to) { // "You can do five things. They are:"
-			to++
-		}
-		for first := to; after(to) && f.units[to].Kind == f.units[first].Kind && to-from <= maxList; {
-			to++
-		}
-	default:
-		return 0, 0
-	}
-	if to-from < 2 {
-		return 0, 0
-	}
-	return from, to
-}
-
-// same reports whether unit i exists and is in the passage of the best unit.
-func (f *finding) same(i int) bool {
-	return i < len(f.units) && f.units[i].Passage == f.units[f.best].Passage
-}
-
-// leadsIn reports whether unit i is a sentence that introduces what follows.
-func (f *finding) leadsIn(i int) bool {
-	u := &f.units[i]
-	return u.Kind == markdown.Sentence && f.passages[u.Passage].Text[u.End-1] == ':'
-}
 
 // wording returns the text of a span of a unit. Rows and code are always whole.
 func (f *finding) wording(i int, w matching.Span) string {

@@ -65,14 +65,17 @@ func (f *finding) confidence() float64 {
 	c := 1 / (1 + math.Exp(-confNetwork.score(v[:])))
 	u := &f.units[f.best]
 	p := &f.passages[u.Passage]
-	if !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) {
+	if !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) || f.question.Other(f.units, f.best, p) {
 		c *= unsatisfied
 	}
-	return c
+	if f.placed < 0 {
+		return c * unsatisfied
+	}
+	return max(c, f.placed)
 }
 
 // unsatisfied is by how much the confidence is multiplied if the answer has no word of the
-// kind that is asked for, or says the opposite of what is asked. The network sees this as well, but in
+// kind that is asked for, says the opposite of what is asked, or says it of something else. The network sees this as well, but in
 // articles of Wikipedia it is too rare to count.
 const unsatisfied = 0.25
 

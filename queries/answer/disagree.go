@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
@@ -28,8 +29,7 @@ type statement struct {
 
 // disagreements returns the units of other documents that make the same statement as the
 // best unit with another value, such as "The notice period is 6 weeks" and "The notice
-// period is 4 weeks"; the best unit is among them, and the most recently changed document
-// is first. It returns none if no other document disagrees.
+// period is 4 weeks"; the best unit is among them, and the newest document is first. It returns none if no other document disagrees.
 //
 // Documents about different things have similar sentences as well. So the statements must be
 // equal but for one run of words with a number or name, of which the question has no word,
@@ -47,6 +47,9 @@ func (f *finding) disagreements() []statement {
 		if seen[id] || f.units[i].Kind != f.units[f.best].Kind || len(all) == maxVersions {
 			continue
 		}
+		if f.question.Other(f.units, i, &f.passages[f.units[i].Passage]) { // of another year, for example
+			continue
+		}
 		if s := f.statement(i); f.disagree(best, s) {
 			all = append(all, s)
 			seen[id] = true
@@ -56,9 +59,34 @@ func (f *finding) disagreements() []statement {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b statement) int {
-		return f.source(b.unit).Changed.Compare(f.source(a.unit).Changed)
+		return f.time(b).Compare(f.time(a))
 	})
 	return all
+}
+
+// datesOf returns the dates that documents give themselves, by the document's id.
+func datesOf(passages []Passage) map[string]matching.Date {
+	parts := map[string][]Passage{}
+	for _, p := range passages {
+		parts[p.ID] = append(parts[p.ID], p)
+	}
+	dates := map[string]matching.Date{}
+	for id, some := range parts {
+		if id != "" {
+			dates[id] = matching.DateOf(some)
+		}
+	}
+	return dates
+}
+
+// time returns the date that the document of a statement gives itself, or else that of its last
+// change.
+func (f *finding) time(s statement) time.Time {
+	p := f.source(s.unit)
+	if !p.Date.Time.IsZero() {
+		return p.Date.Time
+	}
+	return p.Changed
 }
 
 // source returns the passage of unit i.
@@ -146,7 +174,7 @@ func undated(title string) string {
 }
 
 // versions returns the answer that quotes statements that disagree, each with its document
-// and the day on which that was changed.
+// and its date: that which it gives itself, or else the day on which it was changed.
 func (f *finding) versions() string {
 	lines := make([]string, len(f.disagreeing))
 	for i, s := range f.disagreeing {
@@ -155,8 +183,11 @@ func (f *finding) versions() string {
 		if title := strings.Join(strings.Fields(matching.Cut(p.Document, matching.MaxTitle)), " "); title != "" {
 			from = "“" + title + "”"
 		}
-		if !p.Changed.IsZero() {
-			from += ", changed on " + p.Changed.UTC().Format("2006-01-02")
+		switch {
+		case !p.Date.Time.IsZero():
+			from += ", dated " + p.Date.String()
+		case !p.Changed.IsZero():
+			from += ", changed on " + p.Changed.UTC().Format(time.DateOnly)
 		}
 		lines[i] = fmt.Sprintf("%s (%s)", s.text, from)
 	}

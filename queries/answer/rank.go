@@ -67,6 +67,7 @@ type rankVector [rankFeatures]float64
 func (f *finding) rank() {
 	f.rankUnits()
 	f.readBest()
+	f.chooseItem()
 	if from, to := f.list(); from == to {
 		if f.disagreeing = f.disagreements(); len(f.disagreeing) > 0 {
 			f.also = -1
@@ -168,7 +169,7 @@ func (f *finding) readBest() {
 		readings[k] = f.read(&f.units[i])
 		v := f.rerankVector(k, i, readings[k])
 		again[k] = rerankNetwork.score(v[:])
-		if u := &f.units[i]; !f.question.Satisfied(&f.passages[u.Passage], u) {
+		if p := &f.passages[f.units[i].Passage]; !f.question.Satisfied(p, &f.units[i]) || f.question.Other(f.units, i, p) {
 			again[k] -= kindCost
 		}
 		if f.shows(i) {
@@ -189,6 +190,9 @@ func (f *finding) readBest() {
 		f.mass = r.mass - math.Log(float64(len(r.spans)))
 	}
 	f.window, _ = f.narrow(f.best, readings[best])
+	if u := &f.units[f.best]; f.question.AsksFormer(f.passages[u.Passage].Tokens[u.From:u.To]) { // "Helen Marsh, who followed Victor Dunn" is nothing to choose a name from
+		f.window = u.Whole()
+	}
 	f.spanChance = 0
 	for _, c := range readings[best].chances {
 		f.spanChance = max(f.spanChance, c)

@@ -249,3 +249,20 @@ func headed(row []string) bool {
 	}
 	return full > 0
 }
+
+// StartsItem reports whether a list item starts at a byte of a text, after its mark.
+func StartsItem(text string, at int) bool { return marked(text, at) != "" }
+
+// Numbered reports whether an item of a numbered list starts at a byte of a text.
+func Numbered(text string, at int) bool {
+	return strings.ContainsFunc(marked(text, at), unicode.IsDigit)
+}
+
+// marked returns the mark before an item that starts at a byte of a text, or "".
+func marked(text string, at int) string {
+	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
+	if itemLine.FindString(line+" ") != line && itemLine.FindString(line) != line {
+		return ""
+	}
+	return line
+}

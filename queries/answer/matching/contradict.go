@@ -1,9 +1,149 @@
 package matching
 
 import (
-	"annals/queries/answer/words"
 	"slices"
+
+	"annals/events/prose"
+	"annals/queries/answer/markdown"
+	"annals/queries/answer/words"
 )
+
+// Other reports whether unit i speaks of another thing than the question asks about, so that it
+// has most words of the question and is no answer to it. Rows and steps are no reasons.
+func (q *Question) Other(units []Unit, i int, p *Parsed) bool {
+	u := &units[i]
+	return q.Expected == Reason && (u.Kind == markdown.Row || u.Kind == markdown.Item && markdown.Numbered(p.Text, u.Start)) || q.otherSubject(units, i, p) || q.otherName(units, i, p) || q.otherRow(units, i) || q.otherYear(p, u, u.Kind == markdown.Row) || q.present(p, u)
+}
+
+// has reports whether a unit has a term, or its titles and lead-in have it, or the sentence before
+// does if the unit refers to that.
+func (q *Question) has(units []Unit, i, term int, p *Parsed) bool {
+	const enough = 0.5
+	u := &units[i]
+	if u.Credits[term] >= enough || u.Context[term] >= enough {
+		return true
+	}
+	return u.Previous >= 0 && RefersBack(p.Tokens[u.From:u.To]) && units[u.Previous].Credits[term] >= enough
+}
+
+// otherSubject reports whether a unit has not the subject of a question of yes or no, or has less
+// of what is asked of it than another subject: "May contractors fly business class?" is answered
+// neither by "Managers may fly business class" nor by "Contractors fly economy class".
+func (q *Question) otherSubject(units []Unit, i int, p *Parsed) bool {
+	at := 1
+	for at < len(q.Tokens) && q.Tokens[at].Class == prose.Determiner {
+		at++
+	}
+	if q.Expected != Decision || at >= len(q.Tokens) || q.Tokens[at].Term < 0 || slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Lower == "or" }) {
+		return false
+	}
+	subject := q.Tokens[at].Term
+	if !q.has(units, i, subject, p) {
+		return true
+	}
+	const much = 0.3 // of the question's weight
+	for k := range units {
+		if k == i || units[k].Passage != units[i].Passage || q.has(units, k, subject, p) {
+			continue
+		}
+		more := 0.0
+		for t := range q.Terms {
+			if units[k].Credits[t] >= 0.5 && !q.has(units, i, t, p) {
+				more += q.Terms[t].Weight
+			}
+		}
+		if more >= much*q.Total {
+			return true
+		}
+	}
+	return false
+}
+
+// otherName reports whether a unit has a part of a name of the question, and another name in
+// the place of the rest: "Carl Dorn" for "Carl Berg".
+func (q *Question) otherName(units []Unit, i int, p *Parsed) bool {
+	u := &units[i]
+	tokens := p.Tokens[u.From:u.To]
+	part := func(k int) bool { // q.Tokens[k] is a part of a name
+		return k > 0 && k < len(q.Tokens) && q.Tokens[k].Term >= 0 && q.Tokens[k].Capital
+	}
+	for k := range q.Tokens {
+		if !part(k) || q.has(units, i, q.Tokens[k].Term, p) {
+			continue
+		}
+		for _, side := range [2]int{-1, 1} {
+			if !part(k-side) || q.Tokens[max(k, k-side)].Pause {
+				continue
+			}
+			for n := range tokens {
+				at := n + side
+				if tokens[n].Term != q.Tokens[k-side].Term || !tokens[n].Capital || at < 0 || at >= len(tokens) || tokens[max(n, at)].Pause {
+					continue
+				}
+				if t := &tokens[at]; t.Term < 0 && t.Capital && t.Class == prose.Content && !words.Misspelt(q.Tokens[k].Lower, t.Lower) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// otherRow reports whether a row has one of two adjacent words of the question, and lacks the
+// other, which another row of its table has: "brass washers" are neither in the row of the brass
+// bolts nor in that of the steel washers.
+func (q *Question) otherRow(units []Unit, i int) bool {
+	const enough = 0.5
+	u := &units[i]
+	if u.Kind != markdown.Row {
+		return false
+	}
+	for k := 1; k < len(q.Tokens); k++ {
+		a, b := q.Tokens[k-1].Term, q.Tokens[k].Term
+		if a < 0 || b < 0 || q.Tokens[k].Pause || q.Terms[a].Number || q.Terms[b].Number {
+			continue
+		}
+		if u.Credits[a] < enough {
+			a, b = b, a
+		}
+		if u.Credits[a] < enough || u.Credits[b] >= enough || u.Context[b] >= enough || words.Common[q.Terms[b].Word] {
+			continue
+		}
+		if slices.ContainsFunc(units, func(o Unit) bool {
+			return o.Passage == u.Passage && o.Kind == markdown.Row && o.header == u.header && o.Credits[b] >= enough
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Words of what was before, in questions and in statements.
+var (
+	formerly  = words.Set("previous previously former formerly")
+	currently = words.Set("is are has have current currently now today")
+	past      = words.Set("before earlier originally was were had did until till since ago once used replaced replaces succeeded succeeds followed follows predecessor old older changed became")
+)
+
+// AsksFormer reports whether the question asks for what was before, and the words do not say that
+// of themselves.
+func (q *Question) AsksFormer(tokens []words.Token) bool {
+	for i, t := range q.Tokens {
+		if formerly[t.Lower] && t.Class == prose.Content || i == len(q.Tokens)-1 && (t.Lower == "before" || t.Lower == "earlier") {
+			return !slices.ContainsFunc(tokens, func(t words.Token) bool { return formerly[t.Lower] })
+		}
+	}
+	return false
+}
+
+// present reports whether the question asks for what was before, and a unit says only what is.
+func (q *Question) present(p *Parsed, u *Unit) bool {
+	tokens := p.Tokens[u.From:u.To]
+	says := func(set map[string]bool) bool {
+		return slices.ContainsFunc(tokens, func(t words.Token) bool { return set[t.Lower] })
+	}
+	return q.AsksFormer(tokens) && (u.Kind == markdown.Row || says(currently)) && !says(past)
+}
 
 // Reversed reports whether a unit denies what the question asks: "Who is reimbursed for meals?"
 // of "Contractors are not reimbursed for meals"; or the reverse, without a word that denies,

@@ -20,6 +20,7 @@ const (
 type Passage struct {
 	ID       string    // of its document
 	Changed  time.Time // when that was last changed, or zero
+	Date     Date      // that it gives itself; Find sets it
 	Document string    // its title
 	Section  string    // innermost section title, or ""
 	Path     []string  // titles of the enclosing sections, outermost first

@@ -57,6 +57,32 @@ type Question struct {
 	Total       float64   // sum of the terms' weights
 }
 
+// Plural reports whether several things may be asked for: not a certain kind of one, such as
+// "which class".
+func (q *Question) Plural() bool { return q.Focus < 0 || plural(q.Terms[q.Focus].Word) }
+
+// Nth is a place in a list that a question asks for.
+type Nth struct {
+	N     int    // from 1, or -1 for the last
+	Terms [2]int // the terms that name it: "third" and "step"
+}
+
+// Words for places in lists, and for what has a place.
+var (
+	ordinals = map[string]int{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "last": -1, "final": -1}
+	listed   = words.Set("step item point stage rule task entry phase instruction")
+)
+
+// Nth returns the place in a list that the question asks for, and whether it asks for one.
+func (q *Question) Nth() (Nth, bool) {
+	for i := 1; i < len(q.Tokens); i++ {
+		if n := ordinals[q.Tokens[i-1].Lower]; n != 0 && listed[q.Tokens[i].Lower] {
+			return Nth{n, [2]int{q.Tokens[i-1].Term, q.Tokens[i].Term}}, true
+		}
+	}
+	return Nth{}, false
+}
+
 // Empty reports whether the question has no word.
 func (q *Question) Empty() bool { return len(q.Terms) == 0 }
 

@@ -49,6 +49,9 @@ func Parse(q *Question, p Passage) Parsed {
 		raise(read.Credits, t)
 	}
 	titles := append([]string{p.Section, p.Document}, p.Path[:min(len(p.Path), 10)]...)
+	if !p.Date.Time.IsZero() {
+		titles = append(titles, p.Date.Time.Format("2006"))
+	}
 	for i, title := range titles {
 		title = Cut(title, MaxTitle)
 		h := heading{credits: make([]float64, len(q.Terms))}

@@ -300,6 +300,25 @@ func Similarity(a, b string) float64 {
 	return 0
 }
 
+// Misspelt reports whether two longer words differ in one letter, or in the order of two.
+func Misspelt(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) < 3 || len(b)-len(a) > 1 {
+		return false
+	}
+	n, tail := 0, 0
+	for n < len(a) && a[n] == b[n] {
+		n++
+	}
+	for tail < len(a)-n && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	x, y := a[n:len(a)-tail], b[n:len(b)-tail]
+	return len(y) <= 1 || len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
+}
+
 // Classes of words, after the grammatical ones.
 const (
 	wordYear = 16 + iota
