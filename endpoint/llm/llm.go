@@ -134,7 +134,8 @@ const (
 	User   = openai.ChatMessageRoleUser
 )
 
-// Usage is what a call used. The tokens are estimated if the endpoint does not report them.
+// Usage is what a call used. The tokens are estimated if the endpoint does not report them, and zero if it rejected the call
+// with a status or was not reached.
 type Usage struct {
 	Input, Output int // tokens
 	Cost          float64
@@ -217,10 +218,13 @@ func (c *Client) StreamSince(ctx context.Context, began time.Time, messages []Me
 // stream makes the call, after the breaker allowed it.
 func (c *Client) stream(ctx context.Context, messages []Message, each func(string) error) (reply Reply, err error) {
 	request := c.request(messages)
-	// Before the first byte arrives, nothing is known about what the endpoint has used.
-	reply.Usage = c.priced(InputOf(messages), 0)
 	stream, err := c.api.CreateChatCompletionStream(ctx, request)
 	if err != nil {
+		dial := (*net.OpError)(nil)
+		if rejected := endpoint.StatusOf(err) > 0 || errors.As(err, &dial) && dial.Op == "dial"; !rejected {
+			// Nothing is known about what the endpoint has used before the first byte.
+			reply.Usage = c.priced(InputOf(messages), 0)
+		}
 		return reply, failure(ctx, err)
 	}
 	defer stream.Close()

@@ -89,10 +89,21 @@ func TestStreamFailures(t *testing.T) {
 			case err != nil && len(err.Error()) > 1000:
 				t.Errorf("the error has %d bytes: %.200s", len(err.Error()), err)
 			}
-			if r.Usage.Input == 0 || len(e.Requests()) != 1 {
-				t.Errorf("usage %+v after %d requests, want an estimate, and one request", r.Usage, len(e.Requests()))
+			if rejected := test.reply.Status != 0; (r.Usage == llm.Usage{}) != rejected || len(e.Requests()) != 1 {
+				t.Errorf("usage %+v after %d requests, want none if the call was rejected, otherwise an estimate; and one request", r.Usage, len(e.Requests()))
 			}
 		})
+	}
+}
+
+// A call that does not reach the endpoint uses nothing.
+func TestUnreachableUsesNothing(t *testing.T) {
+	c, err := llm.New(llm.Options{URL: "http://127.0.0.1:1/v1", Model: "small"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Stream(t.Context(), prompt, nothing); llm.ReasonOf(err) != llm.Unreachable || r.Usage != (llm.Usage{}) {
+		t.Errorf("Stream = %+v, %v, want unreachable and no usage", r, err)
 	}
 }
 
