@@ -134,6 +134,14 @@ const (
 	User   = openai.ChatMessageRoleUser
 )
 
+// Failure returns why the reply broke off, or "" if it did not fail.
+func (r Reply) Failure() Reason {
+	if r.cause == nil {
+		return ""
+	}
+	return ReasonOf(r.cause)
+}
+
 // Usage is what a call used. The tokens are estimated if the endpoint does not report them, and zero if it rejected the call
 // with a status or was not reached.
 type Usage struct {

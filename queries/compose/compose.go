@@ -229,6 +229,8 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 		}
 	case w.reply.abstains:
 		a.Outcome = NoAnswer
+	case a.Dropped == 0 && reply.Failure() != "": // before the end of the first sentence
+		a.Outcome = Outcome(reply.Failure())
 	default:
 		a.Outcome = Unsupported
 	}

@@ -174,6 +174,18 @@ func TestComposeFallsBack(t *testing.T) {
 	}
 }
 
+// A reply that breaks off before the end of its first sentence is a failure of the model, not of the check.
+func TestComposeSaysWhyNothingArrived(t *testing.T) {
+	for want, reply := range map[compose.Outcome]llmtest.Reply{
+		"timed_out": {Pieces: []string{"The notice", " period"}, Pause: time.Minute}, "unreachable": {Pieces: []string{"The notice"}, Finish: "none"},
+	} {
+		c, _ := composer(t, llm.Options{Timeout: time.Second}, func(llmtest.Request) llmtest.Reply { return reply })
+		if a, err := c.Compose(t.Context(), request()); err != nil || a.Outcome != want || a.Dropped > 0 {
+			t.Errorf("Compose = %s with %+v, %v, want %s", a.Outcome, a.Usage, err, want)
+		}
+	}
+}
+
 func TestComposeKeepsWhatArrived(t *testing.T) {
 	for _, reply := range []llmtest.Reply{
 		{Pieces: []string{"The notice period is three months. [1]\n", "The notice must"}, Finish: "length"},
