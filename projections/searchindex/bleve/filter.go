@@ -61,6 +61,9 @@ func (c *column) among(ids []string) []bool {
 	return found
 }
 
+// all reports whether the filter lets all passages pass.
+func (f filter) all() bool { return len(f.within) == 0 && f.except == nil }
+
 func (f filter) passes(number uint32) bool {
 	for _, set := range f.within {
 		if !set.Contains(number) {

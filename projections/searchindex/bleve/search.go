@@ -46,15 +46,10 @@ func (x *engine) Search(ctx context.Context, q searchindex.Query) (hits []search
 	if err := r.lookUp(ctx, r.inLanguages(terms, q.Text), q, x.scopes.of(s, found, q)); err != nil {
 		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
-	for i := range s.Segments() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := r.segment(i, q, scored); err != nil {
-			return nil, fmt.Errorf("search in %s: %w", x.dir, err)
-		}
+	if err := r.rank(ctx, q, scored); err != nil {
+		return nil, fmt.Errorf("search in %s: %w", x.dir, err)
 	}
-	if len(q.More) == 0 {
+	if r.base == scored {
 		scored.weight = bm25.Sum(r.terms)
 		x.bases.keep(scored)
 	}
@@ -242,60 +237,113 @@ func (r *ranking) count(list segment.PostingsList, segment int) (uint64, error) 
 	return countWithin(list, r.within[segment].set)
 }
 
-// segment ranks the passages of one segment that pass the query's filters. It adds their
-// scores for the query's terms to scored.
-func (r *ranking) segment(i int, q searchindex.Query, scored *base) error {
-	pass, err := newFilter(r.snapshot.Segments()[i], q)
-	if err != nil {
-		return err
-	}
-	sum := newScores(len(r.columns[i].lengths))
-	defer sum.release()
-	if r.base != nil {
-		r.base.copyTo(sum, i)
-	} else {
-		for _, t := range r.terms {
-			if err := r.score(sum, t, i, true); err != nil {
+// rank ranks the passages that pass the query's filters. Unless their scores for the
+// query's own terms are known, it adds them to scored.
+func (r *ranking) rank(ctx context.Context, q searchindex.Query, scored *base) error {
+	segments := r.snapshot.Segments()
+	pass := make([]filter, len(segments))
+	for i, seg := range segments {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if pass[i], err = newFilter(seg, q); err != nil {
+			return err
+		}
+		if r.base == nil {
+			if err := r.scoreSegment(i, scored); err != nil {
 				return err
 			}
 		}
 	}
-	if len(q.More) == 0 {
-		scored.add(sum)
+	if r.base == nil {
+		r.base = scored
 	}
-	for _, t := range r.more {
-		if err := r.score(sum, t, i, false); err != nil {
+	best := r.base.best(max(raised, 2*r.keep), pass)
+	for i := range segments {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.raise(i, best[i]); err != nil {
 			return err
 		}
 	}
-	for _, number := range sum.touched {
-		if score := sum.scores[number]; pass.passes(number) {
-			if err := r.offer(candidate{score: score, segment: i, number: number}); err != nil {
+	return nil
+}
+
+// scoreSegment adds the scores of the query's own terms in one segment to scored.
+func (r *ranking) scoreSegment(i int, scored *base) error {
+	sum := newScores(len(r.columns[i].lengths))
+	defer sum.release()
+	for _, t := range r.terms {
+		if err := r.score(sum, t, i, nil); err != nil {
+			return err
+		}
+	}
+	scored.add(sum)
+	return nil
+}
+
+// raise adds the scores of the further terms to the passages of one segment that found
+// lists, and offers these passages.
+func (r *ranking) raise(i int, found scoreList) error {
+	if len(found.numbers) == 0 {
+		return nil
+	}
+	sum := newScores(len(r.columns[i].lengths))
+	defer sum.release()
+	found.copyTo(sum)
+	if len(r.more) > 0 {
+		only := roaring.New()
+		only.AddMany(found.numbers)
+		for _, t := range r.more {
+			if err := r.score(sum, t, i, only); err != nil {
 				return err
 			}
+		}
+	}
+	for _, number := range sum.touched {
+		if err := r.offer(candidate{score: sum.scores[number], segment: i, number: number}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // score adds the scores of a term for those passages of one segment that the caller may
-// read. If finds is false, it adds scores only for passages that another term has found.
-func (r *ranking) score(sum *scores, t rankedTerm, segment int, finds bool) error {
+// read. If only is not nil, it adds scores only for passages in this set, which all have a
+// score already.
+func (r *ranking) score(sum *scores, t rankedTerm, segment int, only *roaring.Bitmap) error {
 	lengths, within := r.columns[segment].lengths, r.within[segment]
-	if t.postings[segment] == nil {
+	if t.postings[segment] == nil || t.postings[segment].Count() == 0 {
 		return nil
 	}
 	postings := t.postings[segment].Iterator(true, false, false, nil)
+	if only != nil {
+		restrict(postings, only)
+	} else if within != nil {
+		restrict(postings, within.set)
+	}
 	for {
 		p, err := postings.Next()
 		if p == nil || err != nil {
 			return err
 		}
 		number := uint32(p.Number())
-		if !within.has(number) || !finds && sum.scores[number] == 0 {
+		if !within.has(number) || only != nil && sum.scores[number] == 0 {
 			continue
 		}
 		sum.add(number, bm25.Score(t.Weight, float64(p.Frequency()), r.norms[min(lengths[number], maxNorm)]))
+	}
+}
+
+// restrict lets the iterator skip postings that are not in a set, if it can: then it need
+// not decode all of them.
+func restrict(postings segment.PostingsIterator, set *roaring.Bitmap) {
+	if known, ok := postings.(segment.OptimizablePostingsIterator); ok {
+		if all := known.ActualBitmap(); all != nil {
+			known.ReplaceActual(roaring.And(all, set))
+		}
 	}
 }
 
