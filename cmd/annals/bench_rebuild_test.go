@@ -258,15 +258,15 @@ func BenchmarkRebuildPassages(b *testing.B) {
 	passages := 0
 	for b.Loop() {
 		r := newBenchRebuild(b, history)
-		before := ownCPU(b)
+		before := cpuOf(os.Getpid())
 		ours += r.run("passages")
-		cpu += ownCPU(b) - before
+		cpu += cpuOf(os.Getpid()) - before
 		share += r.bleve
 		all := r.passages()
 		passages += len(all)
-		before = ownCPU(b)
+		before = cpuOf(os.Getpid())
 		yardstick += indexAlone(b, all)
-		yardstickCPU += ownCPU(b) - before
+		yardstickCPU += cpuOf(os.Getpid()) - before
 	}
 	b.ReportMetric(yardstick.Seconds()/ours.Seconds(), "ratio")
 	b.ReportMetric(cpu.Seconds()/yardstickCPU.Seconds(), "cpu/bare")

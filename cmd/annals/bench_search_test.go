@@ -9,10 +9,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -257,8 +257,8 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 				}
 				theirs := func(ctx context.Context, question string) error {
 					if clients == 1 {
-						before := ownCPU(b)
-						defer func() { cpu[1] += ownCPU(b) - before }()
+						before := cpuOf(os.Getpid())
+						defer func() { cpu[1] += cpuOf(os.Getpid()) - before }()
 					}
 					return l.searchBare(ctx, bare, question, who.filtered)
 				}
@@ -272,15 +272,6 @@ func BenchmarkSearchOverHTTP(b *testing.B) {
 			})
 		}
 	}
-}
-
-// ownCPU returns the CPU time of this process so far.
-func ownCPU(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // besideOther sends the same questions to ours and theirs, alternating after every

@@ -137,15 +137,21 @@ func processStat(pid int) []string {
 }
 
 // cpu returns the CPU time of the server and its child processes.
-func (s *benchServer) cpu() time.Duration {
+func (s *benchServer) cpu() (sum time.Duration) {
+	for _, pid := range s.family() {
+		sum += cpuOf(pid)
+	}
+	return sum
+}
+
+// cpuOf returns the CPU time of a process and of its children that have ended.
+func cpuOf(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
 	var ticks time.Duration
-	for _, pid := range s.family() {
-		if fields := processStat(pid); len(fields) > 14 {
-			for _, field := range fields[11:15] { // utime, stime, cutime and cstime of proc(5)
-				n, _ := strconv.Atoi(field)
-				ticks += time.Duration(n)
-			}
+	if fields := processStat(pid); len(fields) > 14 {
+		for _, field := range fields[11:15] { // utime, stime, cutime and cstime of proc(5)
+			n, _ := strconv.Atoi(field)
+			ticks += time.Duration(n)
 		}
 	}
 	return ticks * tick

@@ -283,3 +283,14 @@ func (c *crashTest) wantDocuments(rounds int) {
 		}
 	}
 }
+
+// await polls until until returns true, for at most one minute. what names the
+// condition in errors.
+func (c *crashTest) await(what string, until func() bool) {
+	c.Helper()
+	for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Fatalf("%s: still not after a minute", what)
+		}
+	}
+}

@@ -15,17 +15,6 @@ import (
 	"time"
 )
 
-// await polls until until returns true, for at most one minute. what names the
-// condition in errors.
-func (c *crashTest) await(what string, until func() bool) {
-	c.Helper()
-	for deadline := time.Now().Add(time.Minute); !until(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("%s: still not after a minute", what)
-		}
-	}
-}
-
 // killReaders kills all reader processes of the server. If there are none, it waits for
 // one.
 func (c *crashTest) killReaders() {

@@ -166,16 +166,19 @@ func TestDescribeGivesUp(t *testing.T) {
 // If the budget of a user is used up, the documents of others are described.
 func TestDescribeWithinBudget(t *testing.T) {
 	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply {
-		return llmtest.Reply{Pieces: []string{"An agreement with three months' notice."}}
+		return llmtest.Reply{Pieces: []string{"A supply agreement with delivery by ship to Hamburg."}}
 	})
-	d.Budget = usedUp{"user:alice"}
-	d.Of(t.Context(), alice, documents(50, "a"))
-	if got := <-outcomes; got != "over_budget" {
-		t.Errorf("outcome %s, want over_budget", got)
+	d.Text = func(context.Context, events.User, uuid.UUID, int) (string, error) { return agreement, nil }
+	d.Budget = usedUp{"user:bob"}
+	d.Of(t.Context(), events.User{Principal: "user:bob"}, documents(50, "a"))
+	d.Of(t.Context(), alice, documents(1, "b"))
+	for got := ""; got != "composed"; { // those of bob are dropped, in one step or in several
+		if got = <-outcomes; got != "over_budget" && got != "composed" {
+			t.Fatalf("outcome %s, want over_budget and then composed", got)
+		}
 	}
-	d.Budget = usedUp{"user:nobody"}
-	for len(e.Requests()) == 0 {
-		d.Of(t.Context(), alice, documents(1, "b"))
+	if n := len(e.Requests()); n != 1 {
+		t.Errorf("the model was asked %d times, want once", n)
 	}
 }
 

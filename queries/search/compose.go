@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -69,6 +70,9 @@ func (q *Searcher) AnswerRecord(ctx context.Context, user events.User, id uuid.U
 	return r, nil
 }
 
+// recordTime is how long an answer waits until it is recorded.
+const recordTime = 5 * time.Second
+
 // recordsPage is the number of records in a page of AnswerRecords.
 const recordsPage = 50
 
@@ -131,7 +135,9 @@ func (q *Searcher) compose(ctx context.Context, from *Searcher, user events.User
 	}
 	var unrecorded error
 	if c.Prompt != nil && from.Answers != nil {
-		a.Composed.Record, unrecorded = from.Answers.Add(context.WithoutCancel(ctx), record(user, s, asked, sources, c, string(a.Composed.Outcome), sent))
+		recording, end := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+		a.Composed.Record, unrecorded = from.Answers.Add(recording, record(user, s, asked, sources, c, string(a.Composed.Outcome), sent))
+		end()
 	}
 	switch {
 	case err != nil:
