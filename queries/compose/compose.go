@@ -111,7 +111,7 @@ const (
 	Doubtful    Outcome = "doubtful"    // the sentences that the passages support hardly answer the question
 	OverBudget  Outcome = "over_budget" // of the user or of all
 	Withdrawn   Outcome = "withdrawn"   // the user may no longer read the passages, or they have changed
-	Unrecorded  Outcome = "unrecorded"  // the answer cannot be recorded
+	Unrecorded  Outcome = "unrecorded"  // the answer, or what it costs, cannot be recorded
 	Canceled    Outcome = "canceled"    // the request ended before the answer was complete
 )
 
@@ -194,7 +194,13 @@ func (c *Composer) Compose(ctx context.Context, q Request) (a Composition, err e
 			a.Outcome = OverBudget
 			return a, nil
 		}
+		if err != nil && ctx.Err() == nil {
+			c.Logger.ErrorContext(ctx, "cannot count what the language model uses: the passages are quoted instead", "error", err)
+			a.Outcome = Unrecorded
+			return a, nil
+		}
 		if err != nil {
+			a.Outcome = Canceled
 			return a, err
 		}
 	}

@@ -160,11 +160,20 @@ func TestModelThatObeysDocuments(t *testing.T) {
 	}
 }
 
+// soon returns limits with a short time for a reply that takes longer than a test can wait, and
+// with the usual time for others, because the machine may be busy.
+func soon(reply llmtest.Reply) llm.Options {
+	if reply.Wait+reply.Pause > 0 {
+		return llm.Options{Timeout: 2 * time.Second}
+	}
+	return llm.Options{}
+}
+
 func TestComposeFallsBack(t *testing.T) {
 	for want, reply := range map[compose.Outcome]llmtest.Reply{
 		"unreachable": {Status: 502}, "limited": {Status: 429}, "refused": {Status: 403}, "unreadable": {Raw: "hello"}, "timed_out": {Wait: time.Minute},
 	} {
-		c, _ := composer(t, llm.Options{Timeout: 200 * time.Millisecond}, func(llmtest.Request) llmtest.Reply { return reply })
+		c, _ := composer(t, soon(reply), func(llmtest.Request) llmtest.Reply { return reply })
 		var seen []compose.Outcome
 		c.Observe = func(a compose.Composition) { seen = append(seen, a.Outcome) }
 		a, err := c.Compose(t.Context(), request())
@@ -179,7 +188,7 @@ func TestComposeSaysWhyNothingArrived(t *testing.T) {
 	for want, reply := range map[compose.Outcome]llmtest.Reply{
 		"timed_out": {Pieces: []string{"The notice", " period"}, Pause: time.Minute}, "unreachable": {Pieces: []string{"The notice"}, Finish: "none"},
 	} {
-		c, _ := composer(t, llm.Options{Timeout: time.Second}, func(llmtest.Request) llmtest.Reply { return reply })
+		c, _ := composer(t, soon(reply), func(llmtest.Request) llmtest.Reply { return reply })
 		if a, err := c.Compose(t.Context(), request()); err != nil || a.Outcome != want || a.Dropped > 0 {
 			t.Errorf("Compose = %s with %+v, %v, want %s", a.Outcome, a.Usage, err, want)
 		}
@@ -192,7 +201,7 @@ func TestComposeKeepsWhatArrived(t *testing.T) {
 		{Pieces: []string{"The notice period is three months. [1]\n", "The notice must"}, Finish: "none"},
 		{Pieces: []string{"The notice period is three months. [1]\n", "The notice must"}, Pause: time.Minute},
 	} {
-		c, _ := composer(t, llm.Options{Timeout: time.Second}, func(llmtest.Request) llmtest.Reply { return reply })
+		c, _ := composer(t, soon(reply), func(llmtest.Request) llmtest.Reply { return reply })
 		if a, err := c.Compose(t.Context(), request()); err != nil || a.Outcome != compose.Composed || !a.Cut || a.Dropped > 0 || textOf(a) != "The notice period is three months.[0]" {
 			t.Errorf("Compose = %+v, %v, want the first sentence, cut", a, err)
 		}
@@ -260,6 +269,28 @@ func TestComposeReservesBudget(t *testing.T) {
 	}
 	if len(e.Requests()) != 1 || !slices.Equal(b.settled, []llm.Usage{{Input: 700, Output: 3}}) || b.reserved < 100 {
 		t.Errorf("%d requests and %+v, want one of 700 and 3 tokens", len(e.Requests()), b)
+	}
+}
+
+// brokenBudget cannot be read.
+type brokenBudget struct{}
+
+func (brokenBudget) Reserve(context.Context, events.Principal, llm.Usage) (func(llm.Usage), error) {
+	return nil, errors.New("the disk is full")
+}
+
+// The model is not asked if what it uses cannot be counted, and the passages answer.
+func TestComposeWithBrokenBudget(t *testing.T) {
+	c, e := composer(t, llm.Options{}, says("NO ANSWER"))
+	c.Budget = brokenBudget{}
+	a, err := c.Compose(t.Context(), request())
+	if err != nil || a.Outcome != compose.Unrecorded || a.Prompt != nil || len(e.Requests()) > 0 {
+		t.Errorf("Compose = %s, %v with %d requests, want %s and none", a.Outcome, err, len(e.Requests()), compose.Unrecorded)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if a, err := c.Compose(left, request()); err == nil {
+		t.Errorf("Compose for a user who has left = %+v, want an error", a)
 	}
 }
 

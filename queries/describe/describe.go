@@ -11,7 +11,6 @@ package describe
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -122,7 +121,7 @@ func (d *Describer) Run(ctx context.Context) {
 	d.mu.Lock()
 	d.init()
 	d.mu.Unlock()
-	failed := 0 // calls of the model in a row
+	failed := 0 // documents in a row
 	for ctx.Err() == nil {
 		t, ok := d.next()
 		if !ok {
@@ -138,15 +137,15 @@ func (d *Describer) Run(ctx context.Context) {
 		delete(d.queued, t.Content)
 		d.mu.Unlock()
 		dropped := 0
-		switch reason := (*llm.Error)(nil); {
-		case errors.As(err, &reason):
-			if failed++; failed >= maxFailed {
-				failed, dropped = 0, d.drop(func(task) bool { return true })
-			}
+		switch {
+		case err == nil:
+			failed = 0
 		case fault.Is(err, fault.Exhausted):
 			dropped = d.drop(func(other task) bool { return other.user.Principal == t.user.Principal })
 		default:
-			failed = 0
+			if failed++; failed >= maxFailed {
+				failed, dropped = 0, d.drop(func(task) bool { return true })
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			d.Logger.WarnContext(ctx, "the language model did not describe a document: the summary shows a sentence of it", "document", t.ID, "error", err, "dropped", dropped)
@@ -154,8 +153,8 @@ func (d *Describer) Run(ctx context.Context) {
 	}
 }
 
-// maxFailed is the number of calls of the model in a row that may fail. Then the documents that
-// wait are dropped: they are asked for at the next reading of a summary.
+// maxFailed is the number of documents in a row that cannot be described, because the model or
+// the store fails, until those that wait are dropped: they are asked for at the next reading of a summary.
 const maxFailed = 3
 
 // drop removes the waiting tasks of a kind, and returns their number.

@@ -163,6 +163,37 @@ func TestDescribeGivesUp(t *testing.T) {
 	}
 }
 
+// The same holds if the text of a document cannot be read.
+func TestDescribeGivesUpWithoutTexts(t *testing.T) {
+	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply {
+		return llmtest.Reply{Pieces: []string{"A supply agreement with delivery by ship to Hamburg."}}
+	})
+	begin, broken := make(chan struct{}), 0
+	readable := d.Text
+	d.Text = func(ctx context.Context, u events.User, document uuid.UUID, limit int) (string, error) {
+		<-begin
+		if broken++; broken <= 3 {
+			return "", fault.Errorf(fault.Unavailable, "the vault is being rebuilt")
+		}
+		return readable(ctx, u, document, limit)
+	}
+	d.Of(t.Context(), alice, documents(50, "a"))
+	close(begin)
+	for done := false; !done; { // those that waited are dropped, and a later one is asked for
+		d.Of(t.Context(), alice, documents(1, "last"))
+		select {
+		case got := <-outcomes:
+			if done = true; got != "composed" {
+				t.Errorf("outcome %s, want composed", got)
+			}
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if n := len(e.Requests()); n > 1 {
+		t.Errorf("the model was asked %d times, want once", n)
+	}
+}
+
 // If the budget of a user is used up, the documents of others are described.
 func TestDescribeWithinBudget(t *testing.T) {
 	d, e, outcomes := open(t, agreement, func(llmtest.Request) llmtest.Reply {
