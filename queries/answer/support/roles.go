@@ -15,8 +15,10 @@ func (c *claim) fits(p *place) bool {
 	return c.phrased(p) && !c.replaces(p) && !c.reverses(p)
 }
 
-// checkable reports whether the claim has words, and all of them are terms.
-func (c *claim) checkable() bool { return len(c.Terms) > 0 && len(c.Terms) < matching.MaxTerms }
+// checkable reports whether the claim has words that say something, and all of them are terms.
+func (c *claim) checkable() bool {
+	return len(c.Terms) > 0 && !c.Bare && len(c.Terms) < matching.MaxTerms
+}
 
 // light are verbs that say little. A phrase of them alone need not be in the place.
 var light = words.Set("located situated given called named known takes took lasts lasted amounts consists includes contains applies refers relates concerns occurs occurred happens happened uses used makes made")
@@ -29,12 +31,12 @@ type phrase struct {
 	moves    bool // it is one of moving
 }
 
-// phrases returns the phrases of the claim.
+// phrases returns the phrases of the claim. There is at least one if a place has a share of the claim.
 func (c *claim) phrases() (all []phrase) {
 	inside, preposition, moves := false, false, false
 	for i := range c.Tokens {
 		t := &c.Tokens[i]
-		if t.Term < 0 || c.Bare || limiting[t.Lower] != "" || attributing[t.Lower] {
+		if t.Term < 0 || limiting[t.Lower] != "" || attributing[t.Lower] {
 			inside = false
 			if t.Class != prose.Determiner {
 				preposition, moves = t.Class == prose.Preposition, moving[t.Lower]

@@ -161,6 +161,7 @@ func FuzzSupports(f *testing.F) {
 	f.Add("Alice Moore has 10 days of leave.", "Alice Moore has 10 days of leave and Bob Stone 25 days.")
 	f.Add("See https://h.example/x.", "| A | B |\n|---|---|\n| 1 | https://h.example/x |")
 	f.Add("Not 5 km/h", "5 km/h, not")
+	f.Add("1 A", "of BY A")
 	f.Fuzz(func(t *testing.T, sentence, text string) {
 		s := support.New(sentence, []matching.Passage{{Text: text, Document: sentence}, {Text: sentence}})
 		s.Supports(sentence, []int{0})
