@@ -113,7 +113,11 @@ func (r *ranking) expand(ctx context.Context, words [][]searchindex.Term, found 
 		for _, form := range forms {
 			delete(group, form.Text)
 		}
-		more = append(more, weightGroup(group, t, weight, passages)...)
+		terms := weightGroup(group, t, weight, passages)
+		if err := r.weighRecurrence(terms, queryRecurrence, passages); err != nil {
+			return nil, err
+		}
+		more = append(more, terms...)
 	}
 	return more, nil
 }
@@ -143,7 +147,8 @@ func (r *ranking) begin(ctx context.Context, b searchindex.Beginning, dictionari
 	for _, t := range r.terms {
 		delete(group, t.Text)
 	}
-	return weightGroup(group, searchindex.Term{Weight: 1 / bm25.AlikeShare}, 0, passages), nil
+	terms := weightGroup(group, searchindex.Term{Weight: 1 / bm25.AlikeShare}, 0, passages)
+	return terms, r.weighRecurrence(terms, queryRecurrence, passages)
 }
 
 // weightGroup weights the terms of a group, which replace one term of the query, as if

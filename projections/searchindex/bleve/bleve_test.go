@@ -113,6 +113,34 @@ func TestOneProcessAtATime(t *testing.T) {
 	}
 }
 
+// A word that recurs in the passages that have it names their subject. It weighs more than
+// a word that is as rare, unless it recurs in passages that the caller may not read.
+func TestRecurringWordsWeighMore(t *testing.T) {
+	x := open(t, filepath.Join(t.TempDir(), "index"))
+	b := searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "boat", Folders: []string{"a"}, Text: "boat one two three"}, {ID: "ship", Folders: []string{"a"}, Text: "ship one two three"},
+		{ID: "boat2", Folders: []string{"a"}, Text: "boat one two three"}, {ID: "ship2", Folders: []string{"a"}, Text: "ship ship ship two"},
+		{ID: "hidden", Folders: []string{"b"}, Text: "boat boat boat boat boat boat boat boat"},
+	}}
+	for i := range 200 {
+		b.Put = append(b.Put, searchindex.Passage{ID: fmt.Sprint("other", i), Folders: []string{"a"}, Text: "one two three four"})
+	}
+	if err := x.Apply(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	hits, err := x.Search(t.Context(), searchindex.Query{Text: "boats and ships", Granted: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := make(map[string]float64)
+	for _, h := range hits {
+		scores[h.ID] = h.Score
+	}
+	if scores["ship"] < 1.1*scores["boat"] || scores["boat"] == 0 {
+		t.Errorf("a word that recurs elsewhere scores %g, one that does not %g, want more for the first", scores["ship"], scores["boat"])
+	}
+}
+
 func TestMoreTermsRaisePassages(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index"))
 	err := x.Apply(t.Context(), searchindex.Batch{Put: []searchindex.Passage{{ID: "1", Text: "ships and meadow"}, {ID: "2", Text: "ships and harbour"}}})

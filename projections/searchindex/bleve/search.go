@@ -83,7 +83,8 @@ type rankedTerm struct {
 // at most one of these terms. So the word is as rare as if it were one term, and has its
 // weight, but the weights of terms differ if the word is a stop word in some languages.
 type rankedWord struct {
-	bm25.Term // its text identifies the word, its weight is the greatest one of terms
+	bm25.Term        // its text identifies the word, its weight is the greatest one of terms
+	found     uint64 // number of passages that contain one of terms
 	terms     []rankedTerm
 }
 
@@ -150,7 +151,11 @@ func (r *ranking) lookUp(ctx context.Context, words [][]searchindex.Term, q sear
 	if err != nil {
 		return err
 	}
-	for _, w := range further {
+	further = slices.DeleteFunc(further, func(w rankedWord) bool { return !bm25.Frequent(float64(w.found), float64(passages)) })
+	for _, w := range bm25.Strongest(further) {
+		if err := r.weighRecurrence(w.terms, moreRecurrence, passages); err != nil {
+			return err
+		}
 		r.more = append(r.more, w.terms...)
 	}
 	bm25.Balance(r.terms, r.more)
@@ -163,7 +168,10 @@ func (r *ranking) lookUpTerms(ctx context.Context, words [][]searchindex.Term, b
 	if err != nil {
 		return err
 	}
-	for _, w := range found {
+	for _, w := range bm25.Strongest(found) {
+		if err := r.weighRecurrence(w.terms, queryRecurrence, passages); err != nil {
+			return err
+		}
 		r.terms = append(r.terms, w.terms...)
 	}
 	for _, b := range beginnings {
@@ -183,8 +191,8 @@ func (r *ranking) lookUpTerms(ctx context.Context, words [][]searchindex.Term, b
 	return err
 }
 
-// weighted returns the words that at least one readable passage contains, with their
-// weights.
+// weighted returns the words that at least one readable passage contains, weighted by
+// their rareness.
 func (r *ranking) weighted(words [][]searchindex.Term, dictionaries []segment.TermDictionary, passages uint64) ([]rankedWord, error) {
 	all := make([]rankedWord, 0, len(words))
 	for _, forms := range words {
@@ -213,11 +221,67 @@ func (r *ranking) weighted(words [][]searchindex.Term, dictionaries []segment.Te
 			word.terms[i].Weight *= bm25.Rareness(float64(sum), float64(passages))
 			word.Weight = max(word.Weight, word.terms[i].Weight)
 		}
-		if sum > 0 {
+		if word.found = sum; sum > 0 {
 			all = append(all, word)
 		}
 	}
-	return bm25.Strongest(all), nil
+	return all, nil
+}
+
+// Exponents of bm25.Recurrence in the weights of words of the query, and of further terms.
+// The latter were typed by nobody.
+const (
+	queryRecurrence = 0.4
+	moreRecurrence  = 1
+)
+
+// weighRecurrence multiplies the weights of the terms of one word by their bm25.Recurrence in
+// readable passages, unless one of them is a stop word.
+func (r *ranking) weighRecurrence(terms []rankedTerm, exponent float64, passages uint64) error {
+	var total, found uint64
+	for _, t := range terms {
+		if found += t.found; searchindex.IsStop(t.Text) || bm25.Common(float64(found), float64(passages)) {
+			return nil // the postings are long
+		}
+	}
+	for _, t := range terms {
+		n, err := r.occurrences(t)
+		if err != nil {
+			return err
+		}
+		total += n
+	}
+	for i := range terms {
+		terms[i].Weight *= bm25.Recurrence(float64(total), float64(found), float64(passages), exponent)
+	}
+	return nil
+}
+
+// occurrences returns how often readable passages contain a term, in all.
+func (r *ranking) occurrences(t rankedTerm) (total uint64, err error) {
+	for i, list := range t.postings {
+		if list == nil || list.Count() == 0 {
+			continue
+		}
+		within := r.within[i]
+		postings := list.Iterator(true, false, false, nil)
+		if within != nil {
+			restrict(postings, within.set)
+		}
+		for {
+			p, err := postings.Next()
+			if err != nil {
+				return 0, err
+			}
+			if p == nil {
+				break
+			}
+			if within.has(uint32(p.Number())) {
+				total += p.Frequency()
+			}
+		}
+	}
+	return total, nil
 }
 
 // except returns the passages to leave out of the posting lists of a segment: the deleted

@@ -33,6 +33,16 @@ const (
 	// moreShare is the share of the total weight that all further terms (More) have
 	// together. Further terms raise the score of passages, but do not find any.
 	moreShare = 0.5
+	// leastFound is in how many passages a further term has to be. What fewer passages have
+	// in common is chance. Where there are few passages, a share of them is enough:
+	// one of every leastOf.
+	leastFound, leastOf = 4, 100
+	// maxRecurrence bounds how often a term recurs: a word of a section title counts
+	// SectionTimes in each passage of the section.
+	maxRecurrence = 4
+	// commonShare is the share of the passages from which on a term is too common to name a
+	// subject.
+	commonShare = 0.15
 	// perCandidate is used if rareness is computed from candidates only: each candidate
 	// then counts as perCandidate passages, itself and three passages without any word of
 	// the query.
@@ -44,6 +54,30 @@ const (
 func Rareness(found, passages float64) float64 {
 	passages = max(passages, found)
 	return math.Log(1 + (passages-found+0.5)/(found+0.5))
+}
+
+// Recurrence returns a factor of the weight of a term: how often a passage that contains
+// the term contains it on average, where total is how often the found passages contain it
+// together. Names of subjects recur in the passages about them, while words that any passage
+// might use mostly occur once. One is added to total, so that a term in a single passage, of
+// which little is known, is not taken for such a word. In the models of divergence from
+// randomness it is a part of the after-effect B (Amati and van Rijsbergen, Probabilistic
+// Models of Information Retrieval, 2002). The more common a term is, the closer to 1 is the
+// factor, and exponent reduces it further.
+func Recurrence(total, found, passages, exponent float64) float64 {
+	if Common(found, passages) {
+		return 1
+	}
+	return math.Pow(min((total+1)/found, maxRecurrence), exponent*(1-found/(commonShare*passages)))
+}
+
+// Common reports whether a term was found in so many of the passages that its Recurrence is
+// 1, and need not be counted.
+func Common(found, passages float64) bool { return found >= commonShare*passages }
+
+// Frequent reports whether a further term was found in enough passages to be used.
+func Frequent(found, passages float64) bool {
+	return found >= min(leastFound, 1+math.Floor(passages/leastOf))
 }
 
 // RarenessAmong is like Rareness, but estimates the weight from candidates only.

@@ -22,6 +22,28 @@ func TestRarerTermsWeighMore(t *testing.T) {
 	}
 }
 
+func TestRecurrenceIsBounded(t *testing.T) {
+	for _, test := range []struct{ total, found, exponent, want float64 }{{1, 1, 1, 2}, {99, 100, 1, 1}, {249, 100, 1, 2.5}, {399, 100, 0.5, 2}, {10_000, 10, 1, 4}, {1e9, 15e7, 1, 1}} {
+		if got := bm25.Recurrence(test.total, test.found, 1e9, test.exponent); math.Abs(got-test.want) > 1e-4 {
+			t.Errorf("Recurrence of a term that %g passages contain %g times is %g, want %g", test.found, test.total, got, test.want)
+		}
+	}
+	if rare, medium := bm25.Recurrence(29, 10, 1000, 1), bm25.Recurrence(299, 100, 1000, 1); rare <= medium || medium <= 1 {
+		t.Errorf("Recurrence of a rare term is %g, that of a more common one %g, want less, but more than 1", rare, medium)
+	}
+}
+
+func TestFurtherTermsAreSharedByPassages(t *testing.T) {
+	for _, test := range []struct {
+		found, passages  float64
+		frequent, common bool
+	}{{1, 50, true, false}, {1, 150, false, false}, {2, 150, true, false}, {3, 1e6, false, false}, {4, 1e6, true, false}, {14, 100, true, false}, {15, 100, true, true}} {
+		if f, c := bm25.Frequent(test.found, test.passages), bm25.Common(test.found, test.passages); f != test.frequent || c != test.common {
+			t.Errorf("a term in %g of %g passages is frequent %t, common %t, want %t and %t", test.found, test.passages, f, c, test.frequent, test.common)
+		}
+	}
+}
+
 func TestScoreRisesWithFrequencyAndFallsWithLength(t *testing.T) {
 	if got := bm25.Score(2, 1, bm25.Norm(100, 100)); got != 2 {
 		t.Errorf("a term once in a passage of average length scores %g, want its weight 2", got)

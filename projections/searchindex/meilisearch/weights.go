@@ -94,7 +94,7 @@ func (x *index) weights(ctx context.Context, query string, more []searchindex.Te
 		case counts[i] == 0:
 		case i < len(terms):
 			w.terms = append(w.terms, newWeightedTerm(t, 0, bm25.Rareness(sums[words[i]], passages)))
-		default:
+		case bm25.Frequent(counts[i], passages):
 			w.more = append(w.more, newWeightedTerm(t, 0, bm25.Rareness(counts[i], passages)))
 		}
 	}

@@ -36,6 +36,7 @@ func Run(t *testing.T, open Open) {
 		"languages rank alike":          testLanguageScores,
 		"stop words":                    testStopWords,
 		"more terms find nothing alone": testMore,
+		"rare more terms do not count":  testRareMore,
 		"long and malformed queries":    testMalformedQueries,
 		"pages":                         testPages,
 		"titles and sections are found": testHeadings,

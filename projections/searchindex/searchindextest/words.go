@@ -128,3 +128,32 @@ func testMalformedQueries(t *testing.T, open Open) {
 		}
 	}
 }
+
+// testRareMore checks that further terms count only if some passages in the scope share
+// them, and that hidden passages do not make them frequent.
+func testRareMore(t *testing.T, open Open) {
+	e := open(t, "a")
+	passages := generate(13, 300)
+	for i := range passages {
+		passages[i].Folders = []string{"a"}
+		passages[i].Text += " ship"
+		if i < 4 {
+			passages[i].Text += " shared"
+		}
+	}
+	passages[0].Text += " lonely"
+	for i, p := range generate(14, 4) {
+		p.ID, p.Folders, p.Text = "hidden"+strconv.Itoa(i), []string{"b"}, p.Text+" lonely"
+		passages = append(passages, p)
+	}
+	apply(t, e, searchindex.Batch{Put: passages})
+	q := searchindex.Query{Text: "ships", Granted: []string{"a"}}
+	plain := search(t, e, q)
+	q.More = []searchindex.Term{{Text: "lone", Weight: 1}}
+	wantSame(t, search(t, e, q), plain)
+	q.More = append(q.More, searchindex.Term{Text: "share", Weight: 1})
+	first := strings.Fields(ids(search(t, e, q)))[:4]
+	if slices.Sort(first); strings.Join(first, " ") != "0000 0001 0002 0003" {
+		t.Errorf("the first passages are %q, want the four that share a further term", first)
+	}
+}
