@@ -107,7 +107,7 @@ func beginning(text string) []Beginning {
 
 // closingMarks has the quotation marks that begin a phrase, and those that may end it. A
 // guillemet is closed by the opposite one alone: "Home » Search » Help" has no phrases.
-var closingMarks = map[rune]string{'"': "\"“”", '“': "\"“”", '„': "\"“”", '«': "»", '»': "«"}
+var closingMarks = map[rune]string{'"': "\"“”", '“': "\"“”", '„': "\"“”", '«': "»", '»': "«", '「': "」", '『': "』"}
 
 // operand returns the end of the phrase or excluded word that begins at offset start, and
 // the phrase without its quotation marks. If there is none, end is start.

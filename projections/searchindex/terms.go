@@ -70,7 +70,7 @@ var wordByte = func() (is [utf8.RuneSelf]bool) {
 
 // wordEnd returns the end of the word that begins at offset i, or i if no word begins
 // there. plain reports whether the word is only ASCII. A full stop or comma between
-// digits, and an apostrophe between letters, are a part of the word.
+// digits, an apostrophe between letters, and hidden characters are a part of the word.
 func wordEnd(text string, i int) (end int, plain bool) {
 	plain = true
 	for i < len(text) {
@@ -84,6 +84,7 @@ func wordEnd(text string, i int) (end int, plain bool) {
 		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
+		case hidden(r):
 		case r == '’' && i+n < len(text) && text[i+n] < utf8.RuneSelf && wordByte[text[i+n]] && i > 0 && text[i-1] < utf8.RuneSelf && wordByte[text[i-1]]:
 		case syllabic(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
 			return i, plain
@@ -92,6 +93,13 @@ func wordEnd(text string, i int) (end int, plain bool) {
 		i += n
 	}
 	return i, plain
+}
+
+// hidden reports whether a character only tells where a line may or must not be broken, such as
+// the soft hyphens of typeset texts. Terms are without it. A zero-width non-joiner is none of
+// them: in Persian it separates a word from its ending.
+func hidden(r rune) bool {
+	return r == 0xAD || r == 0x200B || r == 0x2060 || r == 0xFEFF
 }
 
 // joins reports whether the punctuation mark at offset i is a part of a word.
@@ -172,7 +180,7 @@ func makeTerm(l *language.Language, word string, plain bool) string {
 		return term
 	}
 	word = strings.ToLower(strings.ReplaceAll(norm.NFKC.String(word), "’", "'"))
-	if len(word) > 2*maxTerm || strings.ContainsFunc(word, unicode.IsSpace) {
+	if len(word) > 2*maxTerm || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || hidden(r) }) {
 		return l.Mark + term
 	}
 	if stem, _ := fold(l.Stem(word)); stem != "" && len(stem) <= maxTerm {
@@ -212,7 +220,7 @@ var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "æ", "ae", "Æ", "a
 func fold(word string) (folded string, plain bool) {
 	plain = true
 	folded = strings.Map(func(r rune) rune {
-		if r >= 0x300 && r < 0x370 || unicode.IsSpace(r) {
+		if r >= 0x300 && r < 0x370 || unicode.IsSpace(r) || hidden(r) {
 			return -1
 		}
 		plain = plain && r < utf8.RuneSelf

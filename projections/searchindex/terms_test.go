@@ -12,17 +12,18 @@ import (
 
 func TestTerms(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "",
-		"The ships were Sailing home!":  "the ship were sail home",
-		"the miller's don't, it’s":      "the miller don't it",
-		"2,500.75 p53, IL-6 (v1.2)":     "2,500.75 p53 il 6 v1.2",
-		"Straße Æther naïve Łódź":       "strass aether naiv lodz",
-		"Ｆｕｌｌ ﬁne":                      "full fine",
-		"МОСКВА Ёлка":                   "москва елка",
-		"東京都 a":                         "東 京 東京 都 京都 a",
-		"snake_case/path.go":            "snake case path go",
-		strings.Repeat("x", 200) + " b": strings.Repeat("x", 64) + " b",
-		"\xff\xfe broken\xff":           "broken",
+		"":                                     "",
+		"The ships were Sailing home!":         "the ship were sail home",
+		"the miller's don't, it’s":             "the miller don't it",
+		"2,500.75 p53, IL-6 (v1.2)":            "2,500.75 p53 il 6 v1.2",
+		"Straße Æther naïve Łódź":              "strass aether naiv lodz",
+		"Ｆｕｌｌ ﬁne":                             "full fine",
+		"МОСКВА Ёлка":                          "москва елка",
+		"東京都 a":                                "東 京 東京 都 京都 a",
+		"snake_case/path.go":                   "snake case path go",
+		strings.Repeat("x", 200) + " b":        strings.Repeat("x", 64) + " b",
+		"\xff\xfe broken\xff":                  "broken",
+		"tele\u00adphone Grims\u200bby \u00ad": "telephon grimsbi",
 	} {
 		if got := strings.Join(Terms(text), " "); got != want {
 			t.Errorf("Terms(%.40q) = %q, want %q", text, got, want)

@@ -46,7 +46,7 @@ func (*Projection) Name() string { return Name }
 const Name = "passages"
 
 // Version of the passages' tables, of how they are cut, and of the index.
-func (*Projection) Version() int { return 7 }
+func (*Projection) Version() int { return 8 }
 
 // Oldest returns Version: this program cannot read older tables.
 func (p *Projection) Oldest() int { return p.Version() }

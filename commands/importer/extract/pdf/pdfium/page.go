@@ -253,12 +253,14 @@ func (t *textPage) words(l *Line, words []Word, glyphs []glyph, hyphen bool) []W
 type span struct{ from, to, first, last int }
 
 // printable drops NUL padding, control characters and layout marks, and makes every kind of
-// space a plain one.
+// space a plain one. A soft hyphen that is drawn is a hyphen: many fonts name theirs so.
 func printable(r rune) rune {
 	switch {
+	case r == '\u00ad':
+		return '-'
 	case r == '\t', r == '\u00a0', r > 0x7f && unicode.IsSpace(r):
 		return ' '
-	case r < ' ', r >= 0x7f && r < 0xa0, r == '\u00ad', r == '\ufeff', r == dropped:
+	case r < ' ', r >= 0x7f && r < 0xa0, r == '\ufeff', r == dropped:
 		return -1
 	}
 	return r
