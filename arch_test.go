@@ -122,7 +122,7 @@ var rules = map[string][]string{
 	"queries/answer/answertest": {"events/prose", "queries/answer/matching"},
 	"queries/answer/...":        {"events/prose"},
 	"queries/answerlog":         {"endpoint/llm", "events", "events/fault", "events/sqldb"},
-	"queries/compose":           {"endpoint/llm", "events", "events/fault", "events/prose", "queries/answer", "queries/answer/support", "queries/followup"},
+	"queries/compose":           {"endpoint/llm", "events", "events/fault", "events/prose", "queries/answer", "queries/answer/markdown", "queries/answer/support", "queries/followup"},
 	"queries/followup":          {"events/prose"},
 	"queries/describe":          {"endpoint/llm", "events", "events/fault", "events/sqldb", "queries/answer/support", "queries/compose"},
 

@@ -1,8 +1,9 @@
 package answer
 
 import (
-	"annals/queries/answer/matching"
 	"strings"
+
+	"annals/queries/answer/matching"
 )
 
 // FindAbout is Find for a question that asks something else of the subject of the question before. The words of the

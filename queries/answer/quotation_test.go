@@ -124,4 +124,24 @@ func TestTableCutBetweenRowsHasItsHeader(t *testing.T) {
 	if got := matching.TableHead(passages, 2); got != "" {
 		t.Errorf("got the header %q for a passage with its own header", got)
 	}
+	passages[0].ID, passages[2].ID = "1", "2"
+	if got := matching.TableHead(passages, 0); got != "" {
+		t.Errorf("got the header %q of another document with the same title", got)
+	}
+}
+
+// Sentences of two documents are not joined to one text, although their titles are equal.
+func TestSecondSentenceIsOfTheSameDocument(t *testing.T) {
+	passages := []Passage{
+		{ID: "1", Document: "Report", Text: "The harbour was closed because the ice broke the quay."},
+		{ID: "2", Document: "Report", Text: "The harbour was closed because the crane fell into the water."},
+	}
+	f := newFinding("Why was the harbour closed?", passages)
+	if f.sameDocument(0, 1) || !f.sameDocument(0, 0) {
+		t.Error("two documents with the same title are taken for one")
+	}
+	passages[1].ID = "1"
+	if f := newFinding("Why was the harbour closed?", passages); !f.sameDocument(0, 1) {
+		t.Error("two passages of a document are taken for two documents")
+	}
 }

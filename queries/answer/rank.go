@@ -383,7 +383,8 @@ func (f *finding) likeliest(n int) []int {
 }
 
 func (f *finding) sameDocument(a, b int) bool {
-	return f.passages[f.units[a].Passage].Source.Document == f.passages[f.units[b].Passage].Source.Document
+	x, y := f.source(a), f.source(b)
+	return x.ID == y.ID && x.Document == y.Document
 }
 
 // rankVector computes the features of unit i.

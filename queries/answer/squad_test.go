@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"annals/queries/answer/answertest"
 	"fmt"
 	"math"
 	"regexp"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"annals/queries/answer/answertest"
 )
 
 // normalize removes case, punctuation and articles, as the evaluation of SQuAD does.

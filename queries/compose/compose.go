@@ -4,7 +4,7 @@
 // nor one that follows instructions in a document can say what no passage says.
 //
 // It imports endpoint/llm, events, events/fault, events/prose, queries/answer,
-// queries/answer/support and queries/followup.
+// queries/answer/markdown, queries/answer/support and queries/followup.
 package compose
 
 import (

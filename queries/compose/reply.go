@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"annals/events/prose"
-	"annals/queries/answer/support"
+	"annals/queries/answer/markdown"
 )
 
 // said is a sentence of a reply, and the indexes of the passages that it names.
@@ -187,7 +187,7 @@ var address = regexp.MustCompile(`(?i)\w://|\bwww\.|\b(?:mailto|tel|sms):\S`)
 // Clean returns a sentence as plain text: without pictures, and without links but with their
 // text. It reports false if markup or an address with a scheme is left, such as https://h.example.
 func Clean(text string) (string, bool) {
-	text = strings.Join(strings.Fields(Visible(support.Plain(picture.ReplaceAllString(text, " ")))), " ")
+	text = strings.Join(strings.Fields(Visible(markdown.Plain(picture.ReplaceAllString(text, " ")))), " ")
 	return text, text != "" && !markup.MatchString(text) && !address.MatchString(text)
 }
 

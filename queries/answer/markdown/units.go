@@ -162,10 +162,10 @@ func (c *cutter) add(form Form, start, end int) {
 	if !strings.ContainsFunc(c.text[start:end], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return
 	}
-	for start < end && isSpace(c.text[start]) {
+	for start < end && IsSpace(c.text[start]) {
 		start++
 	}
-	for end > start && isSpace(c.text[end-1]) {
+	for end > start && IsSpace(c.text[end-1]) {
 		end--
 	}
 	u := Unit{Form: form, Start: start, End: end, Lead: c.lead}
@@ -175,7 +175,8 @@ func (c *cutter) add(form Form, start, end int) {
 	c.units = append(c.units, u)
 }
 
-func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
+// IsSpace reports whether a byte is white space.
+func IsSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
 // Cells returns the cells of a table row.
 func Cells(line string) []string {

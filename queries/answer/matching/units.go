@@ -148,7 +148,7 @@ func TableHead(passages []Passage, i int) string {
 		return ""
 	}
 	for k := range passages {
-		if o := &passages[k]; k != i && o.Document == p.Document && o.Section == p.Section {
+		if o := &passages[k]; k != i && o.ID == p.ID && o.Document == p.Document && o.Section == p.Section {
 			if header := markdown.Header(Cut(o.Text, MaxPassage), columns); header != "" {
 				return header
 			}
@@ -218,13 +218,13 @@ func (p *Parsed) Bounds(u *Unit, w Span) (start, end int) {
 	start, end = u.Start, u.End
 	if w.From > u.From {
 		start = p.Tokens[w.From].Start
-		for start > u.Start && !isSpace(p.Text[start-1]) {
+		for start > u.Start && !markdown.IsSpace(p.Text[start-1]) {
 			start--
 		}
 	}
 	if w.To < u.To {
 		end = p.Tokens[w.To-1].End
-		for end < u.End && !isSpace(p.Text[end]) {
+		for end < u.End && !markdown.IsSpace(p.Text[end]) {
 			end++
 		}
 	}
@@ -233,8 +233,6 @@ func (p *Parsed) Bounds(u *Unit, w Span) (start, end int) {
 	}
 	return start, end
 }
-
-func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
 // Span is the run of words [from, to), as indexes of the passage's tokens.
 type Span struct{ From, To int }

@@ -508,6 +508,3 @@ func negated(tokens []words.Token) (denied []int) {
 	}
 	return denied
 }
-
-// Plain returns a text in Markdown without inline markup.
-func Plain(text string) string { return markdown.Plain(text) }
