@@ -3,11 +3,14 @@
 package endpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -28,7 +31,7 @@ func CheckURL(text string) error {
 
 // NewClient returns a client of the endpoint with a URL, which must have passed CheckURL. The key
 // is sent as a bearer token, unless it is empty, and never to another host, since redirects
-// are not followed. A reply is cut at a number of bytes, with ErrTooLong. A reply
+// are not followed. Zero is sent as 0. A reply is cut at a number of bytes, with ErrTooLong. A reply
 // with another status than 200 is a *StatusError.
 func NewClient(url, key string, maxReply int64) *openai.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -62,6 +65,30 @@ func StatusOf(err error) int {
 	return 0
 }
 
+// Zero is a number that a client sends as 0, because the libraries leave a 0 out of a request.
+const Zero float32 = math.SmallestNonzeroFloat32
+
+// tiny matches a member of a request with the value Zero. Within the strings of a request, it cannot match, because a quotation
+// mark has a backslash before it there.
+var tiny = regexp.MustCompile(`([{,]"[a-z_]+":)1e-45([,}])`)
+
+// withZeros returns a request with 0 for each Zero.
+func withZeros(r *http.Request) (*http.Request, error) {
+	if r.Body == nil {
+		return r, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		return nil, err
+	}
+	body = tiny.ReplaceAll(body, []byte("${1}0${2}"))
+	r = r.Clone(r.Context())
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, err = r.GetBody()
+	return r, err
+}
+
 type limited struct {
 	http.RoundTripper
 	key   string
@@ -70,6 +97,10 @@ type limited struct {
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	r, err := withZeros(r)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := l.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -136,10 +136,13 @@ const (
 
 // Failure returns why the reply broke off, or "" if it did not fail.
 func (r Reply) Failure() Reason {
-	if r.cause == nil {
-		return ""
+	switch {
+	case r.cause != nil:
+		return ReasonOf(r.cause)
+	case r.lost:
+		return Unreachable
 	}
-	return ReasonOf(r.cause)
+	return ""
 }
 
 // Usage is what a call used. The tokens are estimated if the endpoint does not report them, and zero if it rejected the call
@@ -179,6 +182,7 @@ type Reply struct {
 	Usage Usage
 
 	cause error // an *Error if the call failed after some text had arrived
+	lost  bool  // the connection ended, and the endpoint had not said that the reply does
 }
 
 // Stream asks the model, and calls each with the pieces of its reply as they arrive. If each
@@ -260,6 +264,7 @@ func (c *Client) stream(ctx context.Context, messages []Message, each func(strin
 	for {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
+			reply.lost = finish == ""
 			return finished(nil)
 		}
 		if err != nil {
@@ -297,7 +302,7 @@ func (c *Client) stream(ctx context.Context, messages []Message, each func(strin
 func (c *Client) request(messages []Message) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{
 		Model: c.Model, Stream: true, StreamOptions: &openai.StreamOptions{IncludeUsage: true},
-		Temperature: math.SmallestNonzeroFloat32, // 0 would be left out of the request
+		Temperature: endpoint.Zero,
 	}
 	//lint:ignore SA1019 most other servers with this API know only the older parameter
 	r.MaxTokens = c.OutputTokens

@@ -40,8 +40,20 @@ func TestStream(t *testing.T) {
 		t.Errorf("Stream = %+v, %q, %v", r, pieces, err)
 	}
 	q := e.Requests()[0]
-	if q.Key != "Bearer secret" || q.Model != "small" || !q.Stream || q.MaxTokens != 100 || len(q.Messages) != 2 || q.Messages[0].Role != "system" || q.Messages[1].Content != "Data" || q.Tools != nil {
+	if q.Key != "Bearer secret" || q.Model != "small" || !q.Stream || q.MaxTokens != 100 || len(q.Messages) != 2 || q.Messages[0].Role != "system" || q.Messages[1].Content != "Data" || q.Tools != nil || q.Temperature == nil || *q.Temperature != "0" {
 		t.Errorf("the endpoint received %+v", q)
+	}
+}
+
+// The texts of a request are sent as they are, also those that look like its numbers.
+func TestTextsAreSentAsTheyAre(t *testing.T) {
+	c, e := open(t, llm.Options{}, always(llmtest.Reply{Pieces: []string{"a"}}))
+	const text = `{"temperature":1e-45,"a":1e-45} 1e-45,`
+	if _, err := c.Stream(t.Context(), []llm.Message{{Role: llm.User, Content: text}}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if q := e.Requests()[0]; q.Messages[0].Content != text || *q.Temperature != "0" {
+		t.Errorf("the endpoint received %+v, want %s", q, text)
 	}
 }
 

@@ -185,12 +185,18 @@ func TestComposeFallsBack(t *testing.T) {
 
 // A reply that breaks off before the end of its first sentence is a failure of the model, not of the check.
 func TestComposeSaysWhyNothingArrived(t *testing.T) {
-	for want, reply := range map[compose.Outcome]llmtest.Reply{
-		"timed_out": {Pieces: []string{"The notice", " period"}, Pause: time.Minute}, "unreachable": {Pieces: []string{"The notice"}, Finish: "none"},
+	for _, test := range []struct {
+		want  compose.Outcome
+		reply llmtest.Reply
+	}{
+		{"timed_out", llmtest.Reply{Pieces: []string{"The notice", " period"}, Pause: time.Minute}},
+		{"unreachable", llmtest.Reply{Pieces: []string{"The notice"}, Finish: "none"}},
+		{"unreachable", llmtest.Reply{Raw: llmtest.Event("The notice", "")}}, // the connection ends, as if all had arrived
+		{"unsupported", llmtest.Reply{Pieces: []string{"The notice"}, Finish: "length"}},
 	} {
-		c, _ := composer(t, soon(reply), func(llmtest.Request) llmtest.Reply { return reply })
-		if a, err := c.Compose(t.Context(), request()); err != nil || a.Outcome != want || a.Dropped > 0 {
-			t.Errorf("Compose = %s with %+v, %v, want %s", a.Outcome, a.Usage, err, want)
+		c, _ := composer(t, soon(test.reply), func(llmtest.Request) llmtest.Reply { return test.reply })
+		if a, err := c.Compose(t.Context(), request()); err != nil || a.Outcome != test.want || a.Dropped > 0 {
+			t.Errorf("Compose = %s, dropped %d, with %+v, %v, want %s", a.Outcome, a.Dropped, a.Usage, err, test.want)
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Request struct {
 	MaxTokens int    `json:"max_tokens"`
 	Messages  []struct{ Role, Content string }
 	Tools     []any `json:"tools"`
+	// Temperature is nil if the request has none.
+	Temperature *json.Number `json:"temperature"`
 
 	// Question, Earlier and Passages are read from the last message, if it is the prompt for an answer.
 	Question string `json:"-"`
