@@ -95,15 +95,23 @@ type finding struct {
 func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: matching.ParseQuestion(matching.Cut(text, matching.MaxQuestion))}
 	passages = passages[:min(len(passages), matching.MaxPassages)]
-	seen := make(map[string]bool, len(passages))
 	dates := datesOf(passages)
-	for i, p := range passages {
-		p.Date = dates[p.ID]
-		p.Text = matching.TableHead(passages, i) + p.Text
-		read := matching.Parse(&f.question, p)
-		f.passages = append(f.passages, read)
+	parse := func() {
+		f.passages = f.passages[:0]
+		for i, p := range passages {
+			p.Date = dates[p.ID]
+			p.Text = matching.TableHead(passages, i) + p.Text
+			f.passages = append(f.passages, matching.Parse(&f.question, p))
+		}
+	}
+	if parse(); f.question.Respell(f.passages) {
+		parse()
+	}
+	seen := make(map[string]bool, len(passages))
+	for i := range f.passages {
+		read := &f.passages[i]
 		if !seen[read.Text] { // copies of a passage would share its chance
-			f.units = matching.AppendUnits(f.units, i, &read)
+			f.units = matching.AppendUnits(f.units, i, read)
 		}
 		seen[read.Text] = true
 	}

@@ -338,6 +338,18 @@ func TestEqualSentencesAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestMisspeltWordsAreFound(t *testing.T) {
+	passages := []Passage{{Document: "Guide", Score: 5, Text: "The lighthouse of Aldmund was finished in 1759. The mill was finished in 1811."}}
+	for _, question := range []string{"When was the lighthuose finished?", "When was the lighthouse of Aldmnud finished?"} {
+		if got := Find(question, passages); !got.Found || !strings.HasPrefix(got.Text, "1759") {
+			t.Errorf("%s: got %q (%.2f), want 1759 first", question, got.Text, got.Confidence)
+		}
+	}
+	if got := Find("When was the greenhouse finished?", passages); strings.Contains(got.Text, "1759") {
+		t.Errorf("got %q for another word", got.Text)
+	}
+}
+
 func TestSecondLineIsAnAlternative(t *testing.T) {
 	const first, second = "The old lighthouse of Aldmund was finished in 1759.", "The lighthouse at Aldmund was finished in 1811."
 	for _, c := range []struct{ question, second, want string }{

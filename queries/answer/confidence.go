@@ -53,6 +53,8 @@ const (
 	confNegated       // the question is negated
 	confRow           // the unit is a row
 	confItem          // the unit is a list item or code
+	confTopic         // share of the passages' scores that those of the answer's document have, see topic
+	confDocuments     // logarithm of the number of documents among the passages
 	confKinds         // one feature for each kind of answer but the first
 	confFeatures      = confKinds + int(matching.KindCount) - 1
 )
@@ -63,9 +65,7 @@ type confVector [confFeatures]float64
 func (f *finding) confidence() float64 {
 	v := f.confVector()
 	c := 1 / (1 + math.Exp(-confNetwork.score(v[:])))
-	u := &f.units[f.best]
-	p := &f.passages[u.Passage]
-	if !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) || f.question.Other(f.units, f.best, p) {
+	if f.doubtful() {
 		c *= unsatisfied
 	}
 	if f.placed < 0 {
@@ -74,8 +74,15 @@ func (f *finding) confidence() float64 {
 	return max(c, f.placed)
 }
 
-// unsatisfied is by how much the confidence is multiplied if the answer has no word of the
-// kind that is asked for, says the opposite of what is asked, or says it of something else. The network sees this as well, but in
+// doubtful reports whether the best unit has no word of the kind that is asked for, says the
+// opposite of what is asked, or says it of something else.
+func (f *finding) doubtful() bool {
+	u := &f.units[f.best]
+	p := &f.passages[u.Passage]
+	return !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) || f.question.Other(f.units, f.best, p)
+}
+
+// unsatisfied is by how much the confidence is multiplied if the answer is doubtful. The network sees this as well, but in
 // articles of Wikipedia it is too rare to count.
 const unsatisfied = 0.25
 
@@ -167,11 +174,37 @@ func (f *finding) confVector() confVector {
 	if len(f.passages) > 1 {
 		v[confGap] = math.Abs(f.passages[0].Relative - f.passages[1].Relative)
 	}
+	f.topic(&v)
 	v[confRank] = 1 / float64(1+u.Passage)
 	if q.Focus >= 0 {
 		v[confFocus] = p.Credits[q.Focus]
 	}
 	return v
+}
+
+// topic computes the features for how the search saw the question: the passages about its subject
+// are of few documents, and those that have some of its words by chance are of many. A few
+// passages tell little of that, because there may be no others, so the features are then near
+// values that tell nothing.
+func (f *finding) topic(v *confVector) {
+	own, all := 0.0, 0.0
+	documents := map[string]bool{}
+	for i := range f.passages {
+		p := &f.passages[i]
+		all += p.Relative
+		if p.Source.Document == f.source(f.best).Document {
+			own += p.Relative
+		}
+		documents[p.Source.Document] = true
+	}
+	const even, several = 0.5, 2.3 // between the means of questions about the documents and about other subjects
+	told := float64(len(f.passages)) / matching.MaxPassages
+	share := even
+	if all > 0 {
+		share = own / all
+	}
+	v[confTopic] = told*share + (1-told)*even
+	v[confDocuments] = told*math.Log(float64(len(documents))) + (1-told)*several
 }
 
 // swapped computes the features for terms in whose place the unit has another word: the

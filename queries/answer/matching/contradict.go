@@ -26,9 +26,10 @@ func (q *Question) has(units []Unit, i, term int, p *Parsed) bool {
 	return u.Previous >= 0 && RefersBack(p.Tokens[u.From:u.To]) && units[u.Previous].Credits[term] >= enough
 }
 
-// otherSubject reports whether a unit has not the subject of a question of yes or no, or has less
-// of what is asked of it than another subject: "May contractors fly business class?" is answered
-// neither by "Managers may fly business class" nor by "Contractors fly economy class".
+// otherSubject reports whether the subject of a question of yes or no is not that of a unit which
+// has the rest of the question, or of another unit of the passage which has more of the rest:
+// "May contractors fly business class?" is answered neither by "Managers may fly business class"
+// nor by "Contractors fly economy class" beside that.
 func (q *Question) otherSubject(units []Unit, i int, p *Parsed) bool {
 	at := 1
 	for at < len(q.Tokens) && q.Tokens[at].Class == prose.Determiner {
@@ -37,23 +38,30 @@ func (q *Question) otherSubject(units []Unit, i int, p *Parsed) bool {
 	if q.Expected != Decision || at >= len(q.Tokens) || q.Tokens[at].Term < 0 || slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Lower == "or" }) {
 		return false
 	}
+	const most = 0.75
 	subject := q.Tokens[at].Term
-	if !q.has(units, i, subject, p) {
-		return true
-	}
-	const much = 0.3 // of the question's weight
-	for k := range units {
-		if k == i || units[k].Passage != units[i].Passage || q.has(units, k, subject, p) {
-			continue
-		}
-		more := 0.0
+	rest := func(k int) float64 { // share of the rest of the question that unit k has
+		found, total := 0.0, 0.0
 		for t := range q.Terms {
-			if units[k].Credits[t] >= 0.5 && !q.has(units, i, t, p) {
-				more += q.Terms[t].Weight
+			if t == subject {
+				continue
+			}
+			total += q.Terms[t].Weight
+			if q.has(units, k, t, p) {
+				found += q.Terms[t].Weight
 			}
 		}
-		if more >= much*q.Total {
-			return true
+		return found / max(total, 1e-9)
+	}
+	own := rest(i)
+	if !q.has(units, i, subject, p) {
+		return own >= most
+	}
+	for k := range units {
+		if units[k].Passage == units[i].Passage && !q.has(units, k, subject, p) {
+			if other := rest(k); other >= most && other > own {
+				return true
+			}
 		}
 	}
 	return false

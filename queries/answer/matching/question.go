@@ -175,6 +175,33 @@ func (q *Question) AddSynonym(term int, stem string) {
 	q.variants[stem[0]] = append(q.variants[stem[0]], variant{stem, term, 0.6})
 }
 
+// Respell lets terms that no passage has match words that differ from them in one letter, as
+// misspelt words do. It reports whether there are any: then the passages are to be parsed again.
+func (q *Question) Respell(passages []Parsed) bool {
+	const long = 6 // letters; shorter words are too often like others
+	found := false
+	for i := range q.Terms {
+		t := &q.Terms[i]
+		if len(t.Word) < long || t.Number || slices.ContainsFunc(passages, func(p Parsed) bool { return p.Credits[i] > 0 }) {
+			continue
+		}
+		seen := map[string]bool{}
+		for p := range passages {
+			for k := range passages[p].Tokens {
+				w := &passages[p].Tokens[k]
+				if w.Term < 0 && !seen[w.Lower] && w.Class == prose.Content && w.Lower[0] == t.Word[0] && words.Misspelt(t.Word, w.Lower) {
+					q.AddSynonym(i, words.Stem(w.Lower))
+					found, seen[w.Lower] = true, true
+				}
+			}
+		}
+	}
+	if found {
+		clear(q.known)
+	}
+	return found
+}
+
 // Match sets t.term, the term that a passage's token t matches, and t.credit.
 func (q *Question) Match(t *words.Token) {
 	if t.Lower == "" || t.Class != prose.Content && !q.Bare {

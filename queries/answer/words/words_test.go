@@ -56,3 +56,17 @@ func TestForeign(t *testing.T) {
 		}
 	}
 }
+
+func TestMisspelt(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"hamza", "hamaz", true}, {"rhou", "rou", true}, {"iain", "lain", true}, {"receive", "recieve", true}, {"harbour", "harbor", true},
+		{"berg", "dorn", false}, {"berg", "bergen", false}, {"form", "from", true}, {"ab", "ad", false}, {"abcd", "badc", false}, {"", "a", false},
+	} {
+		if got := words.Misspelt(c.a, c.b); got != c.want || words.Misspelt(c.b, c.a) != c.want {
+			t.Errorf("Misspelt(%q, %q) = %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
