@@ -26,6 +26,9 @@ func (q *Question) has(units []Unit, i, term int, p *Parsed) bool {
 	return u.Previous >= 0 && RefersBack(p.Tokens[u.From:u.To]) && units[u.Previous].Credits[term] >= enough
 }
 
+// universal are words with which a statement is about any subject.
+var universal = words.Set("nothing none nobody everyone everybody everything anyone anybody all every each")
+
 // otherSubject reports whether the subject of a question of yes or no is not that of a unit which
 // has the rest of the question, or of another unit of the passage which has more of the rest:
 // "May contractors fly business class?" is answered neither by "Managers may fly business class"
@@ -36,6 +39,9 @@ func (q *Question) otherSubject(units []Unit, i int, p *Parsed) bool {
 		at++
 	}
 	if q.Expected != Decision || at >= len(q.Tokens) || q.Tokens[at].Term < 0 || slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Lower == "or" }) {
+		return false
+	}
+	if slices.ContainsFunc(p.Tokens[units[i].From:units[i].To], func(t words.Token) bool { return universal[t.Lower] }) {
 		return false
 	}
 	const most = 0.75
