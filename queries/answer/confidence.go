@@ -197,7 +197,7 @@ func (f *finding) topic(v *confVector) {
 		}
 		documents[p.Source.Document] = true
 	}
-	const even, several = 0.5, 2.3 // between the means of questions about the documents and about other subjects
+	const even, several = 0.6, 2.0 // between the means of questions about the documents and about other subjects
 	told := float64(len(f.passages)) / matching.MaxPassages
 	share := even
 	if all > 0 {
