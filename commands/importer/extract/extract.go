@@ -12,7 +12,7 @@ import (
 )
 
 // Version is incremented with each change that may alter the text of a file.
-const Version = 4
+const Version = 5
 
 // MaxPart is the maximum number of bytes in Section.Text. A longer section is emitted as
 // several Sections, numbered by Part, and so is one of which only a part was recognised, or pages
