@@ -140,7 +140,7 @@ func (f *finding) text() string {
 	u, also := &f.units[f.best], &f.units[f.also]
 	other := f.wording(f.also, f.alsoWindow)
 	switch {
-	case f.window != u.Whole() || f.alsoWindow != also.Whole(): // they do not read as a text
+	case f.window != u.Whole() || f.alsoWindow != also.Whole() || u.Kind != markdown.Sentence || also.Kind != markdown.Sentence || !f.sameDocument(f.best, f.also): // they do not read as a text
 		return best + "\n" + alternatively + other
 	case also.Passage == u.Passage && f.also < f.best:
 		return other + " " + best

@@ -145,3 +145,28 @@ func TestSecondSentenceIsOfTheSameDocument(t *testing.T) {
 		t.Error("two passages of a document are taken for two documents")
 	}
 }
+
+func TestItemsOfTwoDocumentsAreNotJoined(t *testing.T) {
+	a := Find("How much budget?", []Passage{
+		{ID: "1", Document: "Minutes", Section: "Minutes", Text: "- Budget spent: 75 % of the allocation\n- Boat: repaired by Lars"},
+		{ID: "2", Document: "Tax table", Section: "Tax table", Text: "Wages:\n\n- $450.00 weekly budget\n- $52.60 to withhold"},
+	})
+	for line := range strings.Lines(a.Text) {
+		if strings.Contains(line, "75") && strings.Contains(line, "450") {
+			t.Errorf("got %q, one line of two documents", a.Text)
+		}
+	}
+}
+
+func TestOneNumberIsToldIfItIsTheLikelyOne(t *testing.T) {
+	for _, c := range []struct{ question, text, other, want string }{
+		{"How many days does the office take to acknowledge a report?", "You should get a reply within 7 days. If there is none after 3 more days, call the office.",
+			"Reports are acknowledged by the office. The office takes up to 7 days.", "up to 7 days"},
+		{"When did the mill open?", "The mill opened to visitors in spring 1931. The bakery opened in 1954.", "In 1962 the mill was closed.", "visitors in spring 1931"},
+		{"How many rooms does the house have?", "The house has 12 rooms.", "Of the rooms of the house, 7 are let.", "12 rooms"},
+	} {
+		if a := Find(c.question, []Passage{{ID: "1", Text: c.text}, {ID: "2", Text: c.other}}); a.Text != c.want {
+			t.Errorf("Find(%s) = %q, want %q", c.question, a.Text, c.want)
+		}
+	}
+}

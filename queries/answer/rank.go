@@ -252,8 +252,10 @@ func (f *finding) whole(i int) int {
 	return i
 }
 
-// alternativeCost is lengthCost for the words of a second unit.
-const alternativeCost = 0.1
+// alternativeCost is lengthCost for the words of a second unit. If a number or time is asked for,
+// another one is only told if it is exactShare times as likely as the first: two numbers
+// leave nobody wiser.
+const alternativeCost, exactShare = 0.1, 0.5
 
 // alternative returns the index of the unit of which the likeliest words are added to the
 // answer, on a line of their own, and sets alsoWindow to these. They are added if they raise
@@ -267,6 +269,8 @@ func (f *finding) alternative(order []int, readings []reading) int {
 		return also
 	}
 	n := float64(f.window.To - f.window.From)
+	_, mass := f.narrow(f.best, readings[slices.Index(order, f.best)])
+	likeliest := f.chances[f.best] * mass
 	for k, i := range order {
 		if i == f.best || len(readings[k].spans) == 0 || f.units[i].Kind != markdown.Sentence && f.units[i].Kind != markdown.Item {
 			continue
@@ -276,7 +280,7 @@ func (f *finding) alternative(order []int, readings []reading) int {
 			f.agreed += f.chances[i]
 			continue
 		}
-		if !f.related(i, w) {
+		if !f.related(i, w) || f.exact() && f.chances[i]*mass < exactShare*likeliest {
 			continue
 		}
 		m := float64(w.To - w.From)
@@ -309,6 +313,12 @@ func (f *finding) related(i int, w matching.Span) bool {
 	return near(u) >= enough*near(&f.units[f.best])
 }
 
+// exact reports whether a number, a time or a phone number is asked for.
+func (f *finding) exact() bool {
+	k := f.question.Expected
+	return k == matching.Number || k == matching.Time || k == matching.Phone
+}
+
 // repeats reports whether words of unit i say what the answer's own words say already: they
 // have no other content words, or few others, such as the number of a docket. If a number
 // or time is asked, only the numbers count.
@@ -316,7 +326,7 @@ func (f *finding) repeats(i int, w matching.Span) bool {
 	const nearlyEqual, short = 0.8, 8 // share of the words; number of words that must be equal
 	own := f.passages[f.units[f.best].Passage].Tokens[f.window.From:f.window.To]
 	others := f.passages[f.units[i].Passage].Tokens[w.From:w.To]
-	if k := f.question.Expected; k == matching.Number || k == matching.Time {
+	if f.exact() {
 		if a, b := numbers(own), numbers(others); len(a) > 0 && maps.Equal(a, b) {
 			return true
 		}
