@@ -66,7 +66,7 @@ func (r *reply) add(piece string) (found []said) {
 		if at == nil {
 			return found
 		}
-		rest := strings.TrimLeft(r.line[at[1]:], between)
+		rest := begin(r.line[at[1]:])
 		if rest == "" || rest[0] == '[' {
 			return found
 		}
@@ -77,6 +77,15 @@ func (r *reply) add(piece string) (found []said) {
 
 // between is what may stand between the marks of a sentence and the next sentence.
 const between = " \t,;.!?。"
+
+// begin returns a text without what may stand before its first sentence. A picture there stays one ("![…]").
+func begin(text string) string {
+	rest := strings.TrimLeft(text, between)
+	if strings.HasPrefix(rest, "[") && strings.HasSuffix(text[:len(text)-len(rest)], "!") {
+		return "!" + rest
+	}
+	return rest
+}
 
 // end returns the sentences at the end of the reply. If the reply was cut, the last one is left
 // out, unless its passages are named.
@@ -143,7 +152,7 @@ func (r *reply) spoken(line string) string {
 
 // split returns the sentences of a text that names passages.
 func (r *reply) split(text string, cited []int) (found []said) {
-	text = strings.TrimSpace(strings.TrimLeft(text, between))
+	text = strings.TrimSpace(begin(text))
 	for start := 0; start < len(text); {
 		end := prose.SentenceEnd(text, start, len(text))
 		if one := strings.TrimSpace(text[start:end]); strings.IndexFunc(one, wordRune) >= 0 && r.sentences < maxSentences {

@@ -39,6 +39,7 @@ func TestReply(t *testing.T) {
 		{"```\nIt is red. [1]\n```", false, "It is red.[0]"},
 		{"<think>It may be blue. [2]\nOr not.</think>It is red. [1]", false, "It is red.[0]"},
 		{"It costs €3.50 at Smith & Co. in the U.S. [1]", false, "It costs €3.50 at Smith & Co. in the U.S.[0]"},
+		{"![y](p.png) It is red. [1] ![z](q.png) It was blue. [2]", false, "![y](p.png) It is red.[0] ![z](q.png) It was blue.[1]"},
 		{"", false, ""},
 		{"...\n[1]\n", false, ""},
 	} {

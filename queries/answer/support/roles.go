@@ -49,7 +49,7 @@ func (c *claim) phrases() (all []phrase) {
 		}
 		last := &all[len(all)-1]
 		last.terms = append(last.terms, t.Term)
-		last.light = last.light && light[t.Lower]
+		last.light = last.light && (light[t.Lower] || c.rings && ringing[t.Lower])
 	}
 	return all
 }

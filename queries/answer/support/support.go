@@ -55,7 +55,11 @@ func (s *Checker) Supports(sentence string, cited []int) bool {
 			return false
 		}
 	}
+	reply, sentence := replied(canonical(sentence))
 	c := s.claim(sentence)
+	if s.contradicts(reply, &c) {
+		return false
+	}
 	all := make([][]place, len(cited))
 	for k, i := range cited {
 		all[k] = s.places(&c, i)
@@ -71,6 +75,7 @@ func (s *Checker) Supports(sentence string, cited []int) bool {
 // covered, because the words alone do not say what is denied.
 func Covers(sentence, text string) bool {
 	s := New("", nil)
+	sentence, text = canonical(sentence), canonical(text)
 	c := s.claim(sentence)
 	if len(sentence) > maxClaim || c.Denied {
 		return false
@@ -99,6 +104,7 @@ type claim struct {
 	limits            []int
 	weights           []float64 // of the terms
 	links             []string
+	rings             bool // it has a phone number
 }
 
 // limiting are words that change what a sentence says, by group of those that may stand for
@@ -165,6 +171,7 @@ func (s *Checker) claim(sentence string) claim {
 		switch {
 		case t.Digit || words.Numerals[t.Lower] && t.Lower != "one" && t.Lower != "once":
 			c.numbers = append(c.numbers, i)
+			c.rings = c.rings || isPhone(t)
 		case t.Capital && i > 0 && t.Class == prose.Content:
 			c.names = append(c.names, i)
 		}
@@ -177,7 +184,7 @@ func (s *Checker) claim(sentence string) claim {
 		}
 		w := matching.Rarity(&words.Token{Lower: t.Word, Digit: t.Number, Capital: t.Name}, 1)
 		switch {
-		case attributing[t.Word] || limiting[t.Word] != "":
+		case attributing[t.Word] || limiting[t.Word] != "" || c.rings && ringing[t.Word]:
 			w = 0
 		case slices.ContainsFunc(s.asked.Terms, func(a matching.Term) bool { return a.Stem == t.Stem }):
 			w /= 2
@@ -215,7 +222,7 @@ func has(tokens []words.Token, term int) bool {
 // places returns the places of a passage, by its index.
 func (s *Checker) places(c *claim, passage int) []place {
 	p := s.passages[passage]
-	p.Text = matching.TableHead(s.passages, passage) + p.Text
+	p.Text = canonical(matching.TableHead(s.passages, passage) + p.Text)
 	return c.placesOf(matching.Parse(&c.Question, p))
 }
 
@@ -355,7 +362,7 @@ func (c *claim) counts(p *place, n int) bool {
 			if !alike(&unit[i], number) {
 				continue
 			}
-			if at == 0 || p.rows || (noun == nil || near(unit, i, noun)) && c.owns(unit, i) && c.beside(p, n, unit) {
+			if at == 0 || p.rows || (noun == nil || near(unit, i, noun)) && c.owns(unit, i) && (c.beside(p, n, unit) || isPhone(number)) {
 				return true
 			}
 		}
@@ -400,7 +407,7 @@ func (c *claim) owns(unit []words.Token, i int) bool {
 	nearest, found := len(unit)+1, true
 	for k := range unit {
 		t := &unit[k]
-		if k == i || !t.Capital || k == 0 && !c.isNamed(t) || t.Class != prose.Content || t.Digit {
+		if k == i || !t.Capital || k == 0 && !c.isNamed(t) || t.Class != prose.Content || t.Digit || k > i && !c.isNamed(t) && acts(unit, k) {
 			continue
 		}
 		switch d := max(k-i, i-k); {
@@ -411,6 +418,15 @@ func (c *claim) owns(unit []words.Token, i int) bool {
 		}
 	}
 	return found
+}
+
+// acts reports whether a name, unit[i], is of somebody by whom something is done: "by Jens Falk". A number before it is rather of
+// what is done.
+func acts(unit []words.Token, i int) bool {
+	for i > 0 && !unit[i].Pause && unit[i-1].Capital {
+		i--
+	}
+	return i > 0 && !unit[i].Pause && isBy(unit[i-1])
 }
 
 // isNamed reports whether a token is a name of the claim.

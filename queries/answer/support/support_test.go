@@ -156,6 +156,49 @@ func TestSupportsAnswersOnly(t *testing.T) {
 	}
 }
 
+var harbour = []matching.Passage{
+	{Document: "The harbour", Section: "The harbour", Text: "The harbour at Vigsund was opened in 1811 by Marta Holt. It lands 48,500 crates of herring a year. Anglers may not fish from the breakwater. Write to desk@vigsund.example or call +45 555 20199."},
+	{Document: "The bakery", Section: "The bakery", Text: "The bakery at Orden was opened in 1874 by Jens Falk. Ring the shop at (212) 555-0100 on Mondays."},
+}
+
+// A sentence may begin with the answer in a word, and write numbers as it likes.
+func TestSupportsReplies(t *testing.T) {
+	const fish, crates, number, older = "May anglers fish from the breakwater?", "How many crates of herring does the harbour land?", "What is the phone number of the harbour?", "Is the harbour older than the bakery?"
+	for _, test := range []struct {
+		asked    string
+		sentence string
+		cited    []int
+		want     bool
+	}{
+		{fish, "No, anglers may not fish from the breakwater.", []int{0}, true},
+		{fish, "Anglers may not fish from the breakwater.", []int{0}, true},
+		{fish, "Yes, anglers may not fish from the breakwater.", []int{0}, false},
+		{fish, "Yes, anglers may fish from the breakwater.", []int{0}, false},
+		{fish, "No, anglers may fish from the breakwater.", []int{0}, false},
+		{fish, "No.", []int{0}, false},
+		{"Does the harbour land herring?", "Yes, it lands 48,500 crates of herring a year.", []int{0}, true},
+		{"Does the harbour land herring?", "No, the harbour lands 48,500 crates of herring a year.", []int{0}, false},
+		{crates, "The harbour lands 48 500 crates of herring a year.", []int{0}, true},
+		{crates, "The harbour lands 48\u202f500 crates of herring a year.", []int{0}, true},
+		{crates, "The harbour lands 48500 crates of herring a year.", []int{0}, true},
+		{crates, "The harbour lands 49 500 crates of herring a year.", []int{0}, false},
+		{crates, "The harbour lands 500 crates of herring a year.", []int{0}, false},
+		{number, "Call +45 555 20199.", []int{0}, true},
+		{number, "The phone number of the harbour is +45 55 52 01 99.", []int{0}, true},
+		{number, "Call +45 555 20198.", []int{0}, false},
+		{number, "Call the harbour at 1811.", []int{0}, false},
+		{"What is the phone number of the bakery?", "Ring the shop of the bakery at 212-555-0100.", []int{1}, true},
+		{"What is the phone number of the bakery?", "Ring the shop of the bakery at 212-555-0101.", []int{1}, false},
+		{older, "The harbour at Vigsund was opened in 1811 and the bakery at Orden in 1874.", []int{0, 1}, true},
+		{older, "The harbour at Vigsund was opened in 1874 and the bakery at Orden in 1811.", []int{0, 1}, false},
+		{older, "The harbour at Orden was opened in 1811 and the bakery at Vigsund in 1874.", []int{0, 1}, false},
+	} {
+		if got := support.New(test.asked, harbour).Supports(test.sentence, test.cited); got != test.want {
+			t.Errorf("%s Supports(%q, %v) = %v, want %v", test.asked, test.sentence, test.cited, got, test.want)
+		}
+	}
+}
+
 // However a sentence is written, checking it is quick and does not fail.
 func FuzzSupports(f *testing.F) {
 	f.Add("Alice Moore has 10 days of leave.", "Alice Moore has 10 days of leave and Bob Stone 25 days.")
