@@ -12,7 +12,40 @@ import (
 // for no word of the claim the place has another one, phrases that come from different sentences belong
 // together, and who does something to whom is not reversed.
 func (c *claim) fits(p *place) bool {
-	return c.phrased(p) && !c.replaces(p) && !c.reverses(p)
+	return c.phrased(p) && !c.replaces(p) && !c.reverses(p) && !c.activates(p)
+}
+
+var being = words.Set("is are was were be been being")
+
+// activates reports whether the claim says that something does what the place says is done to it: "the
+// mill owns the firm" of "the mill is owned by the firm".
+func (c *claim) activates(p *place) bool {
+	for _, unit := range p.units {
+		for v := 1; v < len(unit); v++ {
+			if unit[v].Term < 0 || unit[v].Credit < 0.5 || !being[unit[v-1].Lower] {
+				continue
+			}
+			by := v + 1
+			for by < len(unit) && !unit[by].Pause && !isBy(unit[by]) {
+				by++
+			}
+			if by == len(unit) || unit[by].Pause {
+				continue
+			}
+			verb := slices.IndexFunc(c.Tokens, func(t words.Token) bool { return t.Term == unit[v].Term })
+			if verb < 1 || being[c.Tokens[verb-1].Lower] || slices.ContainsFunc(c.Tokens[verb:], isBy) {
+				continue
+			}
+			doer := slices.IndexFunc(unit[by:], func(t words.Token) bool { return t.Term >= 0 && t.Credit >= 0.5 })
+			if doer >= 0 && slices.ContainsFunc(c.Tokens[verb+1:], func(t words.Token) bool { return t.Term == unit[by+doer].Term }) &&
+				slices.ContainsFunc(unit[:v], func(t words.Token) bool {
+					return t.Term >= 0 && slices.ContainsFunc(c.Tokens[:verb], func(o words.Token) bool { return o.Term == t.Term })
+				}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkable reports whether the claim has words that say something, and all of them are terms.

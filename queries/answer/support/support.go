@@ -111,7 +111,7 @@ type claim struct {
 // each other.
 var limiting = func() map[string]string {
 	m := map[string]string{}
-	for _, group := range []string{"only solely exclusively", "all every each", "always", obliging + " shall required mandatory obliged need needs requires", "except", "unless", "until",
+	for _, group := range []string{"only solely exclusively", "all every each", "always", obliging + " shall required mandatory obliged need needs requires", "except", "if", "unless", "until",
 		"i me my", "we us our", "you your", "least minimum", "most maximum", "more over above exceeding", "less under below fewer", "before", "after", "without"} {
 		words := strings.Fields(group)
 		for _, w := range words {

@@ -199,6 +199,40 @@ func TestSupportsReplies(t *testing.T) {
 	}
 }
 
+var observatory = []matching.Passage{
+	{Document: "Observatory", Text: "The observatory at Brenna was founded in 1788 by Hugo Lind. It employs 90 people and takes 12,000 pictures of stars a year. " +
+		"Pupils may use the telescope on Fridays only, unless it snows.\n\nThe observatory is owned by Norsk Optik. Its curator is Ada Berg; her assistant is Nils Dahl."},
+}
+
+// A sentence with the words of a passage may say something else, or the opposite.
+func TestSupportsWhoDoesWhat(t *testing.T) {
+	const use, owner, staff = "When may pupils use the telescope?", "Who owns the observatory?", "How many people work at the observatory?"
+	for _, test := range []struct {
+		asked    string
+		sentence string
+		cited    []int
+		want     bool
+	}{
+		{use, "Pupils may use the telescope only if it snows.", []int{0}, false},
+		{use, "Pupils may use the telescope if it snows.", []int{0}, false},
+		{use, "Pupils may use the telescope on Fridays only, unless it snows.", []int{0}, true},
+		{use, "Pupils may use the telescope only on Fridays.", []int{0}, true},
+		{owner, "The observatory is owned by Norsk Optik.", []int{0}, true},
+		{owner, "Norsk Optik owns the observatory.", []int{0}, true},
+		{owner, "The observatory owns Norsk Optik.", []int{0}, false},
+		{owner, "Norsk Optik is owned by the observatory.", []int{0}, false},
+		{owner, "The observatory at Brenna founded Hugo Lind in 1788.", []int{0}, false},
+		{owner, "Hugo Lind founded the observatory at Brenna in 1788.", []int{0}, true},
+		{staff, "The observatory employs 90 people.", []int{0}, true},
+		{staff, "It takes 90 pictures of stars a year.", []int{0}, false},
+		{staff, "It takes 12,000 pictures of stars a year.", []int{0}, true},
+	} {
+		if got := support.New(test.asked, observatory).Supports(test.sentence, test.cited); got != test.want {
+			t.Errorf("%s Supports(%q, %v) = %v, want %v", test.asked, test.sentence, test.cited, got, test.want)
+		}
+	}
+}
+
 // However a sentence is written, checking it is quick and does not fail.
 func FuzzSupports(f *testing.F) {
 	f.Add("Alice Moore has 10 days of leave.", "Alice Moore has 10 days of leave and Bob Stone 25 days.")
