@@ -1,7 +1,6 @@
 package matching
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -281,50 +280,6 @@ func (q *Question) ofNoun(i int) Kind {
 	}
 	return Anything
 }
-
-// Words of times and of how often something happens.
-var (
-	timeUnits = words.Set("second seconds minute minutes hour hours day days night nights week weeks month months quarter quarters year years decade decades century centuries time times")
-	temporal  = words.Set("when after before during until till since while once ago later earlier always never immediately daily")
-	clock     = words.Set("at by from to about around")
-	frequency = words.Set("every each daily weekly monthly yearly annually quarterly hourly nightly once twice always never rarely often regularly continuously per")
-)
-
-// Satisfied reports whether a unit can answer a question for a time or number: it has a word
-// of that kind which the question has not. Numbers such as 1.2.3 are versions, and a number
-// of two digits alone is no time; neither are those in code.
-func (q *Question) Satisfied(p *Parsed, u *Unit) bool {
-	return q.SatisfiedBy(p, u, u.Whole())
-}
-
-// SatisfiedBy is satisfied for some words of a unit.
-func (q *Question) SatisfiedBy(p *Parsed, u *Unit, w Span) bool {
-	often := q.Expected == Number && slices.ContainsFunc(q.Tokens, func(t words.Token) bool { return t.Lower == "often" })
-	if q.Expected != Time && q.Expected != Number || u.Kind == markdown.Code {
-		return q.Expected != Time
-	}
-	tokens := p.Tokens[u.From:u.To]
-	for i := w.From - u.From; i < w.To-u.From; i++ {
-		t := &tokens[i]
-		switch {
-		case t.Term >= 0 && !t.Digit:
-		case often:
-			if frequency[t.Lower] || i > 0 && timeUnits[t.Lower] && words.Number(&tokens[i-1]) {
-				return true
-			}
-		case q.Expected == Number:
-			if words.Number(t) && strings.Count(t.Lower, ".") < 2 {
-				return true
-			}
-		case words.Calendar[t.Lower], temporal[t.Lower], timeUnits[t.Lower], dated.MatchString(t.Lower), i > 0 && t.Joined && t.Digit && tokens[i-1].Digit, i > 0 && words.Number(t) && clock[tokens[i-1].Lower]:
-			return true
-		}
-	}
-	return false
-}
-
-// dated matches years, decades, dates and ranges: "1931", "1990s", "2024-05-01", "9-12".
-var dated = regexp.MustCompile(`^(1\d{3}|2[01]\d{2})s?$|^\d+([-.]\d+){2}$|^\d+-\d+$`)
 
 // Words for a document or a part of it.
 var writings = words.Set("paper post page document chapter section guide article tutorial series booklet appendix blog")
