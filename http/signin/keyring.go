@@ -193,9 +193,9 @@ func publicKeys(entries []json.RawMessage) []jose.JSONWebKey {
 	return list
 }
 
-// boundedClient returns a copy of c with limits on the time and size of responses. It does not
+// NewHTTPClient returns a copy of c with limits on the time and size of responses. It does not
 // follow redirects from https to http.
-func boundedClient(c *http.Client) *http.Client {
+func NewHTTPClient(c *http.Client) *http.Client {
 	bounded := http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if c != nil {
 		bounded = *c

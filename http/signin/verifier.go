@@ -112,7 +112,7 @@ func NewVerifier(o Options) (*Verifier, error) {
 		admins:  map[events.Principal]bool{},
 		cache:   newTokenCache(maxCachedTokens),
 		now:     o.Now,
-		client:  boundedClient(o.HTTPClient),
+		client:  NewHTTPClient(o.HTTPClient),
 	}
 	if v.now == nil {
 		v.now = time.Now
