@@ -28,10 +28,10 @@ func TestReadsAreConditional(t *testing.T) {
 		"/documents/" + id + "/markdown": version, "/documents/" + id + "/content": digest, "/documents/" + id + ".md": digest,
 		"/documents/" + id + "/versions": weak, "/documents/" + id + "/versions/1": weak, "/documents/" + id + "/versions/1/content": digest,
 		"/documents/" + summary: weak, "/documents/" + summary + "/markdown": weak, "/documents/" + summary + "/tags": weak,
-		"/tags": weak, "/usage": weak, "/audit?document=" + id: weak,
+		"/tags": weak, "/me": weak, "/usage": weak, "/audit?document=" + id: weak,
 	}
 	unchanged := []string{ // paths whose replies are not affected by the change below
-		"/invitations", "/invitations/blocked", "/tags", "/documents/" + summary + "/tags",
+		"/invitations", "/invitations/blocked", "/tags", "/me", "/documents/" + summary + "/tags",
 		"/documents/" + id + "/content", "/documents/" + id + ".md", "/documents/" + id + "/versions/1", "/documents/" + id + "/versions/1/content",
 	}
 	tested := map[string]bool{"GET /vault/openapi.yaml": true}                                                          // changes only with the program

@@ -145,6 +145,7 @@ var matrix = map[string]row{
 	"POST /vault/invitations/{id}/decline": {path: "/vault/invitations/{folder}/decline", want: uninvited},
 	"GET /vault/invitations/blocked":       {want: known},
 	"DELETE /vault/invitations/blocked":    {path: "/vault/invitations/blocked?principal=user:eve", want: instead(known, 204)},
+	"GET /vault/me":                        {want: known},
 	"GET /vault/usage":                     {want: known},
 	"GET /vault/audit":                     {want: known},
 	"GET /vault/audit?document":            {path: "/vault/audit?document={document}", want: owners},

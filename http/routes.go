@@ -67,6 +67,7 @@ var vaultRoutes = []route{
 	{"GET", "/documents/{id}/versions/{version}/pages/{page}.png", metered((*Server).versionPagePicture), reads},
 	{"GET", "/documents/{id}/versions/{version}/pages/{page}/words", metered((*Server).versionPageWords), reads},
 	{"GET", "/tags", metered((*Server).tags), reads},
+	{"GET", "/me", (*Server).me, reads},
 	{"GET", "/usage", (*Server).usage, reads},
 	{"GET", "/audit", metered((*Server).audit), reads},
 }

@@ -4,7 +4,19 @@ import (
 	"time"
 
 	"annals/commands/quota"
+	"annals/events"
 )
+
+// me handles GET /me. It says who the caller is. The route is free, because it reads nothing.
+func (s *Server) me(c *call) (any, error) {
+	return struct {
+		Principal events.Principal   `json:"principal"`
+		Name      string             `json:"name"`
+		Groups    []events.Principal `json:"groups"`
+		Admin     bool               `json:"admin"`
+		ReadOnly  bool               `json:"readOnly"`
+	}{c.user.Principal, c.user.Principal.Name(), append([]events.Principal{}, c.user.Groups...), c.user.Admin, c.user.ReadOnly}, nil
+}
 
 // used is what a user has used of one limit.
 type used struct {
