@@ -138,6 +138,8 @@ var rules = map[string][]string{
 	"http/ingest":                       {"http/form", "http/problem", "commands", "commands/importer/extract", "commands/naming", "commands/quota", "events", "events/fault", "events/lookalike", "events/originals"},
 	"http/mcp":                          {"http", "http/answers", "http/ingest", "http/ratelimit", "commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/fault", "events/originals"},
 	"http/ratelimit":                    {"commands/quota", "events", "events/fault"},
+	"http/console":                      {"http/console/richtext", "http/console/session"},
+	"http/console/richtext":             {},
 	"http/console/session":              {"http/signin", "events", "events/fault"},
 	"http/signin/...":                   {"http/signin/sealed", "events/fault"},
 	"http/signin/accounts":              {"http/signin/apitoken", "http/signin/otp", "http/signin/passkey", "http/signin/queue", "http/signin/sealed", "events", "events/failpoint", "events/fault", "events/lookalike", "events/sqldb"},

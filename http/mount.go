@@ -32,6 +32,9 @@ func (s *Server) Routes() *mux.Router {
 	for _, p := range s.parts() {
 		p.mount(s.at(root, p.url))
 	}
+	if s.Console != nil {
+		s.Console.Mount(root, root)
+	}
 	s.refuse(root, problem.Core)
 	return root
 }

@@ -27,6 +27,8 @@ import (
 	"annals/http/problem"
 	"annals/http/ratelimit"
 	"annals/queries/accesslog"
+
+	"github.com/gorilla/mux"
 )
 
 // Server serves the core and the vault. Set its fields before calling Handler or Serve, and do
@@ -50,6 +52,11 @@ type Server struct {
 	// Reader returns the user who is signed in in the browser that requests a document. It
 	// reports false if no user is. If Reader is nil, deep links need a token.
 	Reader func(*http.Request) (events.User, bool, error)
+	// Console adds web pages for people to the routes. rest handles calls of the core and the
+	// vault. May be nil.
+	Console interface {
+		Mount(root *mux.Router, rest http.Handler)
+	}
 	// MCP serves the agents' tools at MCPURL. It verifies tokens itself. It is nil if there
 	// are no agents' tools.
 	MCP http.Handler

@@ -10,6 +10,7 @@ type Source struct {
 	DocID         string      `json:"doc_id"`
 	DocumentTitle string      `json:"document_title"`
 	LeafTitle     string      `json:"leaf_title"`
+	SectionPath   []string    `json:"section_path,omitempty"`
 	StartPage     *int        `json:"start_page"`
 	EndPage       *int        `json:"end_page"`
 	Text          string      `json:"text"`
@@ -53,7 +54,7 @@ func Sources(passages []search.Source, link func(deepLink string) string) []Sour
 	out := make([]Source, len(passages))
 	for i, p := range passages {
 		out[i] = Source{
-			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle,
+			DocID: p.Document.String(), DocumentTitle: p.Title, LeafTitle: p.LeafTitle, SectionPath: p.Path,
 			StartPage: page(p.StartPage), EndPage: page(p.EndPage),
 			Text: p.Text, Score: p.Score, DeepLink: p.DeepLink, URL: link(p.DeepLink), Folder: p.Folder, Owner: p.Owner, Metadata: ReadingOf(p.Confidence),
 		}

@@ -1,0 +1,118 @@
+// What every page can do: keys, texts that are kept while they are typed, and messages.
+
+// send makes a call of the REST interface for the visitor. path begins with /core/ or /vault/.
+export async function send(path, options = {}) {
+	const reply = await fetch("/console/api" + path, {...options, headers: {"X-CSRF-Token": csrf(), ...options.headers}});
+	if (reply.status === 401) {
+		signedOut();
+	}
+	return reply;
+}
+
+export const csrf = () => document.querySelector('meta[name="csrf"]').content;
+
+// toast shows a short message. action, if given, is a function that a button runs.
+export function toast(text, label, action) {
+	const box = document.createElement("div");
+	box.className = "toast";
+	box.append(text);
+	if (action) {
+		const button = document.createElement("button");
+		button.className = "link";
+		button.textContent = label;
+		button.onclick = () => { box.remove(); action(); };
+		box.append(" ", button);
+	}
+	document.getElementById("toasts").append(box);
+	setTimeout(() => box.remove(), action ? 12000 : 6000);
+}
+
+let told = false;
+
+function signedOut() {
+	if (told) {
+		return;
+	}
+	told = true;
+	toast("Your sign-in has ended.", "Sign in again", () => { open("/console/login?to=/account"); told = false; });
+}
+
+// A text that is being typed survives a reload, a sign-in and a crash of the browser's tab.
+for (const field of document.querySelectorAll("[data-keep]")) {
+	const key = "draft " + field.dataset.keep;
+	const kept = sessionStorage.getItem(key);
+	if (kept && !field.value) {
+		field.value = kept;
+	}
+	field.addEventListener("input", () => sessionStorage.setItem(key, field.value));
+	field.form?.addEventListener("submit", () => sessionStorage.removeItem(key));
+}
+
+// A form asks before it destroys something.
+document.addEventListener("submit", event => {
+	const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
+	if (question && !confirm(question)) {
+		event.preventDefault();
+	}
+});
+
+const places = {a: "/", f: "/folders", i: "/import", h: "/history"};
+let going = false;
+
+document.addEventListener("keydown", event => {
+	const at = event.target;
+	if (event.ctrlKey || event.metaKey || event.altKey) {
+		return;
+	}
+	if (event.key === "Escape") {
+		for (const menu of document.querySelectorAll("details.who[open], details.more[open]")) {
+			menu.open = false;
+			menu.querySelector("summary").focus();
+		}
+	}
+	if (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || document.querySelector("dialog[open]")) {
+		return;
+	}
+	if (going && places[event.key]) {
+		location.href = places[event.key];
+	}
+	going = event.key === "g";
+	switch (event.key) {
+	case "/": {
+		const field = document.querySelector("input[type=search]");
+		event.preventDefault();
+		if (field) {
+			field.focus();
+			field.select();
+		} else {
+			location.href = "/";
+		}
+		break;
+	}
+	case "?":
+		document.getElementById("keys").showModal();
+		break;
+	case "j":
+	case "k":
+		step(event.key === "j" ? 1 : -1);
+		break;
+	}
+});
+
+// step moves the focus to the first link of the next or previous entry of the page's list.
+function step(by) {
+	const entries = [...document.querySelectorAll("[data-list] > *")].map(e => e.querySelector("a")).filter(Boolean);
+	const now = entries.findIndex(a => a.closest("[data-list] > *").contains(document.activeElement));
+	const next = entries[Math.max(0, Math.min(entries.length - 1, now < 0 ? 0 : now + by))];
+	next?.focus();
+	next?.scrollIntoView({block: "nearest"});
+}
+
+// Menus close when something else is clicked.
+document.addEventListener("click", event => {
+	for (const menu of document.querySelectorAll("details.who[open], details.more[open]")) {
+		if (!menu.contains(event.target)) {
+			menu.open = false;
+		}
+	}
+});

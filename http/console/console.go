@@ -1,0 +1,92 @@
+// Package console serves the web pages on which people ask, browse and import. It is a
+// client of the REST interface in the same process: every page consists of calls of its
+// routes with the token of the visitor. Rights, limits, the access log and the sentences
+// of errors are therefore those of REST.
+//
+// It may import http/console/session and what that may import, and no other package of
+// this module.
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"annals/http/console/session"
+
+	"github.com/gorilla/mux"
+)
+
+// Sessions signs browsers in and out. *session.Manager implements it, and describes the
+// methods.
+type Sessions interface {
+	Of(w http.ResponseWriter, r *http.Request) (session.Session, bool, error)
+	Login(w http.ResponseWriter, r *http.Request)
+	Callback(w http.ResponseWriter, r *http.Request)
+	Logout(w http.ResponseWriter, r *http.Request)
+	CSRF(w http.ResponseWriter, r *http.Request) string
+	CheckCSRF(r *http.Request) bool
+}
+
+// Options configures a Console.
+type Options struct {
+	Sessions Sessions
+	// CoreURL, VaultURL and IssuerURL are the public URLs of the REST interface and of the
+	// sign-in.
+	CoreURL, VaultURL, IssuerURL *url.URL
+	// Composes reports that a language model writes the answers. They then take seconds, so
+	// pages do not wait for them.
+	Composes bool
+	Logger   *slog.Logger
+}
+
+// Console serves the pages.
+type Console struct {
+	Options
+	rest http.Handler // the router of the REST interface; set by Mount
+}
+
+// New returns a console. Mount adds it to the routes of a server.
+func New(o Options) *Console {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Console{Options: o}
+}
+
+// Mount adds the routes of the pages to those of a server. rest handles calls of the REST
+// interface.
+func (c *Console) Mount(root *mux.Router, rest http.Handler) {
+	c.rest = rest
+	for _, e := range pages {
+		methods := []string{e.method}
+		if e.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		root.Handle(e.path, c.visit(e.handle)).Methods(methods...)
+	}
+	root.HandleFunc("/console/{file:[a-z]+\\.(?:css|js|svg)}", c.asset).Methods(http.MethodGet, http.MethodHead)
+	root.HandleFunc(session.LoginPath, c.Sessions.Login).Methods(http.MethodGet, http.MethodHead)
+	root.HandleFunc(session.CallbackPath, c.Sessions.Callback).Methods(http.MethodGet)
+	root.HandleFunc(session.LogoutPath, c.Sessions.Logout).Methods(http.MethodGet, http.MethodHead, http.MethodPost)
+	root.PathPrefix(handThrough).Handler(c.visit((*Console).forward))
+}
+
+// pages are the routes of the pages. Handlers are in the file of their page.
+var pages = []struct {
+	method, path string
+	handle       func(*Console, *visit) error
+}{
+	{"GET", "/", (*Console).ask},
+	{"POST", "/console/answer", (*Console).renderAnswer},
+}
+
+// id is the pattern of an id in a path.
+const id = "{id:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}}"
+
+// redirect lets the browser load another page with GET.
+func redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusSeeOther)
+}

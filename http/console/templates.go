@@ -1,0 +1,120 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+// templates are the pages by the names of their files. Each has the layout and the shared
+// parts.
+var templates = parseTemplates()
+
+func parseTemplates() map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	all := map[string]*template.Template{}
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err) // unreachable: the pattern is valid
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" || name == "parts" {
+			continue
+		}
+		all[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, file))
+	}
+	return all
+}
+
+var functions = template.FuncMap{
+	"day":       func(t time.Time) string { return t.Format("2 January 2006") },
+	"clock":     func(t time.Time) string { return t.Format("2 January 2006, 15:04") },
+	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"asset":     assetURL,
+	"add":       func(a, b int) int { return a + b },
+	"dict":      dict,
+	"initial":   initial,
+	"waitQuery": func(a asking) template.URL { return template.URL(a.values("wait", "1").Encode()) },
+}
+
+// initial returns the first letter of a name, in upper case.
+func initial(name string) string {
+	r, _ := utf8.DecodeRuneInString(name)
+	return strings.ToUpper(string(r))
+}
+
+// dict returns a map of names and values, with which a template passes several values to
+// another.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict needs pairs")
+	}
+	all := make(map[string]any, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+		}
+		all[name] = pairs[i+1]
+	}
+	return all, nil
+}
+
+// assetTag is a digest of all assets. It is part of their addresses, so browsers may keep
+// them until they change.
+var assetTag = digestAssets()
+
+func digestAssets() string {
+	sum := sha256.New()
+	err := fs.WalkDir(assetFiles, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := assetFiles.ReadFile(name)
+		fmt.Fprintf(sum, "%s %d\n", name, len(content))
+		sum.Write(content)
+		return err
+	})
+	if err != nil {
+		panic(err) // unreachable: the files are part of the program
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}
+
+func assetURL(name string) string { return "/console/" + name + "?" + assetTag }
+
+// asset serves a style sheet, script or picture of the pages.
+func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/console/")
+	content, err := assetFiles.ReadFile("assets/" + name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("ETag", `"`+assetTag+`"`)
+	h.Set("Cache-Control", "public, no-cache")
+	if r.URL.RawQuery == assetTag {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+}

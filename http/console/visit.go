@@ -1,0 +1,153 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"annals/http/console/session"
+)
+
+// visit is a request of a browser in which somebody is signed in.
+type visit struct {
+	*http.Request
+	w       http.ResponseWriter
+	console *Console
+	session session.Session
+}
+
+// policy is the Content-Security-Policy of the pages. Everything comes from this host, and
+// there are no scripts or styles in the pages themselves.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// guardPage sets the headers that all pages have.
+func guardPage(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// visit returns a handler that lets visitors sign in first, and refuses changes that no page
+// of this console sent.
+func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guardPage(w.Header())
+		s, found, err := c.Sessions.Of(w, r)
+		v := &visit{r, w, c, s}
+		switch {
+		case err != nil:
+		case !found:
+			c.signIn(v)
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && !c.Sessions.CheckCSRF(r):
+			err = &problem{Status: http.StatusForbidden, Sentence: "This page is out of date. Load it again, and send the form once more."}
+		default:
+			err = handle(c, v)
+		}
+		if err != nil {
+			c.fail(v, err)
+		}
+	})
+}
+
+// signIn sends a browser to the sign-in. Scripts get a status that tells them so.
+func (c *Console) signIn(v *visit) {
+	if v.byScript() {
+		v.w.Header().Set("Content-Type", "application/json")
+		v.w.WriteHeader(http.StatusUnauthorized)
+		_, _ = v.w.Write([]byte(`{"message":"You are no longer signed in."}`))
+		return
+	}
+	if v.Method != http.MethodGet && v.Method != http.MethodHead {
+		c.resend(v)
+		return
+	}
+	redirect(v.w, session.LoginPath+"?to="+url.QueryEscape(v.URL.RequestURI()))
+}
+
+// byScript reports whether a script or picture of a page sent the request, and not the
+// browser itself.
+func (v *visit) byScript() bool {
+	mode := v.Header.Get("Sec-Fetch-Mode")
+	return mode != "" && mode != "navigate" || strings.HasPrefix(v.URL.Path, handThrough)
+}
+
+// resend shows a form that was sent after the session had ended, so that nothing in it is
+// lost: the visitor signs in in another tab and sends it again.
+func (c *Console) resend(v *visit) {
+	fields := url.Values{}
+	if strings.HasPrefix(v.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
+		if v.ParseForm() == nil {
+			fields = v.PostForm
+		}
+	}
+	c.show(v, http.StatusUnauthorized, "resend", page{Title: "Sign in again", Content: struct {
+		Action string
+		Fields url.Values
+	}{v.URL.RequestURI(), fields}})
+}
+
+// maxForm is the maximum length of a form in bytes.
+const maxForm = 1 << 20
+
+// form returns the fields of a form.
+func (v *visit) form() (url.Values, error) {
+	v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
+	if err := v.ParseForm(); err != nil {
+		return nil, &problem{Status: http.StatusBadRequest, Sentence: "The form could not be read."}
+	}
+	return v.PostForm, nil
+}
+
+// fail shows an error: to scripts as JSON, to people as a page.
+func (c *Console) fail(v *visit, err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		if v.Context().Err() != nil {
+			return // the visitor has left
+		}
+		c.Logger.ErrorContext(v.Context(), "a page failed", "path", v.URL.Path, "error", err)
+		p = &problem{Status: http.StatusInternalServerError, Sentence: "This did not work, because the service failed. Try again in a moment."}
+	}
+	if p.Status == http.StatusUnauthorized {
+		c.signIn(v)
+		return
+	}
+	c.show(v, p.Status, "problem", page{Title: p.title(), Content: p})
+}
+
+// page is what every template gets.
+type page struct {
+	Title   string
+	Section string // the entry of the navigation that is marked
+	Query   string // text in the field of the page's head
+	Scripts []string
+	Content any
+
+	// Set by show.
+	User   string
+	Admin  bool
+	CSRF   string
+	Issuer string // path of the sign-in
+}
+
+// show writes a page.
+func (c *Console) show(v *visit, status int, name string, p page) {
+	p.User, p.Admin = v.session.User.Principal.Name(), v.session.User.Admin
+	p.CSRF, p.Issuer = c.Sessions.CSRF(v.w, v.Request), strings.TrimSuffix(c.IssuerURL.EscapedPath(), "/")
+	var body bytes.Buffer
+	if err := templates[name].ExecuteTemplate(&body, "layout", p); err != nil {
+		c.Logger.ErrorContext(v.Context(), "a page cannot be written", "page", name, "error", err)
+		http.Error(v.w, "This did not work, because the service failed.", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(body.Bytes()) // an error means that the visitor has left
+}
