@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"annals/queries/answer/imprint"
 	"annals/queries/answer/markdown"
 	"annals/queries/answer/matching"
 )
@@ -43,8 +44,9 @@ type Answer struct {
 // abstainBelow is the confidence below which Find returns no answer.
 const abstainBelow = 0.3
 
-// Find answers a question from passages, which are ordered best first. It is a pure
-// function of its arguments.
+// Find answers a question from passages, which are ordered best first. After them may be passages
+// that are Front: those with which the documents of the others begin. It is a pure function of its
+// arguments.
 func Find(question string, passages []Passage) Answer {
 	return newFinding(question, passages).answer()
 }
@@ -58,6 +60,9 @@ func (f *finding) answer() Answer {
 		return Answer{Text: notFound, Reasoning: "No passage was found for the question."}
 	}
 	f.rank()
+	if a := f.ofDocument(); a.Found {
+		return a
+	}
 	confidence := f.confidence()
 	if confidence < abstainBelow {
 		return Answer{Text: notFound, Reasoning: f.whyNot(), Confidence: confidence}
@@ -76,26 +81,37 @@ type finding struct {
 	follows     bool // the question follows another one: its few words are too little to choose a second unit by
 	passages    []matching.Parsed
 	units       []matching.Unit
-	chances     []float64     // probability of each unit to be the answer; they sum to 1
-	best        int           // index of the unit with the highest chance
-	window      matching.Span // the words of the best unit that are the answer
-	mass        float64       // score that the span model gives the best unit, see rerankMass
-	also        int           // index of the second unit in the answer, or -1
-	alsoWindow  matching.Span // its words
-	agreed      float64       // chance of the units that say the same as the best one
-	covered     float64       // highest share of the question's weight in a unit
-	coveredBy   float64       // highest share in a passage
-	disagreeing []statement   // what documents say that disagree, see disagreements
-	item        [2]int        // units of the item that is chosen by its place, or empty
-	placed      float64       // confidence in that; -1 if the list has no such place, 0 if none is asked for
-	spanChance  float64       // highest chance of a span of the best unit
+	chances     []float64                  // probability of each unit to be the answer; they sum to 1
+	best        int                        // index of the unit with the highest chance
+	window      matching.Span              // the words of the best unit that are the answer
+	mass        float64                    // score that the span model gives the best unit, see rerankMass
+	also        int                        // index of the second unit in the answer, or -1
+	alsoWindow  matching.Span              // its words
+	agreed      float64                    // chance of the units that say the same as the best one
+	covered     float64                    // highest share of the question's weight in a unit
+	coveredBy   float64                    // highest share in a passage
+	disagreeing []statement                // what documents say that disagree, see disagreements
+	item        [2]int                     // units of the item that is chosen by its place, or empty
+	placed      float64                    // confidence in that; -1 if the list has no such place, 0 if none is asked for
+	spanChance  float64                    // highest chance of a span of the best unit
+	given       []Passage                  // all passages, as they were given
+	fronts      map[string][]int           // indexes of the passages that a document begins with, by its id
+	imprints    map[string]imprint.Imprint // what these say of the document, by its id
 }
+
+// maxGiven is the maximum number of passages, with those that documents begin with.
+const maxGiven = 6 * matching.MaxPassages
 
 // newFinding parses a question and passages.
 func newFinding(text string, passages []Passage) *finding {
 	f := &finding{question: matching.ParseQuestion(matching.Cut(text, matching.MaxQuestion))}
+	f.given = passages[:min(len(passages), maxGiven)]
+	f.readFronts()
+	dates := datesOf(f.given)
+	if at := slices.IndexFunc(passages, func(p Passage) bool { return p.Front }); at >= 0 {
+		passages = passages[:at]
+	}
 	passages = passages[:min(len(passages), matching.MaxPassages)]
-	dates := datesOf(passages)
 	parse := func() {
 		f.passages = f.passages[:0]
 		for i, p := range passages {

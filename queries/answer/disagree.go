@@ -82,11 +82,24 @@ func datesOf(passages []Passage) map[string]matching.Date {
 // time returns the date that the document of a statement gives itself, or else that of its last
 // change.
 func (f *finding) time(s statement) time.Time {
-	p := f.source(s.unit)
-	if !p.Date.Time.IsZero() {
-		return p.Date.Time
+	return f.dated(f.source(s.unit))
+}
+
+// dated returns the date of a passage's document.
+func (f *finding) dated(p *Passage) time.Time {
+	if d := f.date(p); !d.Time.IsZero() {
+		return d.Time
 	}
 	return p.Changed
+}
+
+// date returns the date that the document of a passage gives itself, also if it is only that
+// of its title page.
+func (f *finding) date(p *Passage) matching.Date {
+	if !p.Date.Time.IsZero() {
+		return p.Date
+	}
+	return matching.DateIn(f.imprints[p.ID].Date)
 }
 
 // source returns the passage of unit i.
@@ -178,18 +191,22 @@ func undated(title string) string {
 func (f *finding) versions() string {
 	lines := make([]string, len(f.disagreeing))
 	for i, s := range f.disagreeing {
-		p := f.source(s.unit)
-		from := "untitled document"
-		if title := strings.Join(strings.Fields(matching.Cut(p.Document, matching.MaxTitle)), " "); title != "" {
-			from = "“" + title + "”"
-		}
-		switch {
-		case !p.Date.Time.IsZero():
-			from += ", dated " + p.Date.String()
-		case !p.Changed.IsZero():
-			from += ", changed on " + p.Changed.UTC().Format(time.DateOnly)
-		}
-		lines[i] = fmt.Sprintf("%s (%s)", s.text, from)
+		lines[i] = fmt.Sprintf("%s (%s)", s.text, f.titleAndDate(f.source(s.unit)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// titleAndDate names the document of a passage, with its date.
+func (f *finding) titleAndDate(p *Passage) string {
+	from := "untitled document"
+	if title := strings.Join(strings.Fields(matching.Cut(p.Document, matching.MaxTitle)), " "); title != "" {
+		from = "“" + title + "”"
+	}
+	switch d := f.date(p); {
+	case !d.Time.IsZero():
+		from += ", dated " + d.String()
+	case !p.Changed.IsZero():
+		from += ", changed on " + p.Changed.UTC().Format(time.DateOnly)
+	}
+	return from
 }

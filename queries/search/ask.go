@@ -78,6 +78,11 @@ func (q *Searcher) Ask(ctx context.Context, user events.User, s Question) (a Ans
 		}
 		a.Documents = documentsOf(a.Documents, sources)
 	}
+	fronts, err := bound.fronts(ctx, sources)
+	if err != nil {
+		return a, err
+	}
+	sources = append(sources, fronts...)
 	found := find(understood, passagesOf(sources))
 	if a.Composed.Outcome == compose.NoAnswer {
 		found = found.Doubted("The language model that read the passages found no answer in them.")
@@ -132,7 +137,7 @@ func passagesOf(sources []Source) []answer.Passage {
 		passages[i] = answer.Passage{
 			ID: src.Document.String(), Changed: src.document.UpdatedAt,
 			Document: src.Title, Section: src.LeafTitle, Path: src.Path[:max(0, len(src.Path)-1)],
-			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Score: src.Score,
+			Folder: src.Folder, Owner: ownerNames(src.Owner), Pages: [2]int{src.StartPage, src.EndPage}, Text: src.body, Opens: src.Text != src.body, Front: src.front, Score: src.Score,
 		}
 	}
 	return passages

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"annals/events"
 	"annals/queries/followup"
+	"annals/queries/queriestest"
 	"annals/queries/search"
 
 	"github.com/google/uuid"
@@ -64,6 +66,28 @@ func TestAskFollowUps(t *testing.T) {
 		t.Logf("%s: %.2f %q", test.asked, a.Confidence, a.Text)
 		if abstains := a.Confidence < 0.3; test.want == "" && !abstains || test.want != "" && (abstains || !strings.Contains(a.Text, test.want)) || test.not != "" && strings.Contains(a.Text, test.not) {
 			t.Errorf("%q is answered by %q (%.2f), want %q, without %q", test.asked, a.Text, a.Confidence, test.want, test.not)
+		}
+	}
+}
+
+// The front matter and the title of a document answer who wrote it and when, although the search finds other
+// passages of it.
+func TestAskWhoWroteDocument(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	notes := f.Import(events.DocumentImported{Folder: top, Name: "hay.md", Content: events.Content{
+		SHA256: queriestest.SHA256, Size: 10, MediaType: "text/markdown", Title: "Feeding horses", Description: "About horses.",
+	}}, events.SectionExtracted{Text: "- by: Maria Lindqvist\n- date: 2014-07-29"},
+		events.SectionExtracted{Level: 1, Title: "Rations", Path: []string{"Rations"}, Text: "A horse eats ten kilograms of hay a day. Feeding takes an hour."})
+	f.Settle()
+	for _, c := range []struct{ asked, want string }{{"Who wrote Feeding horses?", "Maria Lindqvist"}, {"When was Feeding horses written?", "2014-07-29"}} {
+		q := search.Question{Search: search.Query{Query: c.asked}}
+		a, err := f.search.Ask(t.Context(), alice, q)
+		if err != nil || a.Text != c.want || len(a.Sources) != 1 || a.Sources[0].Document != notes || !strings.Contains(a.Sources[0].Text, c.want) || a.Sources[0].Owner == "" {
+			t.Errorf("Ask(alice, %s) = %+v, %v, want %s", c.asked, a, err, c.want)
+		}
+		if a, err := f.search.Ask(t.Context(), bob, q); err != nil || a.Confidence >= 0.3 || len(a.Sources) > 0 {
+			t.Errorf("Ask(bob, %s) = %+v, %v, want no answer", c.asked, a, err)
 		}
 	}
 }

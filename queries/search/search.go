@@ -67,6 +67,7 @@ type Source struct {
 	body      string // Text without the heading
 	breaks    []int  // offsets in body at which the pages after StartPage begin
 	document  vault.Document
+	front     bool // it was read because its document begins with it, and not found
 	Document  uuid.UUID
 	Title     string   // of the document
 	Folder    string   // path of the document's folder

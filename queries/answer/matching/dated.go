@@ -40,25 +40,25 @@ const maxDateLine = 500
 // "Date: 2024-03-01" or "Stand: 1.3.2024" at its start, or as the only date or year of its title.
 func DateOf(passages []Passage) Date {
 	for _, p := range passages {
-		if !p.Opens || len(p.Path) > 0 && p.Section != p.Document { // not the document's first section
+		if !p.Front && (!p.Opens || len(p.Path) > 0 && p.Section != p.Document) { // not the document's first section
 			continue
 		}
 		for _, line := range dateLine.FindAllStringSubmatch(Cut(p.Text, maxDateLine), 3) {
-			if d := dateIn(line[1]); !d.Time.IsZero() {
+			if d := DateIn(line[1]); !d.Time.IsZero() {
 				return d
 			}
 		}
 	}
 	if len(passages) > 0 {
 		if title := Cut(passages[0].Document, MaxTitle); len(anyYear.FindAllString(title, 2)) == 1 {
-			return dateIn(title)
+			return DateIn(title)
 		}
 	}
 	return Date{}
 }
 
-// dateIn returns the first date in a text, or its first year.
-func dateIn(text string) Date {
+// DateIn returns the first date in a text, or its first year.
+func DateIn(text string) Date {
 	whole := func(layout, s string) (Date, bool) {
 		t, err := time.Parse(layout, s)
 		return Date{t, true}, err == nil

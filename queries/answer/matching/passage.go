@@ -29,6 +29,7 @@ type Passage struct {
 	Pages    [2]int    // first and last; 0 if none
 	Text     string    // Markdown, about 100-250 words
 	Opens    bool      // its section begins with it
+	Front    bool      // its document begins with it, and the search need not have found it: it only says what the document is
 	Score    float64   // search score, similar to BM25; comparable only within one query
 }
 
