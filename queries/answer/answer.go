@@ -60,10 +60,10 @@ func (f *finding) answer() Answer {
 		return Answer{Text: notFound, Reasoning: "No passage was found for the question."}
 	}
 	f.rank()
-	if a := f.ofDocument(); a.Found {
+	confidence := f.confidence()
+	if a := f.ofDocument(confidence); a.Found {
 		return a
 	}
-	confidence := f.confidence()
 	if confidence < abstainBelow {
 		return Answer{Text: notFound, Reasoning: f.whyNot(), Confidence: confidence}
 	}
