@@ -172,20 +172,49 @@ func (i *Issuer) NewLink(ctx context.Context, name string) (link string, err err
 	return strings.TrimSuffix(i.url, "/") + "/link?" + url.Values{"code": {code}}.Encode(), nil
 }
 
+// IDToken is what an ID token of a grant says.
+type IDToken struct{ User, Client, Grant string }
+
+// ReadIDToken returns what an ID token says that this issuer signed for a grant, even if it has
+// expired. It returns the zero value for every other token.
+func (i *Issuer) ReadIDToken(ctx context.Context, token string) (IDToken, error) {
+	c, err := i.signed(ctx, token)
+	if err != nil || c == nil {
+		return IDToken{}, err
+	}
+	t := IDToken{User: c.Subject}
+	t.Client, _ = c.all["azp"].(string)
+	t.Grant, _ = c.all[GrantClaim].(string)
+	if t.Client == "" || !c.Audience.Contains(t.Client) { // an access token, or one of Issue
+		return IDToken{}, nil
+	}
+	return t, nil
+}
+
 // GrantOf returns the id of the grant that a token was issued for, even if the token has
 // expired. It returns "" if the token belongs to no grant or was not signed by this issuer.
 func (i *Issuer) GrantOf(ctx context.Context, token string) (string, error) {
-	parsed, err := jwt.ParseSigned(token, algorithms)
-	if err != nil {
-		return "", nil
-	}
-	var c claims
-	if err := (builtIn{i}).verify(ctx, parsed, &c); err != nil {
-		if fault.Is(err, fault.Unauthenticated) {
-			return "", nil
-		}
+	c, err := i.signed(ctx, token)
+	if err != nil || c == nil {
 		return "", err
 	}
 	id, _ := c.all[GrantClaim].(string)
 	return id, nil
+}
+
+// signed returns the claims of a token, even if it has expired. It returns nil if this issuer
+// did not sign it.
+func (i *Issuer) signed(ctx context.Context, token string) (*claims, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return nil, nil
+	}
+	var c claims
+	if err := (builtIn{i}).verify(ctx, parsed, &c); err != nil {
+		if fault.Is(err, fault.Unauthenticated) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return &c, nil
 }

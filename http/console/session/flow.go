@@ -228,20 +228,16 @@ func (m *Manager) Logout(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	c, found, err := m.read(r)
-	if err != nil {
+	c, found, err := m.forget(w, r)
+	switch {
+	case err != nil:
 		m.fail(w, r, defaultPage, err)
 		return
-	}
-	m.cookies.remove(w, r, cookie{name: sessionCookie})
-	m.cookies.remove(w, r, cookie{name: returnsCookie, path: machinery})
-	if !found {
+	case !found:
 		m.showSignedOut(w)
 		return
 	}
 	ctx := m.issuer.context(r)
-	m.end(ctx, c)
-	m.logger.InfoContext(ctx, "a user signed out of the console", "user", c.User)
 	at, err := m.issuer.discover(ctx)
 	if err != nil {
 		m.logger.WarnContext(ctx, "cannot end the session of a browser at the issuer", "user", c.User, "error", err)
@@ -260,6 +256,29 @@ func (m *Manager) Logout(w http.ResponseWriter, r *http.Request) {
 	default: // a redirect to another host would need form-action in the policy of the page with the form
 		m.show(w, http.StatusOK, page{Title: "You are being signed out", Text: "You are signed out here.", Next: to})
 	}
+}
+
+// Forget ends the session of the browser that sent a request, because its user has signed out
+// at the issuer. It must be called before anything is written to w.
+func (m *Manager) Forget(w http.ResponseWriter, r *http.Request) {
+	if _, _, err := m.forget(w, r); err != nil {
+		m.logger.WarnContext(r.Context(), "cannot end the session of the console", "error", err)
+	}
+}
+
+// forget removes the session from the browser, and tells the issuer. It returns what the
+// session contained.
+func (m *Manager) forget(w http.ResponseWriter, r *http.Request) (c content, found bool, err error) {
+	if c, found, err = m.read(r); err != nil {
+		return c, false, err
+	}
+	m.cookies.remove(w, r, cookie{name: sessionCookie})
+	m.cookies.remove(w, r, cookie{name: returnsCookie, path: machinery})
+	if found {
+		m.end(m.issuer.context(r), c)
+		m.logger.InfoContext(r.Context(), "a user signed out of the console", "user", c.User)
+	}
+	return c, found, nil
 }
 
 func (m *Manager) showSignedOut(w http.ResponseWriter) {

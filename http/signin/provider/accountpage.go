@@ -83,6 +83,19 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	if everywhere && !v.signedIn() { // the sign-in page, shown without this error, would suggest that all sessions have ended
 		return errSessionEnded
 	}
+	if err := p.signOut(w, r, v, everywhere); err != nil {
+		return err
+	}
+	if p.signedOut != nil {
+		p.signedOut(w, r)
+	}
+	redirect(w, p.pathTo("/"))
+	return nil
+}
+
+// signOut ends the session in this browser, and all sessions and grants of the user if
+// everywhere is true.
+func (p *Provider) signOut(w http.ResponseWriter, r *http.Request, v visitor, everywhere bool) error {
 	err := p.accounts.EndSession(r.Context(), v.cookie)
 	if err == nil && everywhere {
 		err = p.accounts.SignOut(r.Context(), v.user)
@@ -99,7 +112,6 @@ func (p *Provider) logout(w http.ResponseWriter, r *http.Request, v visitor) err
 	}
 	p.setCookie(w, "")
 	p.clearReaderCookie(w)
-	redirect(w, p.pathTo("/"))
 	return nil
 }
 

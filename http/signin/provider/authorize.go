@@ -46,6 +46,16 @@ func (a *authorization) grant() accounts.Grant {
 	}
 }
 
+// shown returns the title of the client on the pages of the sign-in, and the origins to which
+// their forms may redirect (form-action of the Content-Security-Policy). Both are "" for the
+// console, which is on the same host.
+func (a *authorization) shown() (title, formTargets string) {
+	if a.client.FirstParty {
+		return "", ""
+	}
+	return a.client.Title(), clients.FormTarget(a.redirect)
+}
+
 // parseAuthorization parses and checks an authorization request. If it returns both a request
 // and an error, the error may be sent to the client's redirect address. If it returns only an
 // error, the redirect address may not belong to the client, so the error must be shown to the
@@ -172,7 +182,8 @@ func (p *Provider) authorizeByForm(w http.ResponseWriter, r *http.Request, _ vis
 // requireLogin shows the sign-in page. After the sign-in the browser continues with the
 // authorization request.
 func (p *Provider) requireLogin(w http.ResponseWriter, v visitor, a *authorization) error {
-	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: a.client.Title()}, clients.FormTarget(a.redirect))
+	title, formTargets := a.shown()
+	return p.showLogin(w, v, loginForm{Next: step{"authorize", a.query}, Client: title}, formTargets)
 }
 
 // rejectAuthorization reports to the client why it gets no code. If a user has allowed the
@@ -213,7 +224,19 @@ func (p *Provider) callbackURL(a *authorization, response url.Values) string {
 	if a.state != "" {
 		response.Set("state", a.state)
 	}
+	if a.client.FirstParty {
+		return clients.WithParams(pathOf(a.redirect), response)
+	}
 	return clients.WithParams(a.redirect, response)
+}
+
+// pathOf returns the path of a URL. A browser that is redirected to it stays on its host.
+func pathOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err) // unreachable, because only addresses of the console are passed
+	}
+	return u.EscapedPath()
 }
 
 // issueCode redirects the browser to the client with an authorization code.

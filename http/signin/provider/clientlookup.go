@@ -18,6 +18,8 @@ func (p *Provider) client(ctx context.Context, id string) (clients.Client, error
 	switch {
 	case id == clients.CLIID:
 		return clients.CLI, nil
+	case id == clients.ConsoleID:
+		return p.console, nil
 	case id == p.issuer.Audience() || id == p.issuer.Tools(): // ID tokens for such a client would be accepted as access tokens
 		return clients.Client{}, errNoClient
 	case clients.IsPage(id):
@@ -40,7 +42,7 @@ func (p *Provider) client(ctx context.Context, id string) (clients.Client, error
 // checkClient returns an error if there is no client with an id. It does not fetch metadata
 // pages.
 func (p *Provider) checkClient(ctx context.Context, id string) error {
-	if id == clients.CLIID || clients.IsPage(id) {
+	if id == clients.CLIID || id == clients.ConsoleID || clients.IsPage(id) {
 		return nil
 	}
 	_, found, err := p.accounts.Client(ctx, id)

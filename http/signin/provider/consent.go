@@ -43,13 +43,14 @@ func (p *Provider) showConsent(w http.ResponseWriter, v visitor, a *authorizatio
 		return err
 	}
 	other.Set("prompt", "login")
+	_, formTargets := a.shown()
 	return p.show(w, v, "consent.html", view{
 		Title: "Allow access",
 		Content: consentForm{
 			Query: a.query, Client: viewOf(a.client, !clients.IsWeb(a.redirect)), Host: clients.RedirectHost(a.redirect), Tools: a.audience == p.issuer.Tools(),
 			Switch: p.pathTo("/authorize?" + other.Encode()),
 		},
-		formTargets: clients.FormTarget(a.redirect),
+		formTargets: formTargets,
 	})
 }
 
@@ -73,9 +74,12 @@ func (p *Provider) submitConsent(w http.ResponseWriter, r *http.Request, v visit
 
 // consented reports whether the user has consented to the same request before. A client on the
 // user's device needs consent each time, because another program could pose as it (RFC 8252
-// §8.6).
+// §8.6). The console needs none, because it is a part of this server.
 func (p *Provider) consented(ctx context.Context, user string, a *authorization) (bool, error) {
-	if !clients.IsWeb(a.redirect) {
+	switch {
+	case a.client.FirstParty:
+		return true, nil
+	case !clients.IsWeb(a.redirect):
 		return false, nil
 	}
 	g := a.grant()
@@ -84,9 +88,9 @@ func (p *Provider) consented(ctx context.Context, user string, a *authorization)
 }
 
 // everConsented reports whether any user has consented before to redirect to the address of a
-// for its client. It always returns true for an address on the user's device.
+// for its client. It always returns true for an address on the user's device, and for the console.
 func (p *Provider) everConsented(ctx context.Context, a *authorization) (bool, error) {
-	if !clients.IsWeb(a.redirect) {
+	if a.client.FirstParty || !clients.IsWeb(a.redirect) {
 		return true, nil
 	}
 	return p.accounts.EverConsented(ctx, a.client.ID, a.redirect)

@@ -80,6 +80,7 @@ func (p *Provider) discovery(context.Context) (any, error) {
 		"authorization_endpoint":                         p.urlOf("/authorize"),
 		"token_endpoint":                                 p.urlOf("/token"),
 		"revocation_endpoint":                            p.urlOf("/revoke"),
+		"end_session_endpoint":                           p.urlOf("/end_session"),
 		"registration_endpoint":                          p.urlOf("/register"),
 		"device_authorization_endpoint":                  p.urlOf("/device_authorization"),
 		"jwks_uri":                                       p.urlOf("/jwks"),

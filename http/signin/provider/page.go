@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"annals/events/fault"
-	"annals/http/signin/provider/clients"
 	"annals/http/signin/provider/oauth"
 )
 
@@ -206,7 +205,7 @@ func (p *Provider) destination(r *http.Request, next step) (client, formTargets 
 	if err != nil {
 		return "", ""
 	}
-	return a.client.Title(), clients.FormTarget(a.redirect)
+	return a.shown()
 }
 
 // script serves a JavaScript module of the pages.

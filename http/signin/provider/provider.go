@@ -49,6 +49,9 @@ type Provider struct {
 	base        string      // path of the issuer's URL, percent-encoded
 	cookie      http.Cookie // attributes that all cookies have in common
 	clientPages *clients.Pages
+	console     clients.Client
+	consoleHost string                                   // scheme and host of the console
+	signedOut   func(http.ResponseWriter, *http.Request) // may be nil
 	sweeper     sweeper
 
 	// Rate limits for each client address, except passwords and codes, which are for each
@@ -66,6 +69,9 @@ type Options struct {
 	RequireFactor      bool           // whether all users must have a second factor
 	RotateKeys         time.Duration  // age at which the signing key is replaced; 0 means never
 	Logger             *slog.Logger
+	// SignedOut is called when a user has signed out in a browser, before the response. May be
+	// nil.
+	SignedOut func(http.ResponseWriter, *http.Request)
 }
 
 // New returns a provider for an issuer and its account store. The caller closes the provider
@@ -84,7 +90,7 @@ func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 		codes:         throttle.New(codeLimits, issuer.Now),
 		failures:      pow.NewTally(failuresHalfLife, issuer.Now),
 	}
-	p.clientPages = clients.NewPages(p.now, p.logger)
+	p.clientPages, p.signedOut = clients.NewPages(p.now, p.logger), o.SignedOut
 	if len(p.servers) == 0 {
 		p.servers = []string{issuer.URL()}
 	}
@@ -102,6 +108,8 @@ func New(issuer *signin.Issuer, o Options) (*Provider, error) {
 	p.path = strings.TrimSuffix(own.Path, "/")
 	p.base = strings.TrimSuffix(own.EscapedPath(), "/")
 	p.cookie = commonCookie(own)
+	p.consoleHost = own.Scheme + "://" + own.Host
+	p.console = clients.Console(p.consoleHost)
 	for _, r := range []resource{{o.Tools, o.Tools}, {o.Core, issuer.Audience()}, {o.Vault, issuer.Audience()}} {
 		if r.url != "" {
 			p.resources = append(p.resources, r)
@@ -144,6 +152,8 @@ func (p *Provider) makeRoutes() map[string]route {
 		DocumentStep:            {get: p.page(p.openDocumentLink)},
 		"/login":                {get: func(w http.ResponseWriter, _ *http.Request) { redirect(w, p.pathTo("/")) }, post: p.form(p.login)},
 		"/logout":               {post: p.form(p.logout)},
+		"/end_session":          {get: p.page(p.endSession), post: p.page(p.endSessionByForm)},
+		"/end_session/confirm":  {post: p.form(p.confirmEndSession)},
 		"/forget":               {post: p.form(p.endProgram)},
 		"/link":                 {get: p.page(p.passwordLink), post: p.form(p.setPasswordByLink)},
 		"/password":             {post: p.form(p.changePassword)},

@@ -18,6 +18,9 @@ import (
 // CLIID is the client_id of the annals command line.
 const CLIID = "annals-cli"
 
+// ConsoleID is the client_id of the console, which is a part of this server.
+const ConsoleID = "annals-console"
+
 // Client is an OAuth client, a program to which users sign in. All clients are public clients:
 // they have no secret.
 type Client struct {
@@ -29,6 +32,10 @@ type Client struct {
 	// only to the user's device. Any program that registers itself may do that too, so nothing
 	// is lost.
 	Unchecked bool `json:"-"`
+
+	// FirstParty is true for the console. Users need not consent to it, and the browser is
+	// redirected only to the path of its address, so on the host that the browser has used.
+	FirstParty bool `json:"-"`
 }
 
 // Metadata is the stored part of a client's metadata (RFC 7591 §2).
@@ -45,6 +52,13 @@ var CLI = Client{ID: CLIID, Metadata: Metadata{
 	Name: "Annals on the command line", Redirects: []string{"http://127.0.0.1/callback", "http://[::1]/callback"},
 	Grants: []string{oauth.GrantCode, oauth.GrantRefresh, oauth.GrantDevice},
 }}
+
+// Console returns the client of the console. host is its scheme and host.
+func Console(host string) Client {
+	return Client{ID: ConsoleID, FirstParty: true, Metadata: Metadata{
+		Name: "Annals in a browser", Redirects: []string{host + "/console/callback"}, Grants: []string{oauth.GrantCode, oauth.GrantRefresh},
+	}}
+}
 
 // Limits on metadata.
 const (
@@ -100,6 +114,9 @@ func (c Client) Title() string {
 
 // MayRedirectTo reports whether the client may use a redirect address.
 func (c Client) MayRedirectTo(to string) bool {
+	if c.FirstParty {
+		return slices.Contains(c.Redirects, to)
+	}
 	if c.Unchecked {
 		_, _, local := splitLoopback(to)
 		return local && checkRedirect(to) == ""
