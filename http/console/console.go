@@ -79,6 +79,7 @@ var pages = []struct {
 }{
 	{"GET", "/", (*Console).ask},
 	{"POST", "/console/answer", (*Console).renderAnswer},
+	{"GET", "/history", (*Console).history},
 }
 
 // id is the pattern of an id in a path.
