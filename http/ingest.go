@@ -62,8 +62,8 @@ func (s *Server) jobNow(c *call, started commands.Started, files int) (now job, 
 	} else if !fault.Is(err, fault.Canceled) {
 		s.log(c.Request, fmt.Errorf("wait for job %s after accepting it: %w", started.Job, err))
 	}
-	return job{
+	return job{jobState: jobState{
 		JobID: started.Job.String(), Status: "processing", TotalFiles: files,
 		Message: fmt.Sprintf("%s accepted, waiting to be read", ingest.FileCount(files)),
-	}, false
+	}}, false
 }

@@ -1,22 +1,39 @@
 package http
 
 import (
+	"errors"
+	"time"
+
+	"annals/http/form"
+	"annals/http/problem"
 	"annals/queries/jobs"
 
 	"github.com/google/uuid"
 )
 
+// jobState is a job without the results of its files.
+type jobState struct {
+	JobID           string  `json:"job_id"`
+	Status          string  `json:"status"`
+	Message         string  `json:"message"`
+	ProgressPercent float64 `json:"progress_percent"`
+	TotalFiles      int     `json:"total_files"`
+	Successful      int     `json:"successful"`
+	Failed          int     `json:"failed"`
+	Error           *string `json:"error"`
+	Done            bool    `json:"done"`
+}
+
 type job struct {
-	JobID           string      `json:"job_id"`
-	Status          string      `json:"status"`
-	Message         string      `json:"message"`
-	ProgressPercent float64     `json:"progress_percent"`
-	TotalFiles      int         `json:"total_files"`
-	Successful      int         `json:"successful"`
-	Failed          int         `json:"failed"`
-	Error           *string     `json:"error"`
-	Done            bool        `json:"done"`
-	Results         []jobResult `json:"results"`
+	jobState
+	Results []jobResult `json:"results"`
+}
+
+// listedJob is an entry of the list of jobs.
+type listedJob struct {
+	jobState
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at"`
 }
 
 type jobResult struct {
@@ -38,12 +55,43 @@ func (s *Server) job(c *call) (any, error) {
 	return jobBody(j), err
 }
 
-func jobBody(j jobs.Job) job {
-	out := job{
+// jobs handles GET /jobs.
+func (s *Server) jobs(c *call) (any, error) {
+	var found problem.Fields
+	limit := form.QueryInt(c.Request, "limit", jobs.DefaultListed, jobs.MaxListed, &found)
+	before := form.QueryID(c.Request, "cursor", &found)
+	if err := found.Err(); err != nil {
+		return nil, err
+	}
+	list, next, err := s.Queries.JobList(c.Context(), c.user, before, limit)
+	if errors.Is(err, jobs.ErrCursor) {
+		found.AddValue([]any{"query", "cursor"}, err, before)
+		err = found.Err()
+	}
+	return struct {
+		Jobs []listedJob `json:"jobs"`
+		Next *string     `json:"next_cursor"`
+	}{each(list, listedJobBody), idOrNull(next)}, err
+}
+
+func listedJobBody(j jobs.Job) listedJob {
+	out := listedJob{stateOf(j), j.CreatedAt, nil}
+	if !j.FinishedAt.IsZero() {
+		out.FinishedAt = &j.FinishedAt
+	}
+	return out
+}
+
+func stateOf(j jobs.Job) jobState {
+	return jobState{
 		JobID: j.ID.String(), Status: j.Status, Message: j.Message, ProgressPercent: j.Percent,
 		TotalFiles: j.Total, Successful: j.Successful, Failed: j.Failed,
-		Error: orNull(j.Error), Done: j.Done, Results: make([]jobResult, len(j.Results)),
+		Error: orNull(j.Error), Done: j.Done,
 	}
+}
+
+func jobBody(j jobs.Job) job {
+	out := job{stateOf(j), make([]jobResult, len(j.Results))}
 	for i, r := range j.Results {
 		out.Results[i] = jobResult{
 			Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, DocumentID: idOrNull(r.Document),

@@ -100,6 +100,7 @@ var matrix = map[string]row{
 	"GET /vault/openapi.yaml":         {want: all},
 	"GET /documents/{id}.{ext}":       {path: "/documents/{document}.md", want: readers},
 	"POST /core/ingest":               {body: `[{"folder_name":"{name}"}]`, want: importers},
+	"GET /core/jobs":                  {want: known, shows: ""},
 	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},

@@ -23,6 +23,7 @@ import (
 // coreRoutes are the routes of the core. Their paths are below CoreURL.
 var coreRoutes = []route{
 	{"POST", "/ingest", (*Server).ingest, changes},
+	{"GET", "/jobs", metered((*Server).jobs), reads},
 	{"GET", "/jobs/{job_id}", (*Server).job, reads},
 	{"POST", "/search", (*Server).search, reads},
 	{"POST", "/ask", (*Server).ask, reads},
@@ -118,6 +119,7 @@ type Queries interface {
 	Usage(ctx context.Context, user events.Principal) (queries.Usage, error)
 
 	Job(ctx context.Context, user events.User, id string) (jobs.Job, error)
+	JobList(ctx context.Context, user events.User, before uuid.UUID, limit int) (list []jobs.Job, next uuid.UUID, err error)
 	FollowJob(ctx context.Context, user events.User, id string, each func(jobs.Update) error) error
 
 	SearchPage(ctx context.Context, user events.User, s search.Query) (sources []search.Source, next string, err error)

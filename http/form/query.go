@@ -180,6 +180,25 @@ func QueryID(r *http.Request, name string, found *problem.Fields) uuid.UUID {
 	return id
 }
 
+// QueryInt returns an integer from 1 to high from a core request's query, or def if it is missing.
+func QueryInt(r *http.Request, name string, def, high int, found *problem.Fields) int {
+	given := r.URL.Query()[name]
+	if len(given) == 0 {
+		return def
+	}
+	last := given[len(given)-1]
+	n, err := strconv.Atoi(last)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		found.Add("int_parsing", "Input should be a valid integer, unable to parse string as an integer", last, nil, "query", name)
+	case n < 1:
+		found.Add("greater_than_equal", "Input should be greater than or equal to 1", last, map[string]any{"ge": 1}, "query", name)
+	case n > high:
+		found.Add("less_than_equal", "Input should be less than or equal to "+strconv.Itoa(high), last, map[string]any{"le": high}, "query", name)
+	}
+	return n
+}
+
 // QueryText returns a required string from a core request's query.
 func QueryText(r *http.Request, name string, found *problem.Fields) string {
 	given := r.URL.Query()[name]

@@ -18,7 +18,7 @@ func init() {
 func (Jobs) Name() string { return "jobs" }
 
 // Version of the jobs' tables.
-func (Jobs) Version() int { return 5 }
+func (Jobs) Version() int { return 6 }
 
 // Oldest returns Version: this program cannot read older tables.
 func (j Jobs) Oldest() int { return j.Version() }
@@ -40,8 +40,8 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 		return tx.Exec(ctx, `INSERT INTO files (job, file, name, folder, tags, sha256, state, error, changed, reread) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
 			job, d.File, d.Name, d.Folder, JSONText(d.Tags), d.SHA256, state, d.Refused, at, d.Reread)
 	case events.ImportRequested:
-		return tx.Exec(ctx, `INSERT INTO jobs (id, owner, files, failed) VALUES ($1, $2, $3, (SELECT count(*) FROM files WHERE job = $1 AND state = 'failed')) ON CONFLICT DO NOTHING`,
-			job, string(d.User), d.Files)
+		return tx.Exec(ctx, `INSERT INTO jobs (id, owner, files, failed, requested, created_at) VALUES ($1, $2, $3, (SELECT count(*) FROM files WHERE job = $1 AND state = 'failed'), $4, $5) ON CONFLICT DO NOTHING`,
+			job, string(d.User), d.Files, at, stamp(e.Metadata.Time))
 	case events.FileStarted:
 		return tx.Exec(ctx, `UPDATE files SET state = 'working', step = 'reading', changed = $3 WHERE job = $1 AND file = $2 AND changed < $3`, job, d.File, at)
 	case events.FileStepped:
@@ -58,7 +58,7 @@ func (Jobs) Apply(ctx context.Context, tx Tx, e events.Event) error {
 			tx.Exec(ctx, `UPDATE files SET state = 'failed', step = '', message = '', error = $3, kind = $4, changed = $5 WHERE job = $1 AND file = $2 AND changed < $5`, job, d.File, d.Error, d.Kind, at),
 		)
 	case events.JobFinished:
-		return tx.Exec(ctx, `UPDATE jobs SET finished = $2 WHERE id = $1`, job, at)
+		return tx.Exec(ctx, `UPDATE jobs SET finished = $2, finished_at = $3 WHERE id = $1`, job, at, stamp(e.Metadata.Time))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -37,6 +38,8 @@ type Job struct {
 	Error      string
 	Done       bool
 	Results    []Result // one per file, in the upload's order; files in progress have neither Success nor Error
+	CreatedAt  time.Time
+	FinishedAt time.Time // zero until the last file is finished
 }
 
 // Result is the outcome of one file.
@@ -58,8 +61,15 @@ type Result struct {
 type jobRow struct {
 	id, owner                 string
 	files, successful, failed int
-	finished                  events.Position
+	finished, requested       events.Position
+	createdAt, finishedAt     string
 }
+
+func (j *jobRow) fields() []any {
+	return []any{&j.id, &j.owner, &j.files, &j.successful, &j.failed, &j.finished, &j.requested, &j.createdAt, &j.finishedAt}
+}
+
+const jobColumns = `SELECT id, owner, files, successful, failed, finished, requested, created_at, finished_at FROM jobs `
 
 // job finds a job that the user may see.
 func (q *Jobs) job(ctx context.Context, user events.User, id string) (j jobRow, err error) {
@@ -81,9 +91,7 @@ func (q *Jobs) job(ctx context.Context, user events.User, id string) (j jobRow, 
 }
 
 func (q *Jobs) row(ctx context.Context, id uuid.UUID, j *jobRow) error {
-	j.id = id.String()
-	return q.Models.Jobs.DB().QueryRowContext(ctx, `SELECT owner, files, successful, failed, finished FROM jobs WHERE id = $1`, j.id).
-		Scan(&j.owner, &j.files, &j.successful, &j.failed, &j.finished)
+	return q.Models.Jobs.DB().QueryRowContext(ctx, jobColumns+`WHERE id = $1`, id.String()).Scan(j.fields()...)
 }
 
 // fileRow is one file of a job.
@@ -184,7 +192,7 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 	if err != nil {
 		return Job{}, err
 	}
-	files, err := projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 ORDER BY file`, row.id)
+	files, err := q.files(ctx, row.id)
 	if err != nil {
 		return Job{}, freshness.Wrap(err, "files of job "+row.id)
 	}
@@ -199,9 +207,23 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 	if err := q.lookUp(ctx, user, files); err != nil {
 		return Job{}, freshness.Wrap(err, "documents of job "+row.id)
 	}
-	j := Job{Status: "processing", Total: row.files, Successful: row.successful, Failed: row.failed, Results: make([]Result, 0, len(files))}
+	return row.job(files, lagging)
+}
+
+// job returns the state of a job. files are all of its files, or those that say something of its state. lagging is a
+// read model that has not passed the end of the job, or nil if all have.
+func (row jobRow) job(files []fileRow, lagging *projections.Runner) (j Job, err error) {
+	j = Job{Status: "processing", Total: row.files, Successful: row.successful, Failed: row.failed, Results: make([]Result, 0, len(files))}
 	if j.ID, err = uuid.Parse(row.id); err != nil {
 		return j, err
+	}
+	if j.CreatedAt, err = time.Parse(time.RFC3339Nano, row.createdAt); err != nil {
+		return j, err
+	}
+	if row.finishedAt != "" {
+		if j.FinishedAt, err = time.Parse(time.RFC3339Nano, row.finishedAt); err != nil {
+			return j, err
+		}
 	}
 	working, reread := "", false
 	for _, f := range files {
@@ -225,6 +247,11 @@ func (q *Jobs) state(ctx context.Context, user events.User, id string) (Job, err
 	}
 	j.conclude(row, reread, lagging, working)
 	return j, nil
+}
+
+// files returns all files of a job.
+func (q *Jobs) files(ctx context.Context, job string) ([]fileRow, error) {
+	return projections.List(ctx, q.Models.Jobs.DB(), (*fileRow).fields, fileColumns+`WHERE job = $1 ORDER BY file`, job)
 }
 
 // filedBefore reports whether the document may have existed before the file was

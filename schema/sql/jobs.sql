@@ -1,11 +1,14 @@
 CREATE TABLE jobs (
-	id         TEXT PRIMARY KEY,
-	owner      TEXT NOT NULL,
-	files      INTEGER NOT NULL,
-	successful INTEGER NOT NULL DEFAULT 0,
-	failed     INTEGER NOT NULL DEFAULT 0,
+	id          TEXT PRIMARY KEY,
+	owner       TEXT NOT NULL,
+	files       INTEGER NOT NULL,
+	successful  INTEGER NOT NULL DEFAULT 0,
+	failed      INTEGER NOT NULL DEFAULT 0,
 	-- Position of the last event of the job if all its files are finished, else 0.
-	finished   INTEGER NOT NULL DEFAULT 0
+	finished    INTEGER NOT NULL DEFAULT 0,
+	requested   INTEGER NOT NULL, -- position of the ImportRequested event
+	created_at  TEXT NOT NULL,
+	finished_at TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 
 CREATE TABLE files (
