@@ -410,3 +410,29 @@ func TestForeignQuestionsHaveNoEnglishKind(t *testing.T) {
 		t.Error("an English question is taken for one in another language")
 	}
 }
+
+// A second line tells another value for the same, or nothing.
+func TestAlternativesCompete(t *testing.T) {
+	for _, c := range []struct{ question, best, other, name string }{
+		{"Who is the head of the clinic?", "The head of the clinic is Eva Koch.", "Before her, Leo Brandt was the head of the clinic.", "what was"},
+		{"Who is the head of the clinic?", "The head of the clinic is Eva Koch.", "The previous head of the clinic was Leo Brandt.", "what was"},
+		{"Who wrote the lesson on tides?", "Mia Lund wrote the lesson on tides.", "Tom Ray printed the lesson on tides.", "another deed"},
+		{"Which part stores the pallets?", "Hall C stores the pallets.", "The plan shows the pallets of Hall C.", "the same"},
+	} {
+		f := newFinding(c.question, []Passage{{Text: c.best + " " + c.other}})
+		f.best = 0
+		f.window = f.units[0].Whole()
+		if c.name == "the same" {
+			f.window.To = f.window.From + 2
+		}
+		other := len(f.units) - 1
+		if f.related(other, f.units[other].Whole()) {
+			t.Errorf("%q is an alternative to %q, but tells %s", c.other, c.best, c.name)
+		}
+	}
+	f := newFinding("Who wrote the lesson on tides?", []Passage{{Text: "Mia Lund wrote the lesson on tides. The lesson on tides was written by Tom Ray."}})
+	f.window = matching.Span{From: 0, To: 2}
+	if u := &f.units[1]; !f.related(1, matching.Span{From: u.To - 2, To: u.To}) {
+		t.Errorf("another author of the same is no alternative")
+	}
+}

@@ -252,10 +252,10 @@ func (f *finding) whole(i int) int {
 	return i
 }
 
-// alternativeCost is lengthCost for the words of a second unit. If a number or time is asked for,
-// another one is only told if it is exactShare times as likely as the first: two numbers
+// alternativeCost is lengthCost for the words of a second unit. They are only told if they are
+// alternativeShare times as likely as the first, or exactShare times if a number or time is asked for: two numbers
 // leave nobody wiser.
-const alternativeCost, exactShare = 0.1, 0.5
+const alternativeCost, alternativeShare, exactShare = 0.1, 0.25, 0.5
 
 // alternative returns the index of the unit of which the likeliest words are added to the
 // answer, on a line of their own, and sets alsoWindow to these. They are added if they raise
@@ -280,7 +280,11 @@ func (f *finding) alternative(order []int, readings []reading) int {
 			f.agreed += f.chances[i]
 			continue
 		}
-		if !f.related(i, w) || f.exact() && f.chances[i]*mass < exactShare*likeliest {
+		least := alternativeShare
+		if f.exact() {
+			least = exactShare
+		}
+		if f.chances[i]*mass < least*likeliest || !f.related(i, w) {
 			continue
 		}
 		m := float64(w.To - w.From)
@@ -292,12 +296,17 @@ func (f *finding) alternative(order []int, readings []reading) int {
 }
 
 // related reports whether words of unit i can be an alternative to the answer: they have a word
-// of the kind that is asked for, and the unit has a quarter as much of the question as the best one.
+// of the kind that is asked for, the unit has two fifths as much of the question as the best one, and it tells another
+// value for the same: neither what was before, nor what somebody else did, nor the answer with more words.
 func (f *finding) related(i int, w matching.Span) bool {
-	const enough = 0.25
+	const enough = 0.4
 	u := &f.units[i]
 	tokens := f.passages[u.Passage].Tokens[u.From:u.To]
-	if k := f.question.Expected; matching.Kinds[k].Fits != nil && !matching.HasAnswer(tokens[w.From-u.From:w.To-u.From], k) {
+	others := tokens[w.From-u.From : w.To-u.From]
+	if k := f.question.Expected; matching.Kinds[k].Fits != nil && !matching.HasAnswer(others, k) {
+		return false
+	}
+	if f.question.Former(tokens) || f.within(others) || f.otherDeed(u, w) {
 		return false
 	}
 	near := func(u *matching.Unit) (share float64) {
@@ -311,6 +320,31 @@ func (f *finding) related(i int, w matching.Span) bool {
 		return share
 	}
 	return near(u) >= enough*near(&f.units[f.best])
+}
+
+// within reports whether some words have all content words of the answer that the question has not.
+func (f *finding) within(others []words.Token) bool {
+	some := false
+	for _, t := range f.passages[f.units[f.best].Passage].Tokens[f.window.From:f.window.To] {
+		if t.Digit || t.Class == prose.Content && t.Term < 0 {
+			some = true
+			if !slices.ContainsFunc(others, func(o words.Token) bool { return o.Lower == t.Lower }) {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+// otherDeed reports whether a unit lacks what the person who is asked for did, which the best unit has: the first
+// term after "who". "By" before the words stands for it.
+func (f *finding) otherDeed(u *matching.Unit, w matching.Span) bool {
+	const enough = 0.5
+	q := &f.question
+	if q.Expected != matching.Person || q.Follows < 0 || f.units[f.best].Credits[q.Follows] < enough || u.Credits[q.Follows] >= enough {
+		return false
+	}
+	return w.From == u.From || f.passages[u.Passage].Tokens[w.From-1].Lower != "by"
 }
 
 // exact reports whether a number, a time or a phone number is asked for.

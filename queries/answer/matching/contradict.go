@@ -150,6 +150,13 @@ func (q *Question) AsksFormer(tokens []words.Token) bool {
 	return false
 }
 
+// Former reports whether the question asks for what is, and the words tell what was before.
+func (q *Question) Former(tokens []words.Token) bool {
+	is := func(t words.Token) bool { return currently[t.Lower] }
+	return slices.ContainsFunc(q.Tokens, is) && !q.says(past) && !q.says(formerly) &&
+		(len(tokens) > 0 && tokens[0].Lower == "before" || slices.ContainsFunc(tokens, func(t words.Token) bool { return formerly[t.Lower] }))
+}
+
 // present reports whether the question asks for what was before, and a unit says only what is.
 func (q *Question) present(p *Parsed, u *Unit) bool {
 	tokens := p.Tokens[u.From:u.To]
