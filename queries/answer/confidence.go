@@ -79,7 +79,7 @@ func (f *finding) confidence() float64 {
 func (f *finding) doubtful() bool {
 	u := &f.units[f.best]
 	p := &f.passages[u.Passage]
-	return !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) || f.question.Other(f.units, f.best, p)
+	return f.announces(f.best) || !f.question.Satisfied(p, u) || f.question.Reversed(p.Tokens[u.From:u.To]) || f.question.Other(f.units, f.best, p)
 }
 
 // unsatisfied is by how much the confidence is multiplied if the answer is doubtful. The network sees this as well, but in

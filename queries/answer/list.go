@@ -1,6 +1,8 @@
 package answer
 
 import (
+	"strings"
+
 	"annals/queries/answer/markdown"
 	"annals/queries/answer/matching"
 )
@@ -40,16 +42,34 @@ func (f *finding) list() (from, to int) {
 		if f.same(to) && f.leadsIn(to) { // "You can do five things. They are:"
 			to++
 		}
-		for first := to; after(to) && f.units[to].Kind == f.units[first].Kind && to-from <= maxList; {
-			to++
+		if first := to; after(first) {
+			for after(to) && f.units[to].Kind == f.units[first].Kind && to-from <= maxList {
+				to++
+			}
+		} else if f.leadsIn(to - 1) {
+			for f.named(to) && to-from <= maxList {
+				to++
+			}
 		}
 	default:
 		return 0, 0
+	}
+	for to-from > 1 && f.leadsIn(to-1) { // what it introduces is not there
+		to--
 	}
 	if to-from < 2 {
 		return 0, 0
 	}
 	return from, to
+}
+
+// named reports whether unit i is a paragraph such as "Size: 4 metres", which is an item of a list without marks.
+func (f *finding) named(i int) bool {
+	if !f.same(i) || f.units[i].Kind != markdown.Sentence || f.leadsIn(i) {
+		return false
+	}
+	u, text := &f.units[i], f.passages[f.units[i].Passage].Text
+	return strings.HasSuffix(strings.TrimRight(text[:u.Start], " "), "\n\n") && strings.Contains(text[u.Start:u.End], ": ")
 }
 
 // same reports whether unit i exists and is in the passage of the best unit.

@@ -201,3 +201,63 @@ func TestOneNumberIsToldIfItIsTheLikelyOne(t *testing.T) {
 		}
 	}
 }
+
+// What is said of another thing, another rate or the opposite deed is no answer.
+func TestSwappedThings(t *testing.T) {
+	for _, c := range []struct {
+		question, text string
+		want           bool
+	}{
+		{"How long must the records of sales taxes be kept?", "Records of employment taxes must be kept for 4 years.", true},
+		{"How long must the records of sales taxes be kept?", "Records of sales taxes must be kept for 4 years.", false},
+		{"How long must the records of sales taxes be kept?", "Records of taxes must be kept for 4 years.", false},
+		{"Who checks the pressure of the boiler tank?", "The caretaker checks the pressure of the diesel tank.", true},
+		{"What is the fax number of the ward?", "The phone number of the ward is 555 0134.", true},
+		{"What is the fax number of the ward?", "The fax number of the ward is 555 0134.", false},
+		{"How much does a locker cost a year?", "A locker costs 15 dollars a month.", true},
+		{"How much does a locker cost per month?", "A locker costs 15 dollars a month.", false},
+		{"How much does a locker cost?", "A locker costs 15 dollars a month.", false},
+		{"Was kostet der Spind im Jahr?", "Der Spind kostet 15 Euro im Monat.", true},
+		{"Combien coûte le casier par an ?", "Le casier coûte 15 euros par mois.", true},
+		{"When does the warehouse close?", "The warehouse opens at seven.", true},
+		{"When does the warehouse close?", "The warehouse closes at seven.", false},
+		{"Wann schließt das Lager?", "Das Lager öffnet um sieben Uhr.", true},
+		{"Quand ferme la cantine ?", "La cantine ouvre à midi.", true},
+		{"What do children under ten pay?", "Children under six pay nothing.", true},
+		{"What do children under six pay?", "Children under six pay nothing.", false},
+		{"Was zahlen Kinder unter zehn Jahren?", "Kinder unter sechs Jahren zahlen nichts.", true},
+		{"Les chiens sont-ils interdits ?", "Les chevaux sont interdits.", true},
+		{"Les chevaux sont-ils interdits ?", "Les chevaux sont interdits.", false},
+		{"大阪の倉庫は何時に開きますか？", "京都の倉庫は午前九時に開きます。", true},
+		{"京都の倉庫は何時に開きますか？", "京都の倉庫は午前九時に開きます。", false},
+	} {
+		f, u := only(c.question, c.text)
+		if got := f.question.Other(f.units, 0, &f.passages[u.Passage]); got != c.want {
+			t.Errorf("%q: got %v of %q, want %v", c.question, got, c.text, c.want)
+		}
+	}
+}
+
+// A sentence that only says where something is told is no answer.
+func TestAnnouncementsAreNoAnswers(t *testing.T) {
+	for text, want := range map[string]bool{
+		"In section 4, we'll cover how pallets are stacked.": true,
+		"We will discuss the fees of pupils later.":          true,
+		"For more information, see the handbook.":            true,
+		"See chapter 16.":                         true,
+		"The nurse will see the patient at noon.": false,
+		"See that the doors are locked.":          false,
+	} {
+		if got := matching.Announces(words.Tokenize(text, 0, len(text), nil)); got != want {
+			t.Errorf("Announces(%q) = %v", text, got)
+		}
+	}
+}
+
+// What a sentence with a colon introduces is a part of the answer, also if its items are paragraphs.
+func TestAnswersDoNotEndInColons(t *testing.T) {
+	got := Find("Which carriers can I use to return goods?", []Passage{{Document: "Returns", Section: "Carriers", Opens: true, Score: 5, Text: "You can use certain carriers to return goods. The list includes only the following:\n\nNorpost: Norpost Express.\n\nVestre Freight: Vestre Day and Vestre Night.\n\nBoxes are sold at the desk."}})
+	if !strings.Contains(got.Text, "Norpost Express") || !strings.Contains(got.Text, "Vestre Night") || strings.HasSuffix(got.Text, ":") || strings.Contains(got.Text, "Boxes") {
+		t.Errorf("got %q, want both carriers", got.Text)
+	}
+}

@@ -88,7 +88,7 @@ func (f *finding) rankUnits() {
 		if v[rankAsks] > 0 { // a question is no answer
 			f.chances[i] -= questionCost
 		}
-		if u := &f.units[i]; matching.Introduces(f.passages[u.Passage].Tokens[u.From:u.To]) {
+		if u := &f.units[i]; matching.Introduces(f.passages[u.Passage].Tokens[u.From:u.To]) || f.announces(i) {
 			f.chances[i] -= introductionCost
 		}
 		if f.shows(i) {
@@ -96,6 +96,12 @@ func (f *finding) rankUnits() {
 		}
 	}
 	softmax(f.chances)
+}
+
+// announces reports whether unit i is a sentence that only announces something.
+func (f *finding) announces(i int) bool {
+	u := &f.units[i]
+	return u.Kind == markdown.Sentence && matching.Announces(f.passages[u.Passage].Tokens[u.From:u.To])
 }
 
 // Costs are subtracted from the score of a unit that is itself a question, that speaks of its
@@ -171,6 +177,9 @@ func (f *finding) readBest() {
 		again[k] = rerankNetwork.score(v[:])
 		if p := &f.passages[f.units[i].Passage]; !f.question.Satisfied(p, &f.units[i]) || f.question.Other(f.units, i, p) {
 			again[k] -= kindCost
+		}
+		if f.announces(i) {
+			again[k] -= introductionCost
 		}
 		if f.shows(i) {
 			again[k] += mannerGain

@@ -12,7 +12,7 @@ import (
 // has most words of the question and is no answer to it. Rows and steps are no reasons.
 func (q *Question) Other(units []Unit, i int, p *Parsed) bool {
 	u := &units[i]
-	return q.Expected == Reason && (u.Kind == markdown.Row || u.Kind == markdown.Item && markdown.Numbered(p.Text, u.Start)) || q.otherSubject(units, i, p) || q.otherName(units, i, p) || q.otherRow(units, i) || q.otherYear(p, u, u.Kind == markdown.Row) || q.present(p, u)
+	return q.Expected == Reason && (u.Kind == markdown.Row || u.Kind == markdown.Item && markdown.Numbered(p.Text, u.Start)) || q.otherSubject(units, i, p) || q.otherName(units, i, p) || q.otherRow(units, i) || q.otherYear(p, u, u.Kind == markdown.Row) || q.present(p, u) || q.swapped(units, i, p)
 }
 
 // has reports whether a unit has a term, or its titles and lead-in have it, or the sentence before

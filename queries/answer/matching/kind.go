@@ -284,6 +284,27 @@ func (q *Question) ofNoun(i int) Kind {
 // Words for a document or a part of it.
 var writings = words.Set("paper post page document chapter section guide article tutorial series booklet appendix blog")
 
+// Words of sentences that only announce something.
+var (
+	announcing = words.Set("we'll you'll we will you")
+	announced  = words.Set("cover discuss see talk look explain describe show learn explore")
+)
+
+// Announces reports whether a sentence only says where something is told: "In chapter 16, we'll cover how …", "See
+// section 4", "For more information, see …".
+func Announces(tokens []words.Token) bool {
+	for i := range tokens {
+		w := tokens[i].Lower
+		if i > 0 && announced[w] && (announcing[tokens[i-1].Lower] && strings.HasSuffix(tokens[i-1].Lower, "'ll") || i > 1 && tokens[i-1].Lower == "will" && announcing[tokens[i-2].Lower]) {
+			return true
+		}
+	}
+	if len(tokens) < 3 {
+		return false
+	}
+	return tokens[0].Lower == "see" && (referring[tokens[1].Lower] || tokens[1].Lower == "also") || tokens[0].Lower == "for" && tokens[1].Lower == "more" && (tokens[2].Lower == "information" || tokens[2].Lower == "details")
+}
+
 // Introduces reports whether a sentence speaks of the document itself: "This post walked
 // through …", "In this chapter, …".
 func Introduces(tokens []words.Token) bool {

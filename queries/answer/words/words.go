@@ -368,6 +368,13 @@ func Code(t *Token) uint32 {
 	return wordPlain
 }
 
+// Plainly reports whether a token is probably a common noun: no frequent word, name or number, and without an ending of
+// adjectives, adverbs and participles.
+func Plainly(t *Token) bool {
+	c := Code(t)
+	return t.Class == prose.Content && !Common[t.Lower] && (c == wordPlain || c == wordEnding+3 || c == wordEnding+4 || c >= wordEnding+7)
+}
+
 // Negative reports whether a word negates.
 func Negative(word string) bool {
 	return word == "not" || word == "never" || word == "no" || word == "without" || word == "neither" || word == "nor" || strings.HasSuffix(word, "n't") || word == "cannot"
