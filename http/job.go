@@ -1,7 +1,6 @@
 package http
 
 import (
-	"errors"
 	"time"
 
 	"annals/http/form"
@@ -64,10 +63,6 @@ func (s *Server) jobs(c *call) (any, error) {
 		return nil, err
 	}
 	list, next, err := s.Queries.JobList(c.Context(), c.user, before, limit)
-	if errors.Is(err, jobs.ErrCursor) {
-		found.AddValue([]any{"query", "cursor"}, err, before)
-		err = found.Err()
-	}
 	return struct {
 		Jobs []listedJob `json:"jobs"`
 		Next *string     `json:"next_cursor"`

@@ -49,9 +49,8 @@ func TestJobList(t *testing.T) {
 	for _, user := range []string{"bob", "admin"} {
 		resp, body = s.do("GET", "/core/jobs", "", "Authorization", "Bearer "+user)
 		s.want(resp, body, 200, `{"jobs":[],"next_cursor":null}`)
-		if resp, body := s.do("GET", "/core/jobs?cursor="+j.JobID, "", "Authorization", "Bearer "+user); resp.StatusCode != 422 {
-			t.Errorf("a cursor of another user = %d %s, want 422", resp.StatusCode, body)
-		}
+		resp, body = s.do("GET", "/core/jobs?cursor="+*first.Next, "", "Authorization", "Bearer "+user)
+		s.want(resp, body, 200, `{"jobs":[],"next_cursor":null}`)
 	}
 	for query, want := range map[string]string{
 		"limit=0":                    `{"detail":[{"type":"greater_than_equal","loc":["query","limit"],"msg":"Input should be greater than or equal to 1","input":"0","ctx":{"ge":1}}]}`,
@@ -63,7 +62,6 @@ func TestJobList(t *testing.T) {
 		resp, body := s.do("GET", "/core/jobs?"+query, "")
 		s.want(resp, body, 422, want)
 	}
-	if resp, body := s.do("GET", "/core/jobs?cursor="+uuid.NewString(), ""); resp.StatusCode != 422 {
-		t.Errorf("a cursor that is no job = %d %s, want 422", resp.StatusCode, body)
-	}
+	resp, body = s.do("GET", "/core/jobs?cursor="+uuid.NewString(), "")
+	s.want(resp, body, 200, `{"jobs":[],"next_cursor":null}`)
 }

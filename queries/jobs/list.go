@@ -2,11 +2,8 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"annals/events"
-	"annals/events/fault"
 	"annals/projections"
 	"annals/queries/freshness"
 
@@ -19,26 +16,16 @@ const (
 	MaxListed     = 100
 )
 
-// ErrCursor is the error for a cursor that is none of the user's jobs.
-var ErrCursor = fault.Errorf(fault.Invalid, "cursor must be the next_cursor of the page before")
-
 // JobList returns a page of the user's own jobs, newest first and without results. If before is not uuid.Nil, they
-// are older than the job with that id. next is the cursor of the next page, uuid.Nil on the last one.
+// are older than the user's job with that id; there are none if the user has no such job. next is the cursor of the
+// next page, uuid.Nil on the last one.
 func (q *Jobs) JobList(ctx context.Context, user events.User, before uuid.UUID, limit int) (list []Job, next uuid.UUID, err error) {
 	if err := q.Models.Usable(ctx, q.Models.Jobs); err != nil {
 		return nil, next, err
 	}
 	where, args := `WHERE owner = $1`, []any{string(user.Principal), limit + 1}
 	if before != uuid.Nil {
-		var row jobRow
-		err := q.row(ctx, before, &row)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && row.owner != string(user.Principal) {
-			return nil, next, ErrCursor
-		}
-		if err != nil {
-			return nil, next, freshness.Wrap(err, "job")
-		}
-		where, args = where+` AND requested < $3`, append(args, int64(row.requested))
+		where, args = where+` AND requested < (SELECT requested FROM jobs WHERE id = $3 AND owner = $1)`, append(args, before.String())
 	}
 	rows, err := projections.List(ctx, q.Models.Jobs.DB(), (*jobRow).fields, jobColumns+where+` ORDER BY requested DESC LIMIT CAST($2 AS INTEGER)`, args...)
 	if err != nil {
