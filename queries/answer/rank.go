@@ -236,6 +236,10 @@ func (f *finding) second(order []int) int {
 	if q.Expected == matching.Reason && u.Opens && q.Likeness(&f.passages[u.Passage].Headings[0]) > askedTitle && f.same(f.best+1) && f.units[f.best+1].Kind == markdown.Sentence {
 		return f.whole(f.best + 1)
 	}
+	if before := u.Previous; q.Expected == matching.Definition && before >= 0 && f.units[before].Kind == markdown.Sentence && matching.PointsBack(f.passages[u.Passage].Tokens[u.From:u.To]) {
+		f.window = u.Whole()
+		return f.whole(before)
+	}
 	if f.chances[f.best] >= doubtBelow || !q.Understood() {
 		return -1
 	}

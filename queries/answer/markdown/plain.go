@@ -18,11 +18,15 @@ var (
 	markupTag      = regexp.MustCompile(`</?(?:a|abbr|b|br|center|cite|code|dd|div|dl|dt|em|h[1-6]|hr|i|img|kbd|li|ol|p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul|var)(?:\s[^<>]*)?/?>|<!--[^<>]*-->|\{#[\w.-]+\}`)
 	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*\n]*(?:\n[^*\n]*)?[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_\n]*(?:\n[^_\n]*)?[^\s_])?)_{1,2}\b`)
 	markupEscape   = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{}~])`)
-	markupQuote    = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
+	markupCut      = regexp.MustCompile(`!?\[([^\[\]\n]*)\]\([^()\s]*$`) // the text ends in a link
+	// Includes and shortcodes of mdBook, Hugo, Jinja and Liquid, and lines that are nothing else.
+	markupInclude     = regexp.MustCompile(`\{\{[#<%][^{}\n]*\}\}|\{%[^{}\n]*%\}`)
+	markupIncludeLine = regexp.MustCompile(`(?m)^[ \t]*(?:\{\{[#<%][^{}\n]*\}\}|\{%[^{}\n]*%\})[ \t]*\n`)
+	markupQuote       = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
 )
 
 // Plain returns a text in Markdown without inline markup. Lines stay lines, and what is
-// marked as code stays as it is.
+// marked as code stays as it is, but for lines that only include other files.
 func Plain(text string) string {
 	if !strings.ContainsAny(text, "[<>{*_`\\") {
 		return text
@@ -31,11 +35,12 @@ func Plain(text string) string {
 	b.Grow(len(text))
 	for i, block := range strings.SplitAfter(text, "```") {
 		if i%2 == 1 { // a fenced block
-			b.WriteString(block)
+			b.WriteString(markupIncludeLine.ReplaceAllString(block, ""))
 			continue
 		}
 		prose, fence := strings.CutSuffix(block, "```")
 		prose = markupLink.ReplaceAllString(markupQuote.ReplaceAllString(prose, ""), "$1")
+		prose = markupCut.ReplaceAllString(prose, "$1")
 		last := 0
 		for _, at := range markupCode.FindAllStringSubmatchIndex(prose, -1) {
 			b.WriteString(plainProse(prose[last:at[0]]))
@@ -51,7 +56,8 @@ func Plain(text string) string {
 }
 
 func plainProse(text string) string {
-	text = markupTag.ReplaceAllString(text, "")
+	text = markupInclude.ReplaceAllString(markupTag.ReplaceAllString(text, ""), "")
 	text = markupEmphasis.ReplaceAllString(text, "$1$2")
+	text = strings.ReplaceAll(text, "`", "") // its other half is in another passage, or it is one of several
 	return markupEscape.ReplaceAllString(text, "$1")
 }

@@ -11,6 +11,11 @@ func TestPlain(t *testing.T) {
 		{"run `cargo\nbuild` **in\nthe** folder", "run cargo\nbuild in\nthe folder"},
 		{"* one\n* two * three", "* one\n* two * three"},
 		{"> quoted\n> text {#anchor}", "quoted\ntext "},
+		{"Run it:\n\n{{#include ../out.txt}}\n\n{{< note >}}The ward{{< /note >}} {% if x %}closes{% endif %} at {{ .Hour }}.", "Run it:\n\n\n\nThe ward closes at {{ .Hour }}."},
+		{"```rust\n{{#rustdoc_include ../a.rs:here}}\nfn main() {}\n```\n", "```rust\nfn main() {}\n```\n"},
+		{"a cut ` Crate<T> is `safe`, ``too``", "a cut  Crate<T> is safe, too"},
+		{"see the [guide of the depot](https://example.org/gui", "see the guide of the depot"},
+		{"`{{#include x}}` stays", "{{#include x}} stays"},
 		{"1\\. not\\_an item", "1. not_an item"},
 		{"```\na [b](c)\n```\n*d*", "```\na [b](c)\n```\nd"},
 	} {

@@ -12,6 +12,8 @@ import (
 var (
 	copulas = words.Set("is are was were means mean refers denotes describes stands consists comprises represents")
 	namedBy = words.Set("called termed named known dubbed")
+	stands  = words.Set("abbreviation acronym initialism short")
+	clauses = words.Set("which that")
 )
 
 // Definition estimates from 0 to 1 how likely a unit defines the subject of the question:
@@ -26,9 +28,21 @@ func (q *Question) Definition(p *Parsed, u *Unit) float64 {
 	for i := range tokens {
 		if n := q.subjectAt(tokens, i); n > 0 {
 			best = max(best, definitionAt(p.Text, tokens, i, i+n, u.Kind))
+			if best < introduced && u.Kind == markdown.Sentence && emphasized(p.Source.Text, p.Text[tokens[i].Start:tokens[i+n-1].End]) {
+				best = introduced
+			}
 		}
 	}
 	return best
+}
+
+// introduced is the estimate for a sentence in which the subject is emphasized, as it is where it is
+// introduced.
+const introduced = 0.7
+
+// emphasized reports whether words are emphasized in Markdown.
+func emphasized(text, words string) bool {
+	return strings.Contains(text, "_"+words+"_") || strings.Contains(text, "*"+words+"*")
 }
 
 // definitionAt is definition for the occurrence of the subject in tokens[from:to].
@@ -52,7 +66,12 @@ func definitionAt(text string, tokens []words.Token, from, to int, kind markdown
 	if !strings.Contains(gap, "(") {
 		gap = strings.Replace(gap, ")", "", 1) // "a constraint system (CCS) is"
 	}
+	beyond := tokens[to:]
 	switch {
+	case len(beyond) > 2 && clauses[next.Lower] && copulas[beyond[1].Lower] && (beyond[2].Class == prose.Determiner || stands[beyond[2].Lower]): // "…, which is an abbreviation for …"
+		return 0.9
+	case clauses[next.Lower] && from > 1 && tokens[from-1].Class == prose.Determiner && copulas[tokens[from-2].Lower]: // "Central to it is a base fee, which …"
+		return 0.7
 	case copulas[next.Lower] && strings.Trim(gap, " \n*_`\"”") == "":
 		if to+1 < len(tokens) && !defining(tokens[to+1:]) {
 			return 0.6 * place
@@ -66,17 +85,24 @@ func definitionAt(text string, tokens []words.Token, from, to int, kind markdown
 		return 0.8
 	case to == from+1 && strings.Contains(gap, "(") && next.Capital: // "CCS (customizable …)"
 		return 0.6 * place
+	case first && from > 0 && tokens[from-1].Class == prose.Determiner && !next.Pause && !next.Capital && verb(next.Lower): // "A lease lets …"
+		return 0.6
 	case first && (next.Pause && next.Class == prose.Determiner || kind == markdown.Row || kind == markdown.Item): // "Cargo, the build system, …"
 		return 0.6
 	}
 	return 0
 }
 
+// verb guesses whether a word after a noun is a verb in the third person.
+func verb(word string) bool {
+	return plural(word) && prose.ClassOf(word) == prose.Content && len(word) > 3
+}
+
 // named reports whether one of the words before a name introduces it: "called a secondary
 // cancer or …".
 func named(before []words.Token) bool {
 	for i := range before {
-		if namedBy[before[i].Lower] {
+		if namedBy[before[i].Lower] || before[i].Lower == "referred" && i+2 < len(before) && before[i+1].Lower == "to" && before[i+2].Lower == "as" {
 			return true
 		}
 	}
@@ -134,3 +160,14 @@ func initials(tokens []words.Token, i int) bool {
 	}
 	return len(word) > 1
 }
+
+// PointsBack reports whether a sentence names what the sentence before it says: "This is also called a shebang."
+func PointsBack(tokens []words.Token) bool {
+	if len(tokens) == 0 || !backward[tokens[0].Lower] {
+		return false
+	}
+	return named(tokens[1:min(len(tokens), 12)])
+}
+
+// backward are words with which a sentence begins that is about the one before it.
+var backward = words.Set("this these that those such it they")

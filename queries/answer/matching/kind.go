@@ -212,6 +212,11 @@ var (
 	maxNamed = 5 // words of the thing that is asked about
 )
 
+// means reports whether word i asks for a meaning: "mean", "stand", or "short" in "what is it short for".
+func (q *Question) means(i int) bool {
+	return meanings[q.Tokens[i].Lower] || q.Tokens[i].Lower == "short" && i+2 == len(q.Tokens) && q.Tokens[i+1].Lower == "for"
+}
+
 // defines reports whether the question, whose question word is at index at, asks what
 // something is or means: "what is a crate", "what does RPK stand for", "what is meant by
 // ownership in Rust". It sets q.subjectOf to the words for that thing.
@@ -219,7 +224,7 @@ func (q *Question) defines(at int) bool {
 	i, n := at+1, len(q.Tokens)
 	meaning := false
 	for j := i; j < n; j++ {
-		meaning = meaning || meanings[q.Tokens[j].Lower] || q.Tokens[j].Lower == "do" && j == n-1 // "what does it do"
+		meaning = meaning || q.means(j) || q.Tokens[j].Lower == "do" && j == n-1 // "what does it do"
 	}
 	if i < n && q.Tokens[i].Class == prose.Auxiliary {
 		i++
@@ -234,7 +239,7 @@ func (q *Question) defines(at int) bool {
 		i++
 	}
 	from := i
-	for i < n && q.Tokens[i].Class == prose.Content && !meanings[q.Tokens[i].Lower] && (i == from || !q.Tokens[i].Pause) {
+	for i < n && q.Tokens[i].Class == prose.Content && !q.means(i) && (i == from || !q.Tokens[i].Pause) {
 		i++
 	}
 	if i == from || i-from > maxNamed {
