@@ -128,7 +128,7 @@ var rules = map[string][]string{
 	"queries/describe":          {"endpoint/llm", "events", "events/fault", "events/sqldb", "queries/answer/support", "queries/compose"},
 
 	"http": {
-		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/answers", "http/conditional", "http/form", "http/ingest", "http/problem", "http/ratelimit", "http/signin/provider", "http/sse", "schema",
+		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/answers", "http/conditional", "http/form", "http/ingest", "http/problem", "http/progress", "http/ratelimit", "http/signin/provider", "http/sse", "schema",
 		"commands/importer/extract", // for the list of file formats that can be imported
 	},
 	"http/problem":                      {"commands", "events/fault", "events/nearest"},
@@ -136,6 +136,7 @@ var rules = map[string][]string{
 	"http/answers":                      {"http/form", "http/problem", "http/sse", "queries/followup", "queries/answerlog", "queries/compose", "queries/search", "endpoint/llm"},
 	"http/sse":                          {},
 	"http/conditional":                  {"http/problem"},
+	"http/progress":                     {"http/sse", "queries/jobs", "events", "events/fault"},
 	"http/ingest":                       {"http/form", "http/problem", "commands", "commands/importer/extract", "commands/naming", "commands/quota", "events", "events/fault", "events/lookalike", "events/originals"},
 	"http/mcp":                          {"http", "http/answers", "http/ingest", "http/ratelimit", "commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/fault", "events/originals"},
 	"http/ratelimit":                    {"commands/quota", "events", "events/fault"},

@@ -20,7 +20,7 @@ func TestFormats(t *testing.T) {
 	}
 	s := start(t, func(h *httpd.Server) { h.Limits.Formats = formats })
 	resp, body := s.do("GET", "/core/formats", "")
-	s.want(resp, body, 200, `{"formats":[{"extension":".pdf","media_type":"application/pdf","pages":true},{"extension":".txt","media_type":"text/plain","pages":false}]}`)
+	s.want(resp, body, 200, `{"formats":[{"extension":".pdf","media_type":"application/pdf","pages":true},{"extension":".txt","media_type":"text/plain","pages":false}],"file_bytes":1073741824,"files":10000,"upload_bytes":68719476736,"inbox":"Inbox/alice"}`)
 	s.upload("", func(w *multipart.Writer) {
 		addFile(w, "a.md", "text")
 		addFile(w, "a.txt", "text")

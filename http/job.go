@@ -46,6 +46,9 @@ type jobResult struct {
 	Tags       []string `json:"tags"`
 	Duplicate  bool     `json:"duplicate"`
 	Outcome    *string  `json:"outcome"`
+	// Only while the file is in progress.
+	Step    string `json:"current_step,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // job handles GET /jobs/{job_id}.
@@ -91,7 +94,7 @@ func jobBody(j jobs.Job) job {
 		out.Results[i] = jobResult{
 			Filename: r.Filename, Success: r.Success, FolderName: r.FolderName, DocumentID: idOrNull(r.Document),
 			Title: orNull(r.Title), Error: orNull(r.Error), Warnings: orEmpty(r.Warnings), Tags: orEmpty(r.Tags), Duplicate: r.Duplicate,
-			Outcome: orNull(r.Outcome),
+			Outcome: orNull(r.Outcome), Step: r.Step, Message: r.Message,
 		}
 	}
 	return out

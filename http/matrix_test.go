@@ -102,6 +102,7 @@ var matrix = map[string]row{
 	"POST /core/ingest":               {body: `[{"folder_name":"{name}"}]`, want: importers},
 	"GET /core/jobs":                  {want: known, shows: ""},
 	"GET /core/jobs/{job_id}":         {path: "/core/jobs/{job}", want: own},
+	"GET /core/jobs/{job_id}/events":  {path: "/core/jobs/{job}/events", want: own},
 	"POST /core/search":               {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"POST /core/ask":                  {body: `{"query":"notice period"}`, want: known, shows: "ninety days"},
 	"GET /core/answers":               {want: known, shows: ""},

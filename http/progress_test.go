@@ -87,13 +87,13 @@ func TestProgress(t *testing.T) {
 		}
 		s.wantEvent(lines, first)
 		updates <- jobs.Update{File: "a.md", Step: "reading", Message: "page 1\nof 2"}
-		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","current_step":"reading","message":"page 1\nof 2"}`)
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","file_index":0,"current_step":"reading","message":"page 1\nof 2"}`)
 		updates <- jobs.Update{File: "a.md", Document: document, Message: "imported"}
-		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","message":"imported","document_id":"`+document.String()+`","duplicate":false}`)
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","file_index":0,"message":"imported","document_id":"`+document.String()+`","duplicate":false}`)
 		updates <- jobs.Update{File: "c.pdf", Document: document, Message: "imported", Warnings: []string{"Page 2 is not read."}}
-		s.wantEvent(lines, `{"event_type":"processing","current_file":"c.pdf","message":"imported","document_id":"`+document.String()+`","duplicate":false,"warnings":["Page 2 is not read."]}`)
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"c.pdf","file_index":0,"message":"imported","document_id":"`+document.String()+`","duplicate":false,"warnings":["Page 2 is not read."]}`)
 		updates <- jobs.Update{File: "b.md", Failed: "the file is empty"}
-		s.wantEvent(lines, `{"event_type":"processing","current_file":"b.md","message":"the file is empty"}`)
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"b.md","file_index":0,"message":"the file is empty"}`)
 		updates <- jobs.Update{Job: &end.job}
 		s.wantEvent(lines, end.want)
 		close(updates)
@@ -193,13 +193,13 @@ func TestProgressOfScansDoesNotStall(t *testing.T) {
 	s.wantEvent(lines, first)
 	waits := jobs.Update{File: "scan.pdf", Index: 3, Step: "ocr", Message: "scan.pdf waits"}
 	updates <- jobs.Update{File: "scan.pdf", Index: 5, Step: "ocr", Message: "page 1"}
-	s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","current_step":"ocr","message":"page 1"}`)
+	s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","file_index":5,"current_step":"ocr","message":"page 1"}`)
 	for _, u := range []jobs.Update{waits, {File: "a.md", Index: 1, Message: "imported"}, {File: "scan.pdf", Index: 5, Message: "imported"}} {
 		updates <- u
 		<-lines
 	}
 	for begun := time.Now(); time.Since(begun) < 3*limit; {
-		s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","current_step":"ocr","message":"scan.pdf waits"}`)
+		s.wantEvent(lines, `{"event_type":"processing","current_file":"scan.pdf","file_index":3,"current_step":"ocr","message":"scan.pdf waits"}`)
 	}
 	updates <- jobs.Update{File: "scan.pdf", Index: 3, Message: "imported"}
 	<-lines
@@ -234,5 +234,95 @@ func TestProgressClientLeaves(t *testing.T) {
 	}
 	if _, jobs := s.accepted(); jobs != 1 {
 		t.Errorf("%d jobs, want 1", jobs)
+	}
+}
+
+// follow opens the stream of a job's events as the user of s.token. It returns the response and
+// the non-empty lines of its body.
+func (s *service) follow(ctx context.Context, job string) (*http.Response, <-chan string) {
+	s.Helper()
+	r, err := http.NewRequestWithContext(ctx, "GET", s.url+"/core/jobs/"+job+"/events", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		defer resp.Body.Close()
+		for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
+			if scanner.Text() != "" {
+				lines <- scanner.Text()
+			}
+		}
+	}()
+	return resp, lines
+}
+
+// A job that another connection started can be followed from its beginning, by its user alone.
+func TestJobEvents(t *testing.T) {
+	s := start(t, nil)
+	_, body := s.upload("", func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
+	job := decode[jobReply](t, body).JobID
+	s.library.follow = func(ctx context.Context, each func(jobs.Update) error) error {
+		return errors.Join(each(jobs.Update{File: "a.md", Index: 0, Step: "reading", Message: "page 1 of 2"}), each(jobs.Update{Job: &jobs.Job{Status: "complete", Message: "done", Successful: 1}}))
+	}
+	_, lines := s.follow(t.Context(), job)
+	s.wantEvent(lines, `{"event_type":"processing","message":"waiting"}`)
+	s.wantEvent(lines, `{"event_type":"processing","current_file":"a.md","file_index":0,"current_step":"reading","message":"page 1 of 2"}`)
+	s.wantEvent(lines, `{"event_type":"complete","message":"done","successful_files":1}`)
+	if line, more := <-lines; more {
+		t.Errorf("line %q after the last event", line)
+	}
+	for _, c := range []struct {
+		user, job string
+		status    int
+	}{{"bob", job, 404}, {"alice", uuid.NewString(), 404}, {"alice", "x", 404}, {"nobody", job, 401}} {
+		s.token = c.user
+		resp, body := s.do("GET", "/core/jobs/"+c.job+"/events", "")
+		if resp.StatusCode != c.status {
+			t.Errorf("%s follows %s: %d %s, want %d", c.user, c.job, resp.StatusCode, body, c.status)
+		}
+	}
+}
+
+func TestJobEventsOfOneUserAreBounded(t *testing.T) {
+	s := start(t, nil)
+	_, body := s.upload("", func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
+	job := decode[jobReply](t, body).JobID
+	s.library.follow = quiet
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var open []<-chan string
+	for range 64 {
+		resp, lines := s.follow(ctx, job)
+		if resp.StatusCode != 200 {
+			t.Fatalf("stream %d = %d", len(open), resp.StatusCode)
+		}
+		<-lines
+		open = append(open, lines)
+	}
+	if resp, body := s.do("GET", "/core/jobs/"+job+"/events", ""); resp.StatusCode != 429 || !strings.Contains(body, "following 64 imports") || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("stream 65 = %d %s, want 429", resp.StatusCode, body)
+	}
+	leave()
+	for _, lines := range open {
+		for range lines { // until the response has ended
+		}
+	}
+	again, leave := context.WithCancel(t.Context())
+	defer leave()
+	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C { // the server notices later that the clients have left
+		if resp, lines := s.follow(again, job); resp.StatusCode == 200 {
+			<-lines
+			leave()
+			for range lines {
+			}
+			return
+		}
 	}
 }

@@ -43,7 +43,7 @@ func TestReadsBeyondLimit(t *testing.T) {
 		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/documents/" + none + "/pages/1.png", "GET /vault/documents/" + none + "/pages/1/words",
 		"GET /vault/documents/" + none + "/versions/1/pages/1.png", "GET /vault/documents/" + none + "/versions/1/pages/1/words", "GET /vault/tags", "GET /vault/audit", "GET /vault/invitations", "GET /vault/invitations/blocked",
 	}
-	free := []string{"GET /core/jobs/{job_id}", "GET /core/formats", "GET /vault/me", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
+	free := []string{"GET /core/jobs/{job_id}", "GET /core/jobs/{job_id}/events", "GET /core/formats", "GET /vault/me", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",
 		"GET /core/openapi.yaml", "GET /vault/openapi.yaml"}
 	for _, route := range routesOf(t, s.server) {
 		known := slices.ContainsFunc(charged, func(request string) bool { return routeOf(request) == route })

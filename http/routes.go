@@ -25,6 +25,7 @@ var coreRoutes = []route{
 	{"POST", "/ingest", (*Server).ingest, changes},
 	{"GET", "/jobs", metered((*Server).jobs), reads},
 	{"GET", "/jobs/{job_id}", (*Server).job, reads},
+	{"GET", "/jobs/{job_id}/events", (*Server).jobEvents, reads},
 	{"POST", "/search", (*Server).search, reads},
 	{"POST", "/ask", (*Server).ask, reads},
 	{"GET", "/answers", metered((*Server).answerRecords), reads},

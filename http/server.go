@@ -25,6 +25,7 @@ import (
 	"annals/events/disk"
 	"annals/events/originals"
 	"annals/http/problem"
+	"annals/http/progress"
 	"annals/http/ratelimit"
 	"annals/queries/accesslog"
 
@@ -118,6 +119,7 @@ type Server struct {
 	once     sync.Once
 	handler  http.Handler
 	stopping atomic.Bool // the server is stopping: it reports not ready, but still serves
+	streams  progress.Places
 }
 
 // Limits are what requests may contain. A zero field selects the default in its comment.

@@ -56,6 +56,8 @@ type Result struct {
 	Tags       []string
 	Duplicate  bool
 	Outcome    string // see events.FileImported; "" if the outcome is unknown or the file was not imported
+	Step       string // see Update; "" unless the file is in progress
+	Message    string // which part of the file the step is about, such as "page 3 of 12"
 }
 
 type jobRow struct {
@@ -123,8 +125,11 @@ func (f *fileRow) result() (Result, error) {
 		Filename: f.name, FolderName: f.folder, Title: f.title, Error: f.err, Duplicate: f.duplicate, Outcome: f.outcome,
 		Done: f.state == "imported" || f.state == "failed", Success: f.state == "imported",
 	}
-	if f.state == "failed" {
+	switch {
+	case f.state == "failed":
 		r.Kind = faults[f.kind]
+	case !r.Done:
+		r.Step, r.Message = f.step, f.message
 	}
 	err := errors.Join(json.Unmarshal([]byte(f.tags), &r.Tags), json.Unmarshal([]byte(f.warnings), &r.Warnings))
 	if f.document != "" && err == nil {
