@@ -108,7 +108,7 @@ func serveCommand(at *engine.URLs) *cobra.Command {
 	flags.DurationVar(&c.Drain, "drain", service.DefaultDrain, "how long to keep serving after a stop signal, with status 503 on /readyz, so that load balancers stop sending requests (default: 5s if nodes share read models, else 0s)")
 	flags.Lookup("drain").DefValue = "0s" // cobra does not show a zero duration as the default
 	bindLimits(flags, &c.Quota, &c.Searches)
-	c.Answers.Bind(flags)
+	c.Bind(flags)
 	c.AccessRetention, c.AccessBytes = 90*24*time.Hour, 1<<30
 	flags.Var(settings.Reads("admins", &c.AuditReads), "audit-reads", "which reads the audit trail records: none, admins (all downloads, and reads by administrators of documents that others own), sample:N (those of admins, and one in N of the others), or all")
 	flags.Var(settings.Days(&c.AccessRetention), "access-log-retention", "how long the audit trail keeps sign-ins, refusals and reads, such as 90d or 12h; 0 means forever")

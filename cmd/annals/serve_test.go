@@ -45,6 +45,7 @@ func TestServeRejectsMisleadingSettings(t *testing.T) {
 		{"--quota-bytes", "-1", "is not a limit"}, {"--quota-search", "-1s", "is not a limit"}, {"--access-log-retention", "-1h", "is not a duration"}, {"--rotate-keys", "-48h", "at least 24h"},
 		{"--search", "nonsense", "--search: the value is not a URL: write it as bleve:///folder or meilisearch://"},
 		{"--search", "postgres://me:secret@host", `--search: the scheme "postgres" is not supported: write it as bleve:///folder or meilisearch://`},
+		{"--console-issuer", "https://login.example", "needs --console-client-id"}, {"--console-client-id", "x", "no effect without --console-issuer"},
 		{"--read-models", "nonsense", "the value is not a URL: use sqlite:///path or postgres://host/database"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")

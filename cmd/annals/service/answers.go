@@ -33,8 +33,8 @@ type Answers struct {
 // AnswersKey is the environment variable with the key of the language model. A flag would show the key in the list of processes.
 const AnswersKey = "ANNALS_ANSWERS_KEY"
 
-// Bind defines the flags.
-func (a *Answers) Bind(flags *pflag.FlagSet) {
+// bind defines the flags.
+func (a *Answers) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&a.URL, "answers", "", "URL of an endpoint with the API of OpenAI, such as https://api.openai.com/v1, whose language model writes answers from the passages that were found; its key is read from "+AnswersKey+" (default: answers quote the passages)")
 	flags.StringVar(&a.Model, "answers-model", "", "name of the language model at --answers")
 	flags.BoolVar(&a.Summaries, "answers-summaries", false, "let the language model also describe the documents in summaries of folders, after they were asked for; the beginning of each document is sent to it")

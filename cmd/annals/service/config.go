@@ -16,6 +16,8 @@ import (
 	"annals/http/signin"
 	"annals/projections/searchindex"
 	"annals/queries/accesslog"
+
+	"github.com/spf13/pflag"
 )
 
 // Config holds the settings of a service. The help of the flags of serve describes them.
@@ -52,6 +54,7 @@ type Config struct {
 	Searches                    int // maximum number of concurrent searches of one user
 
 	Answers Answers
+	Console Console
 
 	AuditReads      accesslog.Reads
 	AccessRetention time.Duration
@@ -90,6 +93,12 @@ func (o *OCR) check() error {
 // DefaultDrain is the value of Drain if it is not set. drainTime then chooses the time,
 // depending on whether nodes share read models.
 const DefaultDrain = time.Duration(math.MinInt64)
+
+// Bind defines the flags of the language model and of the web pages.
+func (c *Config) Bind(flags *pflag.FlagSet) {
+	c.Answers.bind(flags)
+	c.Console.bind(flags)
+}
 
 // Check returns an error that names the first invalid setting.
 func (c *Config) Check() error {
@@ -142,6 +151,9 @@ func (c *Config) Check() error {
 		if _, err := parseIssuer(text); err != nil {
 			return err
 		}
+	}
+	if err := c.Console.check(c.Issuers); err != nil {
+		return err
 	}
 	for _, text := range c.Admins {
 		if err := checkAdmin(text); err != nil {

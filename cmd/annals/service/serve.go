@@ -1,6 +1,6 @@
 // Package service implements the command serve: it checks the settings, opens the stores,
 // connects all parts of a server, runs them, and shuts them down. It opens stores only
-// through the package engine, and defines no flags but those of the language model.
+// through the package engine, and defines no flags but those of the language model and of the web pages.
 package service
 
 import (

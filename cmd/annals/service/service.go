@@ -26,6 +26,7 @@ import (
 	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/console/session"
 	"annals/http/mcp"
 	"annals/http/metrics"
 	"annals/http/ratelimit"
@@ -76,6 +77,7 @@ type service struct {
 	queries      *queries.Queries
 	importer     *importer.Importer
 	server       *httpd.Server
+	sessions     *session.Manager // nil if there are no web pages
 
 	adminMade bool   // true if this start created the user admin
 	password  string // of the user admin, if this start created it
@@ -360,6 +362,7 @@ func (s *service) openServer() error {
 		return fmt.Errorf("create the MCP endpoint: %w", err)
 	}
 	s.server.MCP = tools
+	s.openConsole()
 	return nil
 }
 

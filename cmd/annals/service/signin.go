@@ -57,11 +57,19 @@ func (s *service) openSignIn(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(func() error { s.verifier.Close(); return nil })
+	provide.SignedOut = func(w http.ResponseWriter, r *http.Request) {
+		if s.sessions != nil {
+			s.sessions.Forget(w, r)
+		}
+	}
 	provider, err := provider.New(issuer, provide)
 	if err != nil {
 		return err
 	}
 	s.closing(func() error { provider.Close(); return nil })
+	if err := s.openSessions(provider); err != nil {
+		return err
+	}
 	s.address = provider.Address
 	s.server = &httpd.Server{SignIn: provider, SignInDocuments: provider.RootDocuments(), Verify: s.verifier.Verify}
 	s.server.Reader = func(r *http.Request) (events.User, bool, error) {

@@ -17,7 +17,7 @@ const (
 	FormHeader = "X-CSRF-Token"
 
 	// browserCookie is the name of the cookie that identifies the browser.
-	browserCookie   = "annals_browser"
+	browserCookie   = "annals_visitor"
 	browserLifetime = 365 * 24 * time.Hour
 
 	// maxForm is the maximum size of a form whose token CheckCSRF reads.

@@ -260,7 +260,7 @@ func TestSignIn(t *testing.T) {
 	s := newSite(t)
 	b := s.browser()
 	page := b.signIn("/folders?sort=name&q=a%20b%2Fc", "alice")
-	if names := slices.Sorted(maps.Keys(b.cookies("/console/"))); !slices.Equal(names, []string{"annals_browser", sessionCookie, "annals_returns"}) {
+	if names := slices.Sorted(maps.Keys(b.cookies("/console/"))); !slices.Equal(names, []string{sessionCookie, "annals_returns", "annals_visitor"}) {
 		t.Errorf("the browser has the cookies %v", names)
 	}
 	if page.Header.Get("Set-Cookie") == "" {
@@ -307,7 +307,7 @@ func TestCookiesAreProtected(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	m.CSRF(w, httptest.NewRequest("GET", "https://annals.example/", nil))
-	if c := w.Result().Cookies(); len(c) != 1 || c[0].Name != "__Host-annals_browser" || !c[0].Secure || c[0].Path != "/" || c[0].Domain != "" {
+	if c := w.Result().Cookies(); len(c) != 1 || c[0].Name != "__Host-annals_visitor" || !c[0].Secure || c[0].Path != "/" || c[0].Domain != "" {
 		t.Errorf("with https, the cookie of the browser is %+v", c)
 	}
 }
@@ -553,7 +553,7 @@ func TestForms(t *testing.T) {
 	if status := send("csrf=" + form); status != http.StatusOK {
 		t.Errorf("the form after signing in again = %d, want 200", status)
 	}
-	b.drop("annals_browser")
+	b.drop("annals_visitor")
 	if status := send("csrf=" + form); status != http.StatusForbidden {
 		t.Errorf("the form of another browser = %d, want 403", status)
 	}
@@ -573,7 +573,7 @@ func TestTamperedCookies(t *testing.T) {
 	flipped[len(flipped)/2] ^= 1
 	for what, value := range map[string]string{
 		"flipped": string(flipped), "truncated": good[:len(good)-4], "empty": "", "no number": good[2:], "too many": "9" + good[1:], "more than sent": "2" + good[1:], "negative": "-1" + good[1:],
-		"garbage": "1.!!!", "short": "1.AAAA", "of the browser": b.cookies("/")["annals_browser"], "of the sign-in": b.cookies("/console/")["annals_returns"], "too long": "1." + strings.Repeat("A", 4000),
+		"garbage": "1.!!!", "short": "1.AAAA", "of the browser": b.cookies("/")["annals_visitor"], "of the sign-in": b.cookies("/console/")["annals_returns"], "too long": "1." + strings.Repeat("A", 4000),
 	} {
 		b.setCookie(sessionCookie, value)
 		r := httptest.NewRequest("GET", s.URL, nil)
