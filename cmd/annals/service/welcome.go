@@ -16,6 +16,11 @@ func (s *service) welcome(_ context.Context, out io.Writer) error {
 	if s.metricsAt != nil {
 		fmt.Fprintf(out, "  metrics http://%s/metrics\n\n", s.metricsAt.Addr())
 	}
+	if s.server.Console != nil {
+		pages := *s.urls.issuer
+		pages.Path = "/"
+		fmt.Fprintf(out, "Open %s in a browser to ask, browse and import.\n", &pages)
+	}
 	if s.adminMade {
 		s.welcomeAdmin(out, program, flags)
 	}
