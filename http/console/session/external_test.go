@@ -316,6 +316,9 @@ func TestExternalIssuerIsAway(t *testing.T) {
 	})
 	e.Clock.Advance(55 * time.Minute)
 	b.wantPage(b.open("/"), "corp/u-1", "/") // the operator's mistake ends no session
+	if page := e.browser().open("/"); page.StatusCode != http.StatusInternalServerError || !strings.Contains(page.body, "not set up correctly") {
+		t.Errorf("with a wrong secret = %s %s, want 500", page.Status, page.body)
+	}
 }
 
 func TestRenewalOfAnotherUser(t *testing.T) {

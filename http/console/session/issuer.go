@@ -209,13 +209,22 @@ func (i *issuer) refresh(ctx context.Context, refresh string) (token *oauth2.Tok
 	return token, id, nil
 }
 
+// errSetUp is the error if the issuer refuses the console itself.
+var errSetUp = errors.New("the issuer refuses the client of the console")
+
 // refusal returns an error of the token endpoint as fault.Unauthenticated if the issuer refuses
-// the code or token, and otherwise as fault.Unavailable. Other refusals, such as of the client
-// secret, are mistakes of the operator, and no reason to end a session.
+// the code or token, as errSetUp if it refuses the request for another reason, and otherwise as
+// fault.Unavailable. Wrong settings, such as of the client secret, are no reason to end a
+// session.
 func refusal(err error) error {
 	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && (refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "access_denied") {
-		return fault.Errorf(fault.Unauthenticated, "the issuer refuses: %.200s", err.Error())
+	if errors.As(err, &refused) {
+		switch refused.ErrorCode {
+		case "invalid_grant", "access_denied":
+			return fault.Errorf(fault.Unauthenticated, "the issuer refuses: %.200s", err.Error())
+		case "invalid_request", "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target":
+			return fmt.Errorf("%w: %.300s", errSetUp, err.Error())
+		}
 	}
 	return fault.Hide(fault.Unavailable, "the sign-in service cannot be reached at the moment; try again later",
 		fmt.Errorf("get tokens from the issuer: %.300s", err.Error()))

@@ -52,6 +52,8 @@ func (m *Manager) fail(w http.ResponseWriter, r *http.Request, to string, err er
 		p.Text = "The sign-in was cancelled. You can try it again."
 	case errors.Is(err, errTooBig):
 		status, p.Text = http.StatusInternalServerError, "The sign-in service sends more data about you than a browser keeps. Ask your administrator to send fewer claims, such as groups, in its tokens."
+	case errors.Is(err, errSetUp):
+		status, p.Text = http.StatusInternalServerError, "The sign-in is not set up correctly. Ask your administrator: the log of this service says what is wrong."
 	case fault.Is(err, fault.Unauthenticated):
 		p.Text = "The sign-in service did not accept the sign-in, or you have no access here. You can try it again; if that does not help, ask your administrator."
 	case fault.Is(err, fault.Unavailable):
