@@ -15,10 +15,11 @@ type page struct {
 	Again       string // address at which the user can sign in; "" if there is none
 	Token       string // form token of a button that signs the user out; "" if there is none
 	Next        string // address at another host to which the browser continues by itself
+	Base        string // path of the built-in sign-in, whose style the page has; set by show
 }
 
-// The address of Next is checked by issuer.checkEndpoint. The template would reject it only
-// inside the attribute content, where it cannot recognise a URL.
+// The scheme of Next is checked by issuer.checkEndpoint, because the template cannot recognise
+// the URL in the attribute content.
 var pages = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en">
 <head>
@@ -27,16 +28,16 @@ var pages = template.Must(template.New("").Parse(`<!doctype html>
 <meta name="robots" content="noindex">
 {{with .Next}}<meta http-equiv="refresh" content="0; url={{.}}">
 {{end}}<title>{{.Title}} · Annals</title>
-<link rel="stylesheet" href="/console/style.css">
+<link rel="stylesheet" href="{{.Base}}/style.css">
 </head>
-<body class="notice">
+<body>
 <main>
 <p class="brand">Annals</p>
 <h1>{{.Title}}</h1>
-{{with .Text}}<p>{{.}}</p>
+{{with .Text}}<p role="alert">{{.}}</p>
 {{end}}{{with .Next}}<p><a href="{{.}}" rel="noreferrer">Also sign out at your organisation's sign-in</a></p>
 {{end}}{{with .Token}}<form method="post" action="/console/logout"><input type="hidden" name="csrf" value="{{.}}"><button type="submit">Sign out</button></form>
-{{end}}{{with .Again}}<p><a class="button" href="{{.}}">Sign in</a></p>
+{{end}}{{with .Again}}<p><a href="{{.}}">Sign in</a></p>
 {{end}}</main>
 </body>
 </html>
@@ -70,6 +71,7 @@ func (m *Manager) fail(w http.ResponseWriter, r *http.Request, to string, err er
 
 // show writes a page.
 func (m *Manager) show(w http.ResponseWriter, status int, p page) {
+	p.Base = m.signIn
 	var body bytes.Buffer
 	if err := pages.Execute(&body, p); err != nil {
 		m.logger.Error("cannot write a page of the console's sign-in", "error", err)

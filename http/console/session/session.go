@@ -67,6 +67,7 @@ type External struct {
 type Manager struct {
 	issuer   *issuer
 	public   *url.URL // scheme and host of the console
+	signIn   string   // path of the built-in sign-in
 	oneHost  bool
 	verify   func(context.Context, string) (events.User, time.Time, error)
 	key      func(context.Context) ([32]byte, error)
@@ -81,6 +82,7 @@ type Manager struct {
 func New(o Options) (*Manager, error) {
 	m := &Manager{
 		public: &url.URL{Scheme: o.IssuerURL.Scheme, Host: o.IssuerURL.Host}, oneHost: o.OneHost || o.Provider == nil,
+		signIn: strings.TrimSuffix(o.IssuerURL.EscapedPath(), "/"),
 		verify: o.Verify, key: o.Key, origin: http.NewCrossOriginProtection(), logger: o.Logger, now: o.Now,
 	}
 	if m.now == nil {
