@@ -5,6 +5,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"annals/commands"
@@ -12,6 +13,7 @@ import (
 	"annals/http/answers"
 	"annals/http/conditional"
 	"annals/http/form"
+	"annals/http/listing"
 	"annals/http/problem"
 	"annals/queries/vault"
 
@@ -28,6 +30,7 @@ type documentItem struct {
 	CreatedAt   moment     `json:"createdAt"`
 	UpdatedAt   moment     `json:"updatedAt"`
 	SHA256      string     `json:"sha256,omitempty"`
+	Tags        *[]string  `json:"tags,omitempty"` // nil unless they are wanted
 }
 
 type document struct {
@@ -46,7 +49,7 @@ type documentReading struct {
 // documentItemBody returns a document as an entry of a listing, which does not include the
 // size.
 func documentItemBody(d vault.Document) documentItem {
-	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt), d.SHA256}
+	return documentItem{d.ID, d.Name, orNull(d.MediaType), 0, parentOrNull(d.Folder), d.Version, moment(d.CreatedAt), moment(d.UpdatedAt), d.SHA256, nil}
 }
 
 func documentBody(d vault.Document) document {
@@ -58,15 +61,30 @@ func documentBody(d vault.Document) document {
 // documents handles GET /documents.
 func (s *Server) documents(c *call) (any, error) {
 	f := form.NewQuery(c.Request)
-	q := vault.DocumentFilter{Folder: f.ID("folderId"), Tag: NormalizeTag(f.Text("tag")), Limit: f.Limit(s.Limits.PageSize), Cursor: f.Text("cursor")}
+	q := listing.ReadDocuments(f, s.Limits.PageSize)
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	docs, next, err := s.Queries.Documents(c.Context(), c.user, q)
+	q.Tag = NormalizeTag(q.Tag)
+	docs, next, err := s.Queries.Documents(c.Context(), c.user, q.DocumentFilter)
 	if err != nil {
 		return nil, err
 	}
-	return s.listing(c, each(docs, documentItemBody), next), nil
+	list := s.listing(c, each(docs, func(d vault.Document) documentItem {
+		item := documentItemBody(d)
+		if q.Size {
+			item.Size = d.Size
+		}
+		if tags := orEmpty(d.Tags); q.Tags {
+			item.Tags = &tags
+		}
+		return item
+	}), next)
+	if !q.Count {
+		return list, nil
+	}
+	n, err := s.Queries.CountDocuments(c.Context(), c.user, q.DocumentFilter)
+	return withHeader("X-Total-Count", strconv.Itoa(n), list), err
 }
 
 // document handles GET /documents/{id}.

@@ -38,16 +38,21 @@ func (c *call) pathID() (uuid.UUID, error) {
 
 // listing replies with a list as JSON, and adds a Link header with the URL of the next page if
 // there is one.
-func (s *Server) listing(c *call, list any, next string) any {
+func (s *Server) listing(c *call, list any, next string) reply {
 	if next == "" {
-		return list
+		return tagged(http.StatusOK, conditional.Weak, list)
 	}
 	q := c.URL.Query()
 	q.Set("cursor", next)
 	// The URL of the next page: the path of the request on the public host.
 	u := url.URL{Scheme: s.VaultURL.Scheme, Host: s.VaultURL.Host, Path: c.URL.Path, RawQuery: q.Encode()}
-	return reply(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Link", "<"+u.String()+`>; rel="next"`)
-		return tagged(http.StatusOK, conditional.Weak, list)(w, r)
-	})
+	return withHeader("Link", "<"+u.String()+`>; rel="next"`, tagged(http.StatusOK, conditional.Weak, list))
+}
+
+// withHeader returns a reply with a further header.
+func withHeader(name, value string, send reply) reply {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set(name, value)
+		return send(w, r)
+	}
 }

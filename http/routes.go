@@ -107,6 +107,7 @@ type Queries interface {
 	Invitations(ctx context.Context, user events.User) ([]vault.Invitation, error)
 	BlockedInviters(ctx context.Context, user events.User) ([]vault.Blocked, error)
 	Documents(ctx context.Context, user events.User, f vault.DocumentFilter) (docs []vault.Document, next string, err error)
+	CountDocuments(ctx context.Context, user events.User, f vault.DocumentFilter) (int, error)
 	Document(ctx context.Context, user events.User, id uuid.UUID) (vault.Document, error)
 	DocumentBatch(ctx context.Context, user events.User, ids []uuid.UUID) ([]vault.Document, error)
 	DocumentsToReread(ctx context.Context, user events.User, f vault.RereadFilter) (docs []vault.Document, next string, err error)

@@ -31,6 +31,11 @@ type Query struct {
 // NewQuery returns the query of a request.
 func NewQuery(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
 
+// Refuse adds an error to Wrong.
+func (f *Query) Refuse(format string, args ...any) {
+	f.Wrong = append(f.Wrong, fmt.Sprintf(format, args...))
+}
+
 // One returns the value of a parameter. given is false if it is missing. If the parameter is
 // repeated, One adds fault to Wrong.
 func (f *Query) One(name, fault string) (text string, given bool) {

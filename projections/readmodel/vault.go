@@ -25,9 +25,9 @@ func init() {
 func (Vault) Name() string { return "vault" }
 
 // Version of the vault's tables.
-func (Vault) Version() int { return 9 }
+func (Vault) Version() int { return 10 }
 
-// Oldest is 8: tables of that version only lack an index.
+// Oldest is 8: tables of that version only lack indexes.
 func (Vault) Oldest() int { return 8 }
 
 // Types returns the events of folders and documents.

@@ -1,8 +1,10 @@
 package vault_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -228,4 +230,92 @@ func TestDeletedFolderHidesGrantsBelow(t *testing.T) {
 	for _, user := range []events.User{alice, bob, admin} {
 		check(user, false)
 	}
+}
+
+// Pages in each order have every document once, in that order, and those of a name only what contains it.
+func TestSortedPages(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	other := f.AddFolder(uuid.Nil, "Other", "user:alice")
+	f.Share(top, "user:bob", "read")
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 40 {
+		name := fmt.Sprintf("%c%d%%_~.md", "aBc"[i%3], rng.IntN(1000))
+		switch i % 4 {
+		case 0:
+			name = fmt.Sprintf("ÄRGER %d.md", i)
+		case 1:
+			name = fmt.Sprintf("a_b%d.md", i)
+		}
+		folder := top
+		if i%5 == 0 {
+			folder = other
+		}
+		id := uuid.New()
+		f.Append(events.DocumentStream(id), events.DocumentImported{Version: 1, Folder: folder, Name: name, Tags: []string{"x"},
+			Content: events.Content{SHA256: commonBytes, Size: []int64{0, 9, 10, 5_000_000_000}[rng.IntN(4)], MediaType: "text/plain"}})
+		if i%3 == 0 {
+			f.Append(events.DocumentStream(id), events.DocumentTagged{Version: 2, Tags: []string{"x", "y"}})
+		}
+	}
+	f.Await(f.Models.Vault)
+	orders := map[vault.Sort]func(a, b vault.Document) int{
+		"": func(a, b vault.Document) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		},
+		vault.ByName: func(a, b vault.Document) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		},
+		vault.ByCreatedAt: func(a, b vault.Document) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		vault.ByUpdatedAt: func(a, b vault.Document) int { return a.UpdatedAt.Compare(b.UpdatedAt) },
+		vault.BySize:      func(a, b vault.Document) int { return cmp.Compare(a.Size, b.Size) },
+	}
+	all, _, err := f.vault.Documents(t.Context(), alice, vault.DocumentFilter{Tag: "x"})
+	if err != nil || len(all) != 40 {
+		t.Fatalf("%d documents, %v", len(all), err)
+	}
+	for _, in := range []struct {
+		user    events.User
+		folder  *uuid.UUID
+		tag     string
+		readers []uuid.UUID
+	}{{alice, nil, "x", []uuid.UUID{top, other}}, {bob, nil, "x", []uuid.UUID{top}}, {alice, &top, "", []uuid.UUID{top}}, {alice, &other, "y", []uuid.UUID{other}}} {
+		for sort, compare := range orders {
+			for _, name := range []string{"", "a", "Ä", "%", "_", "~", "a_B", "ärger 1", "none"} {
+				want := slices.DeleteFunc(slices.Clone(all), func(d vault.Document) bool {
+					return !slices.Contains(in.readers, d.Folder) || in.tag == "y" && !slices.Contains(d.Tags, "y") || !strings.Contains(strings.ToLower(d.Name), strings.ToLower(name))
+				})
+				slices.SortFunc(want, func(a, b vault.Document) int {
+					return cmp.Or(compare(a, b), strings.Compare(a.ID.String(), b.ID.String()))
+				})
+				for _, desc := range []bool{false, true} {
+					for _, limit := range []int{0, 7} {
+						filter := vault.DocumentFilter{Folder: in.folder, Tag: in.tag, Name: name, Sort: sort, Desc: desc, Limit: limit}
+						got := f.pages(in.user, filter, func(string) {})
+						if names := namesOf(want); !slices.Equal(got, names) {
+							t.Errorf("%+v: got %q, want %q", filter, got, names)
+						}
+					}
+					if n, err := f.vault.CountDocuments(t.Context(), in.user, vault.DocumentFilter{Folder: in.folder, Tag: in.tag, Name: name, Sort: sort, Desc: desc, Limit: 3}); err != nil || n != len(want) {
+						t.Errorf("CountDocuments in %v with %q named %q = %d, %v, want %d", in.folder, in.tag, name, n, err, len(want))
+					}
+					slices.Reverse(want)
+				}
+			}
+		}
+	}
+	_, next, err := f.vault.Documents(t.Context(), alice, vault.DocumentFilter{Folder: &top, Limit: 1})
+	if err != nil || next == "" {
+		t.Fatal(next, err)
+	}
+	if _, _, err := f.vault.Documents(t.Context(), alice, vault.DocumentFilter{Folder: &top, Sort: vault.BySize, Limit: 1, Cursor: next}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("Documents by size with a cursor by name: %v, want fault.Invalid", err)
+	}
+}
+
+func namesOf(docs []vault.Document) (names []string) {
+	for _, d := range docs {
+		names = append(names, d.Name)
+	}
+	return names
 }

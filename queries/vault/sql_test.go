@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"annals/events"
+	"annals/projections"
 	"annals/projections/projectionstest"
 	"annals/queries/queriestest"
 
@@ -41,11 +42,11 @@ func TestOldestCopyAgrees(t *testing.T) {
 
 func TestQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
+	names := orderOf(DocumentFilter{})
 	queriestest.NoScans(t, map[string]queriestest.Statement{
-		"folder":        {SQL: pageQuery(inFolder), Args: 4},
-		"folder by tag": {SQL: pageQuery(inFolderTagged), Args: 5},
-		"folders":       {SQL: pageQuery(inFolders), Args: 5},
-		"tag":           {SQL: pageQuery(withTag), Args: 5},
+		"folder by tag": {SQL: pageQuery(inFolderTagged, names), Args: 5},
+		"folders":       {SQL: pageQuery(inFolders, names), Args: 5},
+		"tag":           {SQL: pageQuery(withTag, names), Args: 5},
 		"tags":          {SQL: tagsOfFolders, Args: 1},
 		"all tags":      {SQL: tagsInUse, Args: 1},
 		"copies":        {SQL: copies, Args: 3},
@@ -53,4 +54,35 @@ func TestQueriesUseIndexes(t *testing.T) {
 		"versions":      {SQL: versionColumns + `ORDER BY version`, Args: 1},
 		"subfolders":    {SQL: folderColumns + `WHERE f.parent = $1 AND f.deleted = 0` + byName, Args: 1},
 	})
+}
+
+// A page of a folder is read from an index in the order of the listing, so that it costs the same in a folder of any
+// size: only the page itself is sorted.
+func TestPagesAreReadInOrder(t *testing.T) {
+	projectionstest.OfFiles(t)
+	db := queriestest.Open(t).Models.Vault.DB()
+	indexes := map[Sort]string{ByName: "documents_folder", ByCreatedAt: "documents_created", ByUpdatedAt: "documents_updated", BySize: "documents_size"}
+	for _, sort := range Sorts {
+		for _, desc := range []bool{false, true} {
+			type step struct {
+				id, parent, unused int
+				detail             string
+			}
+			plan, err := projections.List(t.Context(), db, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} },
+				"EXPLAIN QUERY PLAN "+pageQuery(inFolder, orderOf(DocumentFilter{Sort: sort, Desc: desc})), "", "", 1, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ordered, sorts := false, 0
+			for _, s := range plan {
+				ordered = ordered || strings.Contains(s.detail, "INDEX "+indexes[sort]+" (folder=? AND (")
+				if strings.HasPrefix(s.detail, "USE TEMP B-TREE") {
+					sorts++
+				}
+			}
+			if !ordered || sorts != 1 {
+				t.Errorf("a page by %s, descending %v, has the plan %v, want one of %s that sorts once", sort, desc, plan, indexes[sort])
+			}
+		}
+	}
 }
