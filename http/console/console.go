@@ -78,6 +78,19 @@ var pages = []struct {
 	handle       func(*Console, *visit) error
 }{
 	{"GET", "/", (*Console).ask},
+	{"GET", "/folders", (*Console).folders},
+	{"GET", "/folders/new", (*Console).askNewFolder},
+	{"POST", "/folders/new", (*Console).createFolder},
+	{"GET", "/folders/" + id, (*Console).folder},
+	{"GET", "/folders/" + id + "/change", (*Console).askFolderChange},
+	{"POST", "/folders/" + id + "/change", (*Console).changeFolder},
+	{"GET", "/folders/" + id + "/share", (*Console).askShare},
+	{"POST", "/folders/" + id + "/share", (*Console).share},
+	{"POST", "/invitations/" + id, (*Console).answerInvitation},
+	{"GET", "/documents/" + id + "/change", (*Console).askDocumentChange},
+	{"POST", "/documents/" + id + "/change", (*Console).changeDocument},
+	{"GET", "/account", (*Console).account},
+	{"POST", "/account/unblock", (*Console).unblock},
 	{"POST", "/console/answer", (*Console).renderAnswer},
 	{"GET", "/history", (*Console).history},
 }

@@ -49,8 +49,9 @@ func (p *problem) title() string {
 type call struct {
 	method, path string // the path begins with /core/ or /vault/
 	query        url.Values
-	body         any // sent as JSON; nil for none
+	body         any // sent as JSON, or as it is if it is an io.Reader; nil for none
 	match        string
+	status       *int // set to the status of the reply, unless nil
 }
 
 // get decodes the reply to a GET into out.
@@ -63,8 +64,13 @@ func (v *visit) get(path string, query url.Values, out any) error {
 // *problem if the call was refused.
 func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) {
 	var body io.Reader = http.NoBody
-	if q.body != nil {
-		text, err := json.Marshal(q.body)
+	kind := "application/json"
+	switch content := q.body.(type) {
+	case nil:
+	case io.Reader:
+		body, kind = content, "application/octet-stream"
+	default:
+		text, err := json.Marshal(content)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +81,10 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 		return nil, err
 	}
 	if q.body != nil {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", kind)
+	}
+	if _, streamed := q.body.(io.Reader); streamed {
+		r.ContentLength = -1 // not known
 	}
 	if q.match != "" {
 		r.Header.Set("If-Match", q.match)
@@ -85,12 +94,15 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 	r.RemoteAddr = v.RemoteAddr
 	w := &reply{header: http.Header{}}
 	v.console.rest.ServeHTTP(w, r)
+	if q.status != nil {
+		*q.status = w.status
+	}
 	switch {
 	case w.err != nil:
 		return nil, fmt.Errorf("%s %s: %w", q.method, q.path, w.err)
 	case w.status >= http.StatusMultipleChoices:
 		return w.header, problemOf(w.status, w.body.Bytes())
-	case out == nil:
+	case out == nil || w.body.Len() == 0:
 		return w.header, nil
 	}
 	if err := json.Unmarshal(w.body.Bytes(), out); err != nil {

@@ -51,6 +51,7 @@ var functions = template.FuncMap{
 	"add":       func(a, b int) int { return a + b },
 	"dict":      dict,
 	"initial":   initial,
+	"size":      sizeOf,
 	"waitQuery": func(a asking) template.URL { return template.URL(a.values("wait", "1").Encode()) },
 }
 

@@ -3,6 +3,9 @@ package console
 import (
 	"bytes"
 	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +19,7 @@ type visit struct {
 	w       http.ResponseWriter
 	console *Console
 	session session.Session
+	parts   *multipart.Reader // the rest of a form with files, of which the token was read; nil for others
 }
 
 // policy is the Content-Security-Policy of the pages. Everything comes from this host, and
@@ -38,13 +42,13 @@ func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		guardPage(w.Header())
 		s, found, err := c.Sessions.Of(w, r)
-		v := &visit{r, w, c, s}
+		v := &visit{Request: r, w: w, console: c, session: s}
 		switch {
 		case err != nil:
 		case !found:
 			c.signIn(v)
 			return
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && !c.Sessions.CheckCSRF(r):
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && !v.fromConsole():
 			err = &problem{Status: http.StatusForbidden, Sentence: "This page is out of date. Load it again, and send the form once more."}
 		default:
 			err = handle(c, v)
@@ -54,6 +58,31 @@ func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
 		}
 	})
 }
+
+// fromConsole reports whether a page of this console sent a change. Of a form with files it
+// reads the token, which is the first field of such forms, so that the files can be streamed
+// to where they belong.
+func (v *visit) fromConsole() bool {
+	kind, _, err := mime.ParseMediaType(v.Header.Get("Content-Type"))
+	if err == nil && kind == "multipart/form-data" && v.Header.Get(session.FormHeader) == "" {
+		if v.parts, err = v.MultipartReader(); err != nil {
+			return false
+		}
+		first, err := v.parts.NextPart()
+		if err != nil || first.FormName() != session.FormField {
+			return false
+		}
+		token, err := io.ReadAll(io.LimitReader(first, maxToken))
+		if err != nil {
+			return false
+		}
+		v.PostForm = url.Values{session.FormField: {string(token)}}
+	}
+	return v.console.Sessions.CheckCSRF(v.Request)
+}
+
+// maxToken is the maximum length of a form token in bytes.
+const maxToken = 1 << 10
 
 // signIn sends a browser to the sign-in. Scripts get a status that tells them so.
 func (c *Console) signIn(v *visit) {
@@ -100,10 +129,38 @@ const maxForm = 1 << 20
 func (v *visit) form() (url.Values, error) {
 	v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
 	if err := v.ParseForm(); err != nil {
-		return nil, &problem{Status: http.StatusBadRequest, Sentence: "The form could not be read."}
+		return nil, errFormUnread
 	}
 	return v.PostForm, nil
 }
+
+// formWithFile returns the fields of a form, and its file. The file must be the last field, and
+// is read while it is used. It is nil if none was chosen.
+func (v *visit) formWithFile() (fields url.Values, file io.Reader, err error) {
+	if v.parts == nil {
+		fields, err = v.form()
+		return fields, nil, err
+	}
+	fields = url.Values{}
+	for room := int64(maxForm); ; {
+		part, err := v.parts.NextPart()
+		switch {
+		case err == io.EOF:
+			return fields, nil, nil
+		case err != nil:
+			return nil, nil, errFormUnread
+		case part.FileName() != "":
+			return fields, part, nil
+		}
+		text, err := io.ReadAll(io.LimitReader(part, room+1))
+		if room -= int64(len(text)); err != nil || room < 0 {
+			return nil, nil, errFormUnread
+		}
+		fields.Add(part.FormName(), string(text))
+	}
+}
+
+var errFormUnread = &problem{Status: http.StatusBadRequest, Sentence: "The form could not be read."}
 
 // fail shows an error: to scripts as JSON, to people as a page.
 func (c *Console) fail(v *visit, err error) {
