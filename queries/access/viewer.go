@@ -282,16 +282,6 @@ func CleanPath(path string) string {
 	return strings.Join(names, "/")
 }
 
-// Resolve returns the id of the folder at a path, or "" if the folder does not exist or
-// the user may not read it.
-func (v *Viewer) Resolve(ctx context.Context, path string) (id string, err error) {
-	id, rest, err := v.nearest(ctx, path)
-	if rest != "" {
-		return "", err
-	}
-	return id, err
-}
-
 // nearest returns the id of the deepest folder on a path that the user may read, or ""
 // if there is none, and the part of the path below that folder.
 func (v *Viewer) nearest(ctx context.Context, path string) (id, rest string, err error) {

@@ -157,16 +157,16 @@ func (v *viewer) one(ctx context.Context, id uuid.UUID) (Folder, error) {
 	return f, freshness.Wrap(err, "folder")
 }
 
-// FolderAt returns the folder at a path from the top level. The user need not have access
-// to the folders above it. found is false if the folder does not exist or the user may
-// not read it.
+// FolderAt returns the folder at a path from the top level, or as shown to the user. The
+// user need not have access to the folders above it. found is false if the folder does not
+// exist or the user may not read it.
 func (q *Vault) FolderAt(ctx context.Context, user events.User, path string) (f Folder, found bool, err error) {
 	v, err := q.viewer(ctx, user)
 	if err != nil {
 		return f, false, err
 	}
-	text, err := v.Resolve(ctx, path)
-	if err != nil || text == "" {
+	_, text, rest, err := v.Whole(ctx, path)
+	if err != nil || text == "" || rest != "" {
 		return f, false, freshness.Wrap(err, "folder at "+path)
 	}
 	id, err := uuid.Parse(text)

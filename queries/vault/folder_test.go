@@ -21,7 +21,7 @@ func TestFolderAt(t *testing.T) {
 		want uuid.UUID
 	}{
 		{alice, "Reports", top}, {alice, "Reports/2024", year}, {admin, " /Reports/ 2024", year}, {alice, "2024", uuid.Nil}, {alice, "", uuid.Nil},
-		{bob, "Reports/2024", year}, {bob, "Reports", uuid.Nil}, {bob, "2024", uuid.Nil}, {eve, "Reports/2024", uuid.Nil},
+		{bob, "Reports/2024", year}, {bob, "Reports", uuid.Nil}, {bob, "2024", year}, {bob, "2024/Q1", uuid.Nil}, {eve, "Reports/2024", uuid.Nil}, {eve, "2024", uuid.Nil},
 	} {
 		got, found, err := f.vault.FolderAt(t.Context(), c.user, c.path)
 		if err != nil || got.ID != c.want || found != (c.want != uuid.Nil) {
