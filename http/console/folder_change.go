@@ -109,11 +109,10 @@ func (v *visit) choose(form, to string) (*chooser, error) {
 	return place, nil
 }
 
-// Limits of what is counted before a folder is deleted.
+// Limits of what is counted and named before a folder is deleted.
 const (
-	countedFolders   = 100
-	countedDocuments = 5_000
-	namedHoldings    = 5
+	countedFolders = 200
+	namedHoldings  = 5
 )
 
 // holdings counts what is in a folder and below it, up to a limit.
@@ -125,13 +124,17 @@ func (v *visit) holdings(id string) (*holdings, error) {
 			return nil, err
 		}
 		var docs []documentEntry
-		header, err := v.send(v.Context(), call{method: "GET", path: "/vault/documents", query: url.Values{"folderId": {open[0]}, "limit": {"1000"}}}, &docs)
+		header, err := v.send(v.Context(), call{method: "GET", path: "/vault/documents", query: url.Values{"folderId": {open[0]}, "limit": {strconv.Itoa(namedHoldings)}, "include": {"count"}}}, &docs)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(header.Get("X-Total-Count"))
 		if err != nil {
 			return nil, err
 		}
 		h.Folders += len(below)
-		h.Documents += len(docs)
-		h.More = h.More || more || nextCursor(header) != ""
+		h.Documents += count
+		h.More = h.More || more
 		for _, f := range below {
 			open = append(open, f.ID)
 			h.name(f.Name)
@@ -139,7 +142,7 @@ func (v *visit) holdings(id string) (*holdings, error) {
 		for _, d := range docs {
 			h.name(d.Name)
 		}
-		if h.Folders > countedFolders || h.Documents > countedDocuments {
+		if h.Folders > countedFolders {
 			h.More = true
 			break
 		}

@@ -81,6 +81,7 @@ type folderPage struct {
 	Descending bool
 	First      string // address of the first page, "" on it
 	Next       string // address of the next page, "" on the last
+	Count      string // number of documents on all pages
 	Summary    *summary
 	Known      []string // tags
 	Offers     []invitationEntry
@@ -338,6 +339,7 @@ func (v *visit) list(p *folderPage) error {
 	}
 	filter := maps.Clone(shown)
 	filter.Set("limit", strconv.Itoa(listedDocuments))
+	filter.Set("include", "size,tags,count")
 	if p.Folder != nil {
 		filter.Set("folderId", p.Folder.ID)
 	}
@@ -357,6 +359,7 @@ func (v *visit) list(p *folderPage) error {
 	if err != nil {
 		return err
 	}
+	p.Count = header.Get("X-Total-Count")
 	if cursor := nextCursor(header); cursor != "" {
 		shown.Set("cursor", cursor)
 		p.Next = p.Action + "?" + shown.Encode()
