@@ -236,3 +236,18 @@ func TestAssetsAreSmall(t *testing.T) {
 		t.Errorf("the assets have %v bytes, want less than 60,000 of js and 30,000 of css", size)
 	}
 }
+
+// Behind a proxy, the access log tells visitors apart by the header that the proxy sets.
+func TestAddressOfVisitorReachesREST(t *testing.T) {
+	for _, path := range []string{"/?q=mill", "/console/api/vault/tags"} {
+		from := ""
+		s := startSite(t, func(w http.ResponseWriter, r *http.Request) {
+			from = r.RemoteAddr + " for " + r.Header.Get("X-Forwarded-For")
+			found(w, r)
+		})
+		s.as("alice", "GET", path, nil, "X-Forwarded-For", "198.51.100.7")
+		if from != "192.0.2.1:1234 for 198.51.100.7" {
+			t.Errorf("the call of %s comes from %q", path, from)
+		}
+	}
+}

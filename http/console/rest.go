@@ -91,7 +91,7 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 	}
 	v.console.address(r, q.path, q.query)
 	r.Header.Set("Authorization", "Bearer "+v.session.Token)
-	r.RemoteAddr = v.RemoteAddr
+	r.RemoteAddr, r.Header["X-Forwarded-For"] = v.RemoteAddr, v.Header["X-Forwarded-For"] // for the access log
 	w := &reply{header: http.Header{}}
 	v.console.rest.ServeHTTP(w, r)
 	if q.status != nil {
@@ -187,7 +187,7 @@ func (w *reply) Write(p []byte) (int, error) {
 }
 
 // forwarded are the headers of a browser's request that the REST interface gets.
-var forwarded = []string{"Accept", "Content-Type", "Content-Length", "If-Match", "If-None-Match", "Range", "If-Range", "Idempotency-Key", "Last-Event-Id"}
+var forwarded = []string{"Accept", "Content-Type", "Content-Length", "If-Match", "If-None-Match", "Range", "If-Range", "Idempotency-Key", "Last-Event-Id", "X-Forwarded-For"}
 
 // forward hands a request of a script or picture through to the REST interface, with the
 // visitor's token in place of the cookie. The reply goes to the browser as it is made.
