@@ -36,6 +36,16 @@ func (s *Server) Routes() *mux.Router {
 		s.Console.Mount(root, root)
 	}
 	s.refuse(root, problem.Core)
+	if s.Console != nil {
+		refuse := root.NotFoundHandler
+		root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if (r.Method == http.MethodGet || r.Method == http.MethodHead) && wantsPage(r) && r.Header.Get("Authorization") == "" {
+				s.Console.NotFound(w, r)
+				return
+			}
+			refuse.ServeHTTP(w, r)
+		})
+	}
 	return root
 }
 

@@ -57,6 +57,8 @@ type Server struct {
 	// vault. May be nil.
 	Console interface {
 		Mount(root *mux.Router, rest http.Handler)
+		// NotFound replies to browsers that ask for a page that does not exist.
+		NotFound(w http.ResponseWriter, r *http.Request)
 	}
 	// MCP serves the agents' tools at MCPURL. It verifies tokens itself. It is nil if there
 	// are no agents' tools.

@@ -69,6 +69,7 @@ func (c *Console) Mount(root *mux.Router, rest http.Handler) {
 	root.HandleFunc(session.LoginPath, c.Sessions.Login).Methods(http.MethodGet, http.MethodHead)
 	root.HandleFunc(session.CallbackPath, c.Sessions.Callback).Methods(http.MethodGet)
 	root.HandleFunc(session.LogoutPath, c.Sessions.Logout).Methods(http.MethodGet, http.MethodHead, http.MethodPost)
+	root.Handle("/console/renew", c.visit((*Console).renew)).Methods(http.MethodPost)
 	root.PathPrefix(handThrough).Handler(c.visit((*Console).forward))
 }
 
@@ -97,6 +98,20 @@ var pages = []struct {
 
 // id is the pattern of an id in a path.
 const id = "{id:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}}"
+
+// renew does nothing: any request that is not a GET renews a session that ends soon. Scripts
+// of pages that stay open for hours send it.
+func (c *Console) renew(v *visit) error {
+	v.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// NotFound replies to browsers that ask for a page that does not exist.
+func (c *Console) NotFound(w http.ResponseWriter, r *http.Request) {
+	c.visit(func(*Console, *visit) error {
+		return &problem{Status: http.StatusNotFound, Sentence: "There is no such page."}
+	}).ServeHTTP(w, r)
+}
 
 // redirect lets the browser load another page with GET.
 func redirect(w http.ResponseWriter, to string) {

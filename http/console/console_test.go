@@ -251,3 +251,13 @@ func TestAddressOfVisitorReachesREST(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenPagesRenewTheirSession(t *testing.T) {
+	s := startSite(t, found)
+	if r := s.as("alice", "POST", "/console/renew", nil, "X-CSRF-Token", "the-csrf-token"); r.StatusCode != http.StatusNoContent {
+		t.Errorf("POST /console/renew = %d", r.StatusCode)
+	}
+	if r := s.as("", "POST", "/console/renew", nil, "Sec-Fetch-Mode", "cors"); r.StatusCode != http.StatusUnauthorized {
+		t.Errorf("POST /console/renew of nobody = %d", r.StatusCode)
+	}
+}

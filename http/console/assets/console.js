@@ -27,6 +27,9 @@ export function toast(text, label, action) {
 	setTimeout(() => box.remove(), action ? 12000 : 6000);
 }
 
+// A page that stays open keeps its sign-in while it is looked at.
+setInterval(() => document.hidden || fetch("/console/renew", {method: "POST", headers: {"X-CSRF-Token": csrf()}}), 20 * 60 * 1000);
+
 let told = false;
 
 function signedOut() {
