@@ -65,7 +65,9 @@ func (c *Console) Mount(root *mux.Router, rest http.Handler) {
 		}
 		root.Handle(e.path, c.visit(e.handle)).Methods(methods...)
 	}
-	root.HandleFunc("/console/{file:[a-z]+\\.(?:css|js|svg)}", c.asset).Methods(http.MethodGet, http.MethodHead)
+	for _, folder := range []string{"/console/", "/console/{tag:[0-9a-f]{12}}/"} {
+		root.HandleFunc(folder+"{file:[a-z]+\\.(?:css|js|svg)}", c.asset).Methods(http.MethodGet, http.MethodHead)
+	}
 	root.HandleFunc(session.LoginPath, c.Sessions.Login).Methods(http.MethodGet, http.MethodHead)
 	root.HandleFunc(session.CallbackPath, c.Sessions.Callback).Methods(http.MethodGet)
 	root.HandleFunc(session.LogoutPath, c.Sessions.Logout).Methods(http.MethodGet, http.MethodHead, http.MethodPost)
@@ -94,6 +96,9 @@ var pages = []struct {
 	{"POST", "/account/unblock", (*Console).unblock},
 	{"POST", "/console/answer", (*Console).renderAnswer},
 	{"GET", "/history", (*Console).history},
+	{"GET", "/import", (*Console).askImport},
+	{"POST", "/import", (*Console).importFiles},
+	{"GET", "/import/" + id, (*Console).showImport},
 }
 
 // id is the pattern of an id in a path.

@@ -49,7 +49,8 @@ func (p *problem) title() string {
 type call struct {
 	method, path string // the path begins with /core/ or /vault/
 	query        url.Values
-	body         any // sent as JSON, or as it is if it is an io.Reader; nil for none
+	body         any    // sent as JSON, or as it is if it is an io.Reader; nil for none
+	kind         string // content type of an io.Reader; "" for application/octet-stream
 	match        string
 	status       *int // set to the status of the reply, unless nil
 }
@@ -68,7 +69,7 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 	switch content := q.body.(type) {
 	case nil:
 	case io.Reader:
-		body, kind = content, "application/octet-stream"
+		body, kind = content, cmp.Or(q.kind, "application/octet-stream")
 	default:
 		text, err := json.Marshal(content)
 		if err != nil {

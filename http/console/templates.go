@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gorilla/mux"
 )
 
 //go:embed templates/*.html
@@ -52,6 +55,7 @@ var functions = template.FuncMap{
 	"dict":      dict,
 	"initial":   initial,
 	"size":      sizeOf,
+	"json":      jsonOf,
 	"waitQuery": func(a asking) template.URL { return template.URL(a.values("wait", "1").Encode()) },
 }
 
@@ -59,6 +63,12 @@ var functions = template.FuncMap{
 func initial(name string) string {
 	r, _ := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(string(r))
+}
+
+// jsonOf returns a value as JSON, for attributes that scripts read.
+func jsonOf(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
 }
 
 // dict returns a map of names and values, with which a template passes several values to
@@ -99,11 +109,14 @@ func digestAssets() string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-func assetURL(name string) string { return "/console/" + name + "?" + assetTag }
+// assetURL returns the address of an asset. The digest is a folder in it, and no query, so that a
+// script that imports another by its name gets the one that the page has loaded, and not a second
+// one with the same effects.
+func assetURL(name string) string { return "/console/" + assetTag + "/" + name }
 
 // asset serves a style sheet, script or picture of the pages.
 func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/console/")
+	name, tag := mux.Vars(r)["file"], mux.Vars(r)["tag"]
 	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil {
 		http.NotFound(w, r)
@@ -114,7 +127,7 @@ func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", `"`+assetTag+`"`)
 	h.Set("Cache-Control", "public, no-cache")
-	if r.URL.RawQuery == assetTag {
+	if tag == assetTag {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))

@@ -32,7 +32,7 @@ setInterval(() => document.hidden || fetch("/console/renew", {method: "POST", he
 
 let told = false;
 
-function signedOut() {
+export function signedOut() {
 	if (told) {
 		return;
 	}

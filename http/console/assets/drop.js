@@ -1,0 +1,402 @@
+// Files and folders that are dropped on a page are imported. A dock at the bottom of every page
+// shows what is being sent, and the imports that this tab has begun until they have ended.
+import {csrf, send, signedOut, toast} from "./console.js";
+
+const batchFiles = 200, batchBytes = 64e6; // of one upload: what has to be sent again after an error
+const mostFiles = 10000;                   // in one drop
+const tries = 10;
+const silence = 60000; // an upload that sends nothing for so long is broken
+
+const sleep = time => new Promise(done => setTimeout(done, time));
+const count = (n, one = "file") => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
+
+function make(tag, set = {}, ...inside) {
+	const made = Object.assign(document.createElement(tag), set);
+	made.append(...inside);
+	return made;
+}
+
+let rules;
+
+// limits returns which files can be imported.
+async function limits() {
+	if (!rules) {
+		const reply = await send("/core/formats");
+		if (!reply.ok) {
+			throw new Error("It is not known which files can be imported. Try again in a moment.");
+		}
+		rules = await reply.json();
+	}
+	return rules;
+}
+
+// reason says why a file is left out.
+function reason(file, rules) {
+	const ending = /\.[^.]+$/.exec(file.name.toLowerCase())?.[0] ?? "";
+	if (/^(\.|~\$)/.test(file.name)) {
+		return "hidden files";
+	}
+	if (!rules.formats.some(format => format.extension === ending)) {
+		return ending ? `files of the type ${ending}` : "files without a type";
+	}
+	if (file.size === 0) {
+		return "empty files";
+	}
+	return file.size > rules.file_bytes ? `files larger than ${Math.floor(rules.file_bytes / 1e6).toLocaleString("en")} MB` : "";
+}
+
+// leftOut tells which files are left out, and why.
+function leftOut(left) {
+	if (left.size === 0) {
+		return "";
+	}
+	const all = [...left.values()].reduce((n, names) => n + names.length, 0);
+	const list = make("ul");
+	for (const [why, names] of left) {
+		list.append(make("li", {}, `${names.length} ${why}: `, make("bdi", {}, names.slice(0, 3).join(", ")), names.length > 3 ? " …" : ""));
+	}
+	return make("details", {className: "left"}, make("summary", {}, `${count(all)} left out`), list);
+}
+
+// drop imports files. Each has its path, which is the folders above it that were dropped with
+// it. to is the destination; without it, the visitor is asked. It resolves to the ids of the
+// imports.
+export async function drop(found, to) {
+	const left = new Map(), wanted = [];
+	let inbox;
+	try {
+		const rules = await limits();
+		inbox = rules.inbox;
+		for (const one of found) {
+			const why = reason(one.file, rules);
+			why ? left.set(why, [...left.get(why) ?? [], one.file.name]) : wanted.push(one);
+		}
+	} catch (error) {
+		toast(error.message);
+		return [];
+	}
+	if (wanted.length === 0) {
+		say(make("p", {}, found.length ? "None of these files can be imported." : "There are no files in it."), leftOut(left), close());
+		return [];
+	}
+	to ??= await choose(wanted.length, inbox, left);
+	return to ? upload(wanted, to, to.folder || inbox, left) : [];
+}
+
+// choose asks for the destination.
+function choose(files, inbox, left) {
+	const folder = make("input", {name: "folder", placeholder: inbox, dir: "auto", maxLength: 2000, value: sessionStorage.getItem("import folder") ?? ""});
+	const tags = make("input", {name: "tags", placeholder: "invoice, 2026", dir: "auto", maxLength: 4000});
+	const dialog = make("dialog", {}, make("form", {method: "dialog"},
+		make("h2", {}, `Import ${count(files)}`),
+		make("p", {}, make("label", {}, "Folder ", folder)), make("p", {}, make("label", {}, "Tags ", tags)), leftOut(left),
+		make("div", {className: "actions"}, make("button", {value: "yes"}, "Import"), make("button", {value: "", className: "plain", formNoValidate: true}, "Cancel"))));
+	dialog.setAttribute("aria-label", "Where to import");
+	document.body.append(dialog);
+	dialog.showModal();
+	return new Promise(done => dialog.addEventListener("close", () => {
+		dialog.remove();
+		if (dialog.returnValue === "yes") {
+			sessionStorage.setItem("import folder", folder.value);
+		}
+		done(dialog.returnValue === "yes" ? {folder: folder.value.trim(), tags: tags.value} : null);
+	}));
+}
+
+let sending = 0; // uploads in progress
+let last = Promise.resolve();
+
+// upload sends files, after those that are being sent.
+function upload(files, to, base, left) {
+	sending++;
+	const run = last.then(() => sendAll(files, to, base, left)).finally(() => sending--);
+	last = run.catch(() => {});
+	return run;
+}
+
+async function sendAll(files, to, base, left) {
+	const tags = to.tags.split(",").map(tag => tag.trim()).filter(Boolean);
+	const total = files.reduce((n, one) => n + one.file.size, 0);
+	const line = make("p"), bar = make("progress", {max: total || 1, value: 0}), jobs = [];
+	bar.setAttribute("aria-label", "Files sent");
+	say(line, bar, leftOut(left));
+	let bytes = 0;
+	for (let from = 0; from < files.length;) {
+		const batch = [];
+		let size = 0;
+		while (from < files.length && batch.length < batchFiles && (batch.length === 0 || size + files[from].file.size <= batchBytes)) {
+			size += files[from].file.size;
+			batch.push(files[from++]);
+		}
+		line.replaceChildren(`Sending ${count(files.length)} to `, make("bdi", {}, base), ` (${from - batch.length} sent). Stay on this page until all are sent.`);
+		try {
+			const job = await sendBatch(batch, base, tags, part => { bar.value = bytes + size * part; }, text => line.replaceChildren(text));
+			jobs.push(job.job_id);
+			remember({id: job.job_id, total: batch.length});
+			document.dispatchEvent(new Event("imports"));
+		} catch (error) {
+			say(make("p", {className: "problem"}, `${count(files.length - from + batch.length)} of ${files.length.toLocaleString("en")} were not sent. ${error.message}`), leftOut(left), close());
+			held = true;
+			return jobs;
+		}
+		bytes += size;
+		bar.value = bytes;
+	}
+	note = leftOut(left);
+	watch();
+	return jobs;
+}
+
+// sendBatch sends files as one import. It tries again after errors that pass, with the same
+// key, so that nothing is imported twice.
+async function sendBatch(batch, base, tags, moved, tell) {
+	const form = new FormData();
+	form.append("file_metadata", JSON.stringify(batch.map(one => ({folder_name: [base, one.path].filter(Boolean).join("/"), tags}))));
+	for (const one of batch) {
+		form.append("files", one.file, one.file.name);
+	}
+	const key = [...crypto.getRandomValues(new Uint8Array(16))].map(n => n.toString(16).padStart(2, "0")).join("");
+	for (let n = 1; ; n++) {
+		const reply = await post(form, key, moved);
+		if (reply.status === 200 || reply.status === 202) {
+			return JSON.parse(reply.responseText);
+		}
+		if (reply.status === 401) {
+			signedOut();
+		}
+		const wait = Number(reply.getResponseHeader("Retry-After")) || Math.min(2 ** n, 30);
+		if (n === tries || wait > 120 || ![0, 401, 429].includes(reply.status) && reply.status < 500) {
+			throw new Error(sentence(reply));
+		}
+		for (let left = wait; left > 0; left--) {
+			tell(`${reply.status === 0 ? "The connection was lost." : sentence(reply)} Trying again in ${left} s.`);
+			await sleep(1000);
+		}
+		tell("Sending again …");
+	}
+}
+
+function post(form, key, moved) {
+	return new Promise(done => {
+		const request = new XMLHttpRequest();
+		request.open("POST", "/console/api/core/ingest");
+		request.setRequestHeader("X-CSRF-Token", csrf());
+		request.setRequestHeader("Idempotency-Key", key);
+		let timer;
+		const alive = () => {
+			clearTimeout(timer);
+			timer = setTimeout(() => request.abort(), silence);
+		};
+		request.upload.onprogress = event => {
+			alive();
+			moved(event.loaded / event.total);
+		};
+		request.onloadend = () => {
+			clearTimeout(timer);
+			done(request);
+		};
+		alive();
+		request.send(form);
+	});
+}
+
+// sentence returns what a refused upload says.
+function sentence(reply) {
+	try {
+		const {detail, message} = JSON.parse(reply.responseText);
+		return Array.isArray(detail) ? detail.map(one => one.msg).join("; ") : detail ?? message;
+	} catch {
+		return reply.status === 0 ? "The service cannot be reached, or a file was changed meanwhile." : "The service failed. Try again in a moment.";
+	}
+}
+
+addEventListener("beforeunload", event => {
+	if (sending > 0) {
+		event.preventDefault();
+	}
+});
+
+// The dock.
+const dock = document.getElementById("dock");
+let note = "";    // what the last drop left out
+let held = false; // the dock shows a failure, which stays until it is closed
+
+function say(...inside) {
+	held = false;
+	dock.replaceChildren(...inside.filter(Boolean));
+	dock.hidden = false;
+}
+
+function close() {
+	const button = make("button", {className: "link", type: "button"}, "Close");
+	button.onclick = () => {
+		dock.hidden = true;
+		held = false;
+		note = "";
+		store(begun().filter(job => !job.done));
+	};
+	return button;
+}
+
+// begun returns the imports that this tab has begun and that were not seen to end.
+function begun() {
+	try {
+		return JSON.parse(sessionStorage.getItem("imports")) ?? [];
+	} catch {
+		return [];
+	}
+}
+
+const store = jobs => sessionStorage.setItem("imports", JSON.stringify(jobs));
+const remember = job => store([...begun(), job]);
+
+let watching = false;
+
+// watch shows the imports that this tab has begun until they have ended. The page of imports
+// shows them itself.
+async function watch() {
+	if (location.pathname.startsWith("/import")) {
+		if (!sending && !held) {
+			note ? say(make("p", {}, "All are sent."), note, close()) : dock.hidden = true;
+		}
+		store(begun().filter(job => !job.done));
+		return;
+	}
+	if (watching) {
+		return;
+	}
+	watching = true;
+	for (let pause = 1000; begun().some(job => !job.done); pause = Math.min(pause * 1.3, 10000)) {
+		try {
+			await ask();
+		} catch {
+			// It is asked again.
+		}
+		if (sending <= 1 && !held) {
+			tellJobs();
+		}
+		if (begun().some(job => !job.done)) {
+			await sleep(document.hidden ? 15000 : pause);
+		}
+	}
+	watching = false;
+}
+
+// ask learns what has become of the imports that this tab has begun.
+async function ask() {
+	const known = new Map();
+	let cursor = "";
+	for (let page = 0; page < 5 && begun().some(job => !known.has(job.id)); page++) {
+		const reply = await send("/core/jobs?limit=100" + (cursor && "&cursor=" + cursor));
+		if (!reply.ok) {
+			throw new Error(reply.statusText);
+		}
+		const list = await reply.json();
+		list.jobs.forEach(job => known.set(job.job_id, job));
+		if (!(cursor = list.next_cursor)) {
+			break;
+		}
+	}
+	store(begun().map(job => {
+		const now = known.get(job.id);
+		return now ? {id: job.id, total: now.total_files, good: now.successful, bad: now.failed, done: now.done} : {...job, done: true};
+	}));
+}
+
+function tellJobs() {
+	const jobs = begun(), sum = name => jobs.reduce((n, job) => n + (job[name] ?? 0), 0);
+	if (jobs.length === 0 || sending) {
+		return;
+	}
+	const [total, good, bad] = ["total", "good", "bad"].map(sum), done = jobs.every(job => job.done);
+	const link = make("a", {href: jobs.length === 1 ? "/import/" + jobs[0].id : "/import"}, "Show");
+	const text = done ? `${count(good)} of ${total.toLocaleString("en")} imported` : `Importing ${count(total)}: ${(good + bad).toLocaleString("en")} done`;
+	const bar = make("progress", {max: total || 1, value: good + bad});
+	bar.setAttribute("aria-label", "Files imported");
+	say(make("p", {}, text + (bad ? `; ${bad.toLocaleString("en")} failed. ` : ". "), link, " ", done ? close() : ""), done ? "" : bar, note);
+}
+
+store(begun().filter(job => !job.done));
+watch();
+
+// Dropping.
+const overlay = make("div", {id: "drop", hidden: true});
+document.body.append(overlay);
+
+// destination returns where files go that are dropped on an element: the folder that it, or the
+// page, shows.
+function destination(element) {
+	const place = element.closest?.("[data-drop]") ?? document.querySelector("main [data-drop]");
+	if (place?.tagName === "FORM") {
+		return {folder: place.elements.folder.value.trim(), tags: place.elements.tags.value};
+	}
+	return place?.dataset.drop ? {folder: place.dataset.drop, tags: ""} : undefined;
+}
+
+const withFiles = event => event.dataTransfer?.types.includes("Files") && !document.querySelector("dialog[open]");
+
+document.addEventListener("dragover", event => {
+	if (!withFiles(event)) {
+		return;
+	}
+	event.preventDefault();
+	event.dataTransfer.dropEffect = "copy";
+	const to = destination(event.target);
+	const text = !to ? "Drop to import; you choose the folder next" : `Drop to import into ${to.folder || "your inbox"}`;
+	if (overlay.textContent !== text) {
+		overlay.replaceChildren(make("p", {dir: "auto"}, text));
+	}
+	overlay.hidden = false;
+});
+
+document.addEventListener("dragleave", event => {
+	if (!event.relatedTarget) {
+		overlay.hidden = true;
+	}
+});
+
+document.addEventListener("drop", async event => {
+	if (!withFiles(event)) {
+		return;
+	}
+	event.preventDefault();
+	overlay.hidden = true;
+	const to = destination(event.target);
+	const items = [...event.dataTransfer.items].filter(item => item.kind === "file");
+	const entries = items.map(item => item.webkitGetAsEntry?.()).filter(Boolean);
+	const plain = [...event.dataTransfer.files].map(file => ({file, path: ""}));
+	await drop(entries.length ? await walk(entries) : plain, to);
+});
+
+// walk returns the files of folders and of all folders in them.
+async function walk(entries) {
+	const found = [], open = entries.map(entry => ({entry, path: ""}));
+	let unread = 0;
+	while (open.length && found.length < mostFiles) {
+		const some = open.splice(0, 100);
+		const inside = await Promise.all(some.map(async ({entry, path}) => {
+			try {
+				if (entry.isFile) {
+					found.push({file: await new Promise((done, fail) => entry.file(done, fail)), path});
+					return [];
+				}
+				const reader = entry.createReader(), all = [];
+				for (let more; (more = await new Promise((done, fail) => reader.readEntries(done, fail))).length;) {
+					all.push(...more);
+				}
+				return all.map(one => ({entry: one, path: path ? `${path}/${entry.name}` : entry.name}));
+			} catch {
+				unread++;
+				return [];
+			}
+		}));
+		open.push(...inside.flat());
+	}
+	if (open.length || found.length > mostFiles) {
+		toast(`Only the first ${count(mostFiles)} are imported. Drop the others afterwards.`);
+	}
+	if (unread) {
+		toast(`${count(unread)} could not be read.`);
+	}
+	return found.slice(0, mostFiles);
+}

@@ -1,0 +1,373 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+)
+
+// formats is what GET /core/formats says of the files that can be imported.
+type formats struct {
+	Formats []struct {
+		Extension string `json:"extension"`
+	} `json:"formats"`
+	FileBytes   int64  `json:"file_bytes"`
+	Files       int    `json:"files"`
+	UploadBytes int64  `json:"upload_bytes"`
+	Inbox       string `json:"inbox"`
+}
+
+// Types returns the extensions, as the attribute accept of a field has them.
+func (f formats) Types() string {
+	all := make([]string, len(f.Formats))
+	for i, one := range f.Formats {
+		all[i] = one.Extension
+	}
+	return strings.Join(all, ", ")
+}
+
+// job is an import in a reply of the REST interface.
+type job struct {
+	ID         string    `json:"job_id"`
+	Status     string    `json:"status"`
+	Message    string    `json:"message"`
+	Percent    float64   `json:"progress_percent"`
+	Total      int       `json:"total_files"`
+	Successful int       `json:"successful"`
+	Failed     int       `json:"failed"`
+	Done       bool      `json:"done"`
+	CreatedAt  time.Time `json:"created_at"`
+	Results    []file    `json:"results"`
+}
+
+// Ended returns how many files are neither waiting nor in progress.
+func (j job) Ended() int { return j.Successful + j.Failed }
+
+// Sentence says what has become of the job.
+func (j job) Sentence() string {
+	switch {
+	case !j.Done && j.Ended() == j.Total && j.Total > 0:
+		return "All files are read. Search finds them in a moment."
+	case !j.Done:
+		return fmt.Sprintf("%d of %d files done", j.Ended(), j.Total)
+	case j.Message == "":
+		return "Done"
+	}
+	return strings.ToUpper(j.Message[:1]) + j.Message[1:]
+}
+
+// file is a file of an import.
+type file struct {
+	Name      string   `json:"filename"`
+	Success   bool     `json:"success"`
+	Folder    string   `json:"folder_name"`
+	Document  string   `json:"document_id"`
+	Title     string   `json:"title"`
+	Error     string   `json:"error"`
+	Warnings  []string `json:"warnings"`
+	Duplicate bool     `json:"duplicate"`
+	Outcome   string   `json:"outcome"`
+	Step      string   `json:"current_step"`
+	Message   string   `json:"message"`
+
+	Index int `json:"-"`
+}
+
+// Verdict says what the import of the file did.
+func (f file) Verdict() string {
+	switch {
+	case f.Outcome == "updated":
+		return "New version"
+	case f.Outcome == "unchanged", f.Outcome == "" && f.Duplicate:
+		return "Was here already"
+	case f.Duplicate:
+		return "Imported, though there is another document with the same content"
+	}
+	return "Imported"
+}
+
+// step is a step of the import of a file, in words of people, with the part of a bar that it
+// takes.
+type step struct {
+	Words    string
+	From, To int // percent
+}
+
+var steps = map[string]step{
+	"reading":     {"Reading", 5, 35},
+	"ocr":         {"Recognising text", 35, 80},
+	"splitting":   {"Dividing into passages", 80, 80},
+	"summarising": {"Summarising", 86, 86},
+	"filing":      {"Filing", 93, 93},
+	"indexing":    {"Making it findable", 97, 97},
+}
+
+// Progress returns the file's step in words, and how much of its bar is full.
+func (f file) Progress() step {
+	s, known := steps[f.Step]
+	switch {
+	case !known:
+		return step{Words: "Waiting"}
+	case f.Step == "ocr" && f.Message == "":
+		s.Words = "Waiting until its pages can be recognised"
+	case f.Message != "":
+		s.Words += " " + f.Message
+	}
+	var page, pages int
+	if n, _ := fmt.Sscanf(f.Message, "page %d of %d", &page, &pages); n == 2 && page > 0 && page <= pages {
+		s.From += (s.To - s.From) * (page - 1) / pages
+	}
+	return s
+}
+
+// group is the files of an import that are in the same state, or a page of them.
+type group struct {
+	Name  string // in addresses
+	Count int
+	Files []file
+	Next  string // address of the next page
+}
+
+// imported is the content of the page of an import.
+type imported struct {
+	job
+	Shown  string // the group that is shown alone; "" for the first files of all
+	Groups []group
+	Steps  map[string]step
+}
+
+// Maximum number of files of a group that are shown in the page of an import, and in a page
+// of the group alone. More would make the page slow.
+const (
+	firstFiles = 100
+	moreFiles  = 500
+)
+
+// showImport shows an import.
+func (c *Console) showImport(v *visit) error {
+	p := imported{Shown: v.URL.Query().Get("show"), Steps: steps}
+	p.ID = mux.Vars(v.Request)["id"]
+	if err := v.get("/core/jobs/"+p.ID, nil, &p.job); err != nil {
+		return err
+	}
+	from, err := strconv.Atoi(cmp.Or(v.URL.Query().Get("from"), "0"))
+	if err != nil || from < 0 || p.Shown == "" {
+		from = 0
+	}
+	of := map[string][]file{}
+	for i, f := range p.Results {
+		f.Index = i
+		name := "waiting"
+		switch {
+		case f.Success:
+			name = "done"
+		case f.Error != "":
+			name = "failed"
+		case f.Step != "":
+			name = "running"
+		}
+		of[name] = append(of[name], f)
+	}
+	for _, name := range []string{"failed", "running", "waiting", "done"} {
+		all, most := of[name], firstFiles
+		if p.Shown != "" {
+			most = moreFiles
+			if p.Shown != name {
+				continue
+			}
+		}
+		g := group{Name: name, Count: len(all), Files: all[min(from, len(all)):min(from+most, len(all))]}
+		if to := from + most; p.Shown != "" && to < len(all) {
+			g.Next = "?" + url.Values{"show": {name}, "from": {strconv.Itoa(to)}}.Encode()
+		} else if p.Shown == "" && most < len(all) {
+			g.Next = "?show=" + name
+		}
+		p.Groups = append(p.Groups, g)
+	}
+	p.Results = nil
+	c.show(v, http.StatusOK, "import", page{Title: "Import", Section: "import", Scripts: []string{"import.js"}, Content: p})
+	return nil
+}
+
+// importing is the content of the page of the form.
+type importing struct {
+	Folder, Tags string
+	Problem      string
+	Formats      formats
+	Jobs         []job
+	Next         string // address of the next page of jobs
+	Running      bool
+}
+
+// askImport shows the form for imports, and the last imports.
+func (c *Console) askImport(v *visit) error {
+	q := v.URL.Query()
+	return c.showImports(v, http.StatusOK, importing{Folder: q.Get("folder"), Tags: q.Get("tags")})
+}
+
+func (c *Console) showImports(v *visit, status int, p importing) error {
+	if err := v.get("/core/formats", nil, &p.Formats); err != nil {
+		return err
+	}
+	var last struct {
+		Jobs []job  `json:"jobs"`
+		Next string `json:"next_cursor"`
+	}
+	page20 := url.Values{}
+	if cursor := v.URL.Query().Get("cursor"); cursor != "" {
+		page20.Set("cursor", cursor)
+	}
+	if err := v.get("/core/jobs", page20, &last); err != nil {
+		return err
+	}
+	p.Jobs, p.Running = last.Jobs, slices.ContainsFunc(last.Jobs, func(j job) bool { return !j.Done })
+	if last.Next != "" {
+		p.Next = "/import?" + url.Values{"cursor": {last.Next}}.Encode()
+	}
+	c.show(v, status, "imports", page{Title: "Import", Section: "import", Scripts: []string{"import.js"}, Content: p})
+	return nil
+}
+
+// importFiles hands the files of a form through to POST /core/ingest as they arrive, and then
+// shows their import.
+func (c *Console) importFiles(v *visit) error {
+	if v.parts == nil {
+		return &problem{Status: http.StatusBadRequest, Sentence: "The form has no files. Choose some, and send it again."}
+	}
+	in, out := io.Pipe()
+	body := multipart.NewWriter(out)
+	u := &relay{from: v.parts, to: body, list: []string{}}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		out.CloseWithError(u.run(func() (string, error) {
+			var f formats
+			err := v.get("/core/formats", nil, &f)
+			return f.Inbox, err
+		}))
+	}()
+	var j job
+	_, err := v.send(v.Context(), call{method: "POST", path: "/core/ingest", body: in, kind: body.FormDataContentType()}, &j)
+	in.CloseWithError(errNotWanted)
+	<-ended // u is used below, and the request after this handler
+	var p *problem
+	switch {
+	case u.err != nil && errors.As(u.err, &p):
+	case u.files == 0 && u.err == nil:
+		p = &problem{Status: http.StatusUnprocessableEntity, Sentence: "Choose files or a folder first."}
+	case errors.As(err, &p) && p.Status != http.StatusUnauthorized:
+	case err != nil:
+		return err
+	default:
+		redirect(v.w, "/import/"+j.ID)
+		return nil
+	}
+	return c.showImports(v, p.Status, importing{Folder: u.folder, Tags: u.tags, Problem: p.Sentence})
+}
+
+var (
+	errNotWanted = errors.New("the rest of the upload is not wanted")
+	errTooMuch   = &problem{Status: http.StatusRequestEntityTooLarge, Sentence: "The folder or the tags are too long."}
+)
+
+// relay turns a form of a browser into an upload of the REST interface. Only the places of
+// the files are kept in memory.
+type relay struct {
+	from *multipart.Reader
+	to   *multipart.Writer
+
+	folder, tags string
+	list         []string // tags
+	files        int
+	err          error // why run ended early
+}
+
+// place is the element of file_metadata for a file.
+type place struct {
+	Folder string   `json:"folder_name"`
+	Tags   []string `json:"tags"`
+}
+
+// run copies the form. inbox returns the path of the folder for files that have none.
+func (u *relay) run(inbox func() (string, error)) (err error) {
+	defer func() { u.err = err }()
+	places := []place{}
+	for {
+		part, err := u.from.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		switch part.FormName() {
+		case "folder":
+			u.folder, err = shortField(part)
+		case "tags":
+			u.tags, err = shortField(part)
+			u.list = splitTags(u.tags)
+		case "files":
+			// The name may have the path of the file in a folder that was chosen, which
+			// part.FileName would remove.
+			_, params, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+			name := params["filename"]
+			if name == "" {
+				continue // nothing was chosen in this field
+			}
+			above := path.Dir(path.Clean("/" + strings.ReplaceAll(name, `\`, "/")))
+			if u.folder == "" && above != "/" {
+				if u.folder, err = inbox(); err != nil {
+					return err
+				}
+			}
+			places = append(places, place{strings.Trim(strings.Trim(u.folder, "/ ")+above, "/"), u.list})
+			u.files++
+			var w io.Writer
+			if w, err = u.to.CreateFormFile("files", path.Base("/"+name)); err == nil {
+				_, err = io.Copy(w, part)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(places)
+	if err != nil {
+		return err
+	}
+	return errors.Join(u.to.WriteField("file_metadata", string(text)), u.to.Close())
+}
+
+// shortField reads a field of a form with a line of text.
+func shortField(part io.Reader) (string, error) {
+	const most = 16 << 10
+	text, err := io.ReadAll(io.LimitReader(part, most+1))
+	if len(text) > most {
+		return "", errTooMuch
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// splitTags returns the tags in a text, in which they are separated by commas.
+func splitTags(text string) []string {
+	tags := []string{}
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
