@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"annals/cmd/chromiumtest"
+
 	"github.com/pquerna/otp/totp"
 )
 
@@ -15,7 +17,7 @@ import (
 // shows that page after the sign-in with a second factor.
 func TestLinkOpensPageInBrowser(t *testing.T) {
 	const page = "#page=29"
-	browser := startChromium(t)
+	browser := chromiumtest.Start(t, 50*time.Second).NewPage(t)
 	dir := t.TempDir()
 	a := &agentTest{data: filepath.Join(dir, "annals-data")}
 	writeFile(t, dir, "reports/report.pdf", string(writePDF(pdfLines([]string{"The revenue of the second quarter rose."}), 40)))
@@ -50,34 +52,34 @@ func TestLinkOpensPageInBrowser(t *testing.T) {
 
 	signIn := func() {
 		t.Helper()
-		browser.open(link + page)
-		browser.wait("the sign-in page", `document.forms[0]?.elements.password && location.hash === "`+page+`"`)
-		browser.run(`document.forms[0].elements.username.value = "alice"; document.forms[0].elements.password.value = "` + agentPasswords["alice"] + `"; document.forms[0].querySelector("button").click()`)
+		browser.Open(link + page)
+		browser.Wait("the sign-in page", `document.forms[0]?.elements.password && location.hash === "`+page+`"`)
+		browser.Run(`document.forms[0].elements.username.value = "alice"; document.forms[0].elements.password.value = "` + agentPasswords["alice"] + `"; document.forms[0].querySelector("button").click()`)
 	}
 	shown := func() {
 		t.Helper()
-		browser.wait("the document", `location.href === "`+link+page+`" && document.contentType === "application/pdf"`)
+		browser.Wait("the document", `location.href === "`+link+page+`" && document.contentType === "application/pdf"`)
 	}
 	// At the first sign-in the user has to set up a second factor.
 	signIn()
-	secret := browser.wait("the page of a new secret", `document.querySelector(".secret")?.textContent`)
+	secret := browser.Wait("the page of a new secret", `document.querySelector(".secret")?.textContent`)
 	code, err := totp.GenerateCode(strings.ReplaceAll(secret, " ", ""), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser.run(`document.forms[0].elements.code.value = "` + code + `"; document.forms[0].querySelector("button").click()`)
-	recovery := browser.wait("the page of recovery codes", `document.querySelector(".codes code")?.textContent`)
-	browser.run(`document.querySelector("a.onward").click()`)
+	browser.Run(`document.forms[0].elements.code.value = "` + code + `"; document.forms[0].querySelector("button").click()`)
+	recovery := browser.Wait("the page of recovery codes", `document.querySelector(".codes code")?.textContent`)
+	browser.Run(`document.querySelector("a.onward").click()`)
 	shown()
 	// Now that the user is signed in, the link opens the page without a sign-in.
-	browser.open("about:blank")
-	browser.open(link + page)
+	browser.Open("about:blank")
+	browser.Open(link + page)
 	shown()
 	// A browser without the cookies needs the second factor again.
-	browser.call("Network.clearBrowserCookies", nil, nil)
-	browser.open("about:blank")
+	browser.Call("Network.clearBrowserCookies", nil, nil)
+	browser.Open("about:blank")
 	signIn()
-	browser.wait("the page of the second factor", `document.forms[document.forms.length - 1]?.elements.code && location.hash === "`+page+`"`)
-	browser.run(`{const form = document.forms[document.forms.length - 1]; form.elements.code.value = "` + recovery + `"; form.querySelector("button").click()}`)
+	browser.Wait("the page of the second factor", `document.forms[document.forms.length - 1]?.elements.code && location.hash === "`+page+`"`)
+	browser.Run(`{const form = document.forms[document.forms.length - 1]; form.elements.code.value = "` + recovery + `"; form.querySelector("button").click()}`)
 	shown()
 }

@@ -6,7 +6,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"annals/cmd/chromiumtest"
 	"annals/http/signin"
 	"annals/http/signin/accounts"
 	"annals/http/signin/provider"
@@ -17,7 +19,7 @@ import (
 // factor.
 func TestPasskeySignInOpensPage(t *testing.T) {
 	const link, page, password = "/documents/0b8d5a3e-3ad5-4f57-9d0e-3f1b8c0a6c11.pdf", "#page=29", "a lighthouse keeper"
-	browser := startChromium(t)
+	browser := chromiumtest.Start(t, 50*time.Second).NewPage(t)
 	store, err := accounts.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -49,19 +51,19 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 		_, _ = w.Write([]byte("read by " + user.Principal))
 	})
 
-	browser.call("WebAuthn.enable", map[string]any{}, nil)
-	browser.call("WebAuthn.addVirtualAuthenticator", map[string]any{"options": map[string]any{
+	browser.Call("WebAuthn.enable", map[string]any{}, nil)
+	browser.Call("WebAuthn.addVirtualAuthenticator", map[string]any{"options": map[string]any{
 		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true, "automaticPresenceSimulation": true,
 	}}, nil)
 	const passwordField = `document.forms[0]?.elements.password`
 	typePassword := `document.forms[0].elements.username.value = "alice"; document.forms[0].elements.password.value = "` + password + `"; document.forms[0].querySelector("button").click()`
 	const add = `document.querySelector('form[action$="/security/passkey"]')`
-	browser.open(base + "/signin/security")
-	browser.wait("the sign-in page", passwordField+" && !"+add)
-	browser.run(typePassword)
-	browser.wait("the page of passkeys", add+` && !document.querySelector(".passkey").hidden`)
-	browser.run(`{const form = ` + add + `; form.elements.password.value = "` + password + `"; form.elements.name.value = "laptop"; form.querySelector("button").click()}`)
-	browser.wait("the new passkey", `document.body.innerText.includes("laptop")`)
+	browser.Open(base + "/signin/security")
+	browser.Wait("the sign-in page", passwordField+" && !"+add)
+	browser.Run(typePassword)
+	browser.Wait("the page of passkeys", add+` && !document.querySelector(".passkey").hidden`)
+	browser.Run(`{const form = ` + add + `; form.elements.password.value = "` + password + `"; form.elements.name.value = "laptop"; form.querySelector("button").click()}`)
+	browser.Wait("the new passkey", `document.body.innerText.includes("laptop")`)
 
 	shown := `location.href === "` + base + link + page + `" && document.body.innerText === "read by user:alice"`
 	const use = `document.querySelector('form[action*="/passkey"] button').click()`
@@ -71,15 +73,15 @@ func TestPasskeySignInOpensPage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		browser.call("Network.clearBrowserCookies", nil, nil)
-		browser.open("about:blank")
-		browser.open(base + link + page)
-		browser.wait("the sign-in page", passwordField+` && !document.querySelector(".passkey").hidden`)
+		browser.Call("Network.clearBrowserCookies", nil, nil)
+		browser.Open("about:blank")
+		browser.Open(base + link + page)
+		browser.Wait("the sign-in page", passwordField+` && !document.querySelector(".passkey").hidden`)
 		if second {
-			browser.run(typePassword)
-			browser.wait("the page of the second factor", `document.querySelector('form[action*="/second"]') && !document.querySelector(".passkey").hidden`)
+			browser.Run(typePassword)
+			browser.Wait("the page of the second factor", `document.querySelector('form[action*="/second"]') && !document.querySelector(".passkey").hidden`)
 		}
-		browser.run(use)
-		browser.wait("the document by a passkey "+what, shown)
+		browser.Run(use)
+		browser.Wait("the document by a passkey "+what, shown)
 	}
 }
