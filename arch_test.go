@@ -128,13 +128,14 @@ var rules = map[string][]string{
 	"queries/describe":          {"endpoint/llm", "events", "events/fault", "events/sqldb", "queries/answer/support", "queries/compose"},
 
 	"http": {
-		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/answers", "http/conditional", "http/form", "http/ingest", "http/listing", "http/problem", "http/progress", "http/ratelimit", "http/signin/provider", "http/sse", "http/usage", "schema",
+		"commands", "commands/foldertree", "commands/naming", "commands/quota", "queries", "queries/...", "events", "events/disk", "events/fault", "events/lookalike", "events/nearest", "events/originals", "http/admin", "http/answers", "http/conditional", "http/form", "http/ingest", "http/listing", "http/problem", "http/progress", "http/ratelimit", "http/signin/provider", "http/sse", "http/usage", "schema",
 		"commands/importer/extract", // for the list of file formats that can be imported
 	},
 	"http/problem":                      {"commands", "events/fault", "events/nearest"},
 	"http/form":                         {"http/problem", "events", "events/fault", "events/nearest", "schema"},
 	"http/answers":                      {"http/form", "http/problem", "http/sse", "queries/followup", "queries/answerlog", "queries/compose", "queries/search", "endpoint/llm"},
 	"http/sse":                          {},
+	"http/admin":                        {"http/form", "http/problem", "http/signin/accounts", "events", "events/fault", "queries"},
 	"http/listing":                      {"http/form", "queries/vault"},
 	"http/usage":                        {"commands/quota", "queries"},
 	"http/conditional":                  {"http/problem"},

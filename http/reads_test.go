@@ -37,7 +37,7 @@ func TestReadsBeyondLimit(t *testing.T) {
 		t.Fatalf("the first read = %d %s", resp.StatusCode, body)
 	}
 	charged := []string{
-		"POST /core/search", "POST /core/ask", "GET /core/jobs", "GET /core/answers", "GET /core/answers/" + none, "GET /core/folders/summary?folder_name=F",
+		"POST /core/search", "POST /core/ask", "GET /core/jobs", "GET /core/answers", "GET /core/admin/projections", "GET /core/admin/parked", "GET /core/admin/events", "GET /core/admin/users", "GET /core/admin/groups", "GET /core/admin/figures", "GET /core/answers/" + none, "GET /core/folders/summary?folder_name=F",
 		"GET /vault/folders", "GET /vault/folders/" + folder, "GET /vault/folders/" + folder + "/permissions", "GET /vault/documents", "POST /vault/documents/batch",
 		"GET /vault/documents/" + none, "GET /vault/documents/" + none + "/markdown", "GET /vault/documents/" + none + "/tags",
 		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/documents/" + none + "/pages/1.png", "GET /vault/documents/" + none + "/pages/1/words",

@@ -8,6 +8,7 @@ import (
 	"annals/commands/foldertree"
 	"annals/commands/quota"
 	"annals/events"
+	"annals/http/admin"
 	"annals/http/ingest"
 	"annals/queries"
 	"annals/queries/access"
@@ -32,6 +33,14 @@ var coreRoutes = []route{
 	{"GET", "/answers/{id}", metered(byID((*Server).answerRecord)), reads},
 	{"GET", "/folders/summary", metered((*Server).folderSummary), reads},
 	{"GET", "/formats", (*Server).formats, reads},
+	{"GET", "/admin/projections", metered(administrators((*admin.Service).Projections)), reads},
+	{"POST", "/admin/projections/{name}/rebuild", administrators((*admin.Service).Rebuild), changes},
+	{"GET", "/admin/parked", metered(administrators((*admin.Service).Parked)), reads},
+	{"POST", "/admin/parked/retry", administrators((*admin.Service).Retry), changes},
+	{"GET", "/admin/events", metered(administrators((*admin.Service).Tail)), reads},
+	{"GET", "/admin/users", metered(administrators((*admin.Service).Users)), reads},
+	{"GET", "/admin/groups", metered(administrators((*admin.Service).Groups)), reads},
+	{"GET", "/admin/figures", metered(administrators((*admin.Service).Numbers)), reads},
 }
 
 // vaultRoutes are the routes of the vault. Their paths are below VaultURL. The deep link

@@ -24,6 +24,7 @@ import (
 	"annals/events"
 	"annals/events/disk"
 	"annals/events/originals"
+	"annals/http/admin"
 	"annals/http/problem"
 	"annals/http/progress"
 	"annals/http/ratelimit"
@@ -64,6 +65,8 @@ type Server struct {
 	// are no agents' tools.
 	MCP http.Handler
 
+	// Admin answers the requests of administrators. If it is nil, there is nothing for them.
+	Admin *admin.Service
 	// Metrics serves GET /metrics, without a token. May be nil.
 	Metrics http.Handler
 	// AccessLog logs every request at level info instead of debug.

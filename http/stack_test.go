@@ -12,6 +12,7 @@ import (
 	"annals/commands"
 	"annals/commands/importer/extract"
 	httpd "annals/http"
+	"annals/http/admin"
 	"annals/http/metrics"
 	"annals/projections/generation"
 )
@@ -44,6 +45,7 @@ func startStackWith(t *testing.T, files extract.Reader, engines func(*generation
 		measures.Follow(stack.Queries, nil)
 		stack.Importer.Observe = measures.Step
 		h.Await, h.Revise, h.Silence = time.Hour, time.Hour, time.Hour
+		h.Admin = &admin.Service{Models: stack.Queries.Models.Set, Log: h.Commands.(*commands.Handler).Log, Figures: stack.Queries.Figures, Accounts: twoAccounts{}}
 		for _, set := range change {
 			set(h)
 		}

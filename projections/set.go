@@ -24,6 +24,7 @@ type Set struct {
 	options  generation.Options
 	outdated []readmodel.Projection // of an older version
 	beside   besides
+	rebuilds rebuilds
 }
 
 // Open opens the active generation of each registered read model. If a generation is
@@ -95,6 +96,7 @@ func (s *Set) Awaited() (awaited []*Runner) {
 func (s *Set) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	s.beside.begin(ctx)
+	s.rebuilds.begin(ctx)
 	for _, r := range s.All() {
 		g.Go(func() error { return r.run(ctx) })
 		g.Go(func() error { s.repair(ctx, r); return nil })
@@ -105,6 +107,7 @@ func (s *Set) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { s.watch(ctx); return nil })
 	g.Go(func() error { s.closeUnused(ctx); return nil })
+	g.Go(func() error { s.rebuilds.run(ctx); return nil })
 	g.Go(func() error { s.confirm(ctx); return nil })
 	g.Go(func() error { s.notify(ctx); return nil })
 	g.Go(func() error { s.announce(ctx); return nil })

@@ -26,6 +26,7 @@ import (
 	"annals/events/fault"
 	"annals/events/originals"
 	httpd "annals/http"
+	"annals/http/admin"
 	"annals/http/console/session"
 	"annals/http/mcp"
 	"annals/http/metrics"
@@ -318,6 +319,10 @@ func (s *service) inspectReaders(ctx context.Context) {
 func (s *service) openServer() error {
 	s.server.Queries = s.queries
 	s.server.Commands = s.importer.Handler
+	s.server.Admin = &admin.Service{Models: s.models, Log: s.log, Figures: s.queries.Figures}
+	if s.accounts != nil {
+		s.server.Admin.Accounts = s.accounts
+	}
 	s.server.Originals = s.originals
 	if viewer, ok := s.reader.(extract.Viewer); ok {
 		// Half of the workers, so that pages are shown while files are imported.
