@@ -157,11 +157,13 @@ func TestChangeDocuments(t *testing.T) {
 	}
 	resp, body = s.do("GET", path+"/versions", "")
 	list := decode[[]struct {
-		Version   int
-		CreatedBy string
-		Change    string
+		Version                           int
+		CreatedBy, Change, Name, FolderID string
+		Size                              int
+		Tags                              []string
 	}](t, body)
-	if got := fmt.Sprint(list); resp.StatusCode != 200 || got != "[{1 user:alice imported} {2 user:alice renamed, moved} {3 user:alice tagged}]" {
+	want := fmt.Sprintf("[{1 user:alice imported a.md %s %[3]d [x]} {2 user:alice renamed, moved b.md %[2]s %[3]d [x]} {3 user:alice tagged b.md %[2]s %[3]d [b a]}]", from, to, len(handbook))
+	if got := fmt.Sprint(list); resp.StatusCode != 200 || got != want {
 		t.Errorf("versions = %d %s", resp.StatusCode, body)
 	}
 	resp, body = s.do("GET", path+"/versions/1", "")
@@ -172,8 +174,11 @@ func TestChangeDocuments(t *testing.T) {
 	if resp.StatusCode != 200 || body != handbook || !strings.Contains(resp.Header.Get("Content-Disposition"), "a.md") {
 		t.Errorf("content of version 1 = %d %s %v", resp.StatusCode, body, resp.Header)
 	}
+	if resp, body = s.do("GET", path+"/versions/1/markdown", ""); resp.StatusCode != 200 || !strings.Contains(body, "ninety days") || !strings.HasPrefix(body, "---\n") {
+		t.Errorf("text of version 1 = %d %s", resp.StatusCode, body)
+	}
 	for _, none := range []string{"0", "4", "01", "+1", "x", "1.0", "99999999999999999999"} {
-		for _, end := range []string{"", "/content"} {
+		for _, end := range []string{"", "/content", "/markdown"} {
 			resp, body = s.do("GET", path+"/versions/"+none+end, "")
 			s.want(resp, body, 404, notFound)
 		}
@@ -183,7 +188,7 @@ func TestChangeDocuments(t *testing.T) {
 	if resp, body = s.do("DELETE", path+"?version=3", "", "If-Match", `"3"`); resp.StatusCode != 204 || body != "" {
 		t.Errorf("delete = %d %s", resp.StatusCode, body)
 	}
-	for _, end := range []string{"", "/content", "/markdown", "/tags", "/versions", "/versions/1", "/versions/1/content"} {
+	for _, end := range []string{"", "/content", "/markdown", "/tags", "/versions", "/versions/1", "/versions/1/content", "/versions/1/markdown"} {
 		resp, body = s.do("GET", path+end, "")
 		s.want(resp, body, 404, notFound)
 	}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 	"math"
 	"mime"
 	"net/http"
@@ -211,8 +212,12 @@ func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
 	if d.Content != nil {
 		summary = *d.Content
 	}
-	etag := tagOf(d)([]byte(summary))
-	return reply(func(w http.ResponseWriter, r *http.Request) error {
+	return s.sendMarkdown(c, d, tagOf(d)([]byte(summary)), write), nil
+}
+
+// sendMarkdown replies with the text of a document.
+func (s *Server) sendMarkdown(c *call, d vault.Document, etag string, write func(io.Writer) error) reply {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if conditional.Unchanged(w, r, etag) {
 			return nil
 		}
@@ -230,7 +235,7 @@ func (s *Server) markdown(c *call, id uuid.UUID) (any, error) {
 			panic(http.ErrAbortHandler) // otherwise the client would mistake a part of the text for the whole
 		}
 		return nil
-	}), nil
+	}
 }
 
 type tagsBody struct {

@@ -26,13 +26,13 @@ func TestReadsAreConditional(t *testing.T) {
 		"/folders/" + folder + "/permissions": number, "/invitations": weak, "/invitations/blocked": weak,
 		"/documents?folderId=" + folder: weak, "/documents/" + id: version, "/documents/" + id + "/tags": version,
 		"/documents/" + id + "/markdown": version, "/documents/" + id + "/content": digest, "/documents/" + id + ".md": digest,
-		"/documents/" + id + "/versions": weak, "/documents/" + id + "/versions/1": weak, "/documents/" + id + "/versions/1/content": digest,
+		"/documents/" + id + "/versions": weak, "/documents/" + id + "/versions/1": weak, "/documents/" + id + "/versions/1/content": digest, "/documents/" + id + "/versions/1/markdown": weak,
 		"/documents/" + summary: weak, "/documents/" + summary + "/markdown": weak, "/documents/" + summary + "/tags": weak,
 		"/tags": weak, "/me": weak, "/usage": weak, "/audit?document=" + id: weak,
 	}
 	unchanged := []string{ // paths whose replies are not affected by the change below
 		"/invitations", "/invitations/blocked", "/tags", "/me", "/documents/" + summary + "/tags",
-		"/documents/" + id + "/content", "/documents/" + id + ".md", "/documents/" + id + "/versions/1", "/documents/" + id + "/versions/1/content",
+		"/documents/" + id + "/content", "/documents/" + id + ".md", "/documents/" + id + "/versions/1", "/documents/" + id + "/versions/1/content", "/documents/" + id + "/versions/1/markdown",
 	}
 	tested := map[string]bool{"GET /vault/openapi.yaml": true}                                                          // changes only with the program
 	for _, pages := range []string{"/documents/{id}/pages/{page}", "/documents/{id}/versions/{version}/pages/{page}"} { // TestPages

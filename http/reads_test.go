@@ -40,7 +40,7 @@ func TestReadsBeyondLimit(t *testing.T) {
 		"POST /core/search", "POST /core/ask", "GET /core/jobs", "GET /core/answers", "GET /core/admin/projections", "GET /core/admin/parked", "GET /core/admin/events", "GET /core/admin/users", "GET /core/admin/groups", "GET /core/admin/figures", "GET /core/answers/" + none, "GET /core/folders/summary?folder_name=F",
 		"GET /vault/folders", "GET /vault/folders/" + folder, "GET /vault/folders/" + folder + "/permissions", "GET /vault/documents", "POST /vault/documents/batch",
 		"GET /vault/documents/" + none, "GET /vault/documents/" + none + "/markdown", "GET /vault/documents/" + none + "/tags",
-		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/documents/" + none + "/pages/1.png", "GET /vault/documents/" + none + "/pages/1/words",
+		"GET /vault/documents/" + none + "/versions", "GET /vault/documents/" + none + "/versions/1", "GET /vault/documents/" + none + "/versions/1/markdown", "GET /vault/documents/" + none + "/pages/1.png", "GET /vault/documents/" + none + "/pages/1/words",
 		"GET /vault/documents/" + none + "/versions/1/pages/1.png", "GET /vault/documents/" + none + "/versions/1/pages/1/words", "GET /vault/tags", "GET /vault/audit", "GET /vault/invitations", "GET /vault/invitations/blocked",
 	}
 	free := []string{"GET /core/jobs/{job_id}", "GET /core/jobs/{job_id}/events", "GET /core/formats", "GET /vault/me", "GET /vault/usage", "GET /vault/documents/{id}.{ext}", "GET /vault/documents/{id}/content", "GET /vault/documents/{id}/versions/{version}/content",

@@ -41,7 +41,7 @@ func TestRevise(t *testing.T) {
 	if resp.StatusCode != 200 || item.Name != "a.md" || item.Version != 2 || item.Size != 0 || resp.Header.Get("ETag") != `"2"` {
 		t.Fatalf("revised = %d %s", resp.StatusCode, body)
 	}
-	for end, want := range map[string]string{"": "forty days", "/markdown": "forty days", "/content": leaflet, "/versions/1": "ninety days", "/versions/1/content": handbook, "/versions/2/content": leaflet, "/tags": "x"} {
+	for end, want := range map[string]string{"": "forty days", "/markdown": "forty days", "/content": leaflet, "/versions/1": "ninety days", "/versions/1/content": handbook, "/versions/1/markdown": "ninety days", "/versions/2/content": leaflet, "/tags": "x"} {
 		if resp, body = s.do("GET", path+end, ""); resp.StatusCode != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s = %d %s, want %s in it", end, resp.StatusCode, body, want)
 		}

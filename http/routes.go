@@ -73,6 +73,7 @@ var vaultRoutes = []route{
 	{"GET", "/documents/{id}/versions", metered(byID((*Server).versions)), reads},
 	{"GET", "/documents/{id}/versions/{version}", metered((*Server).documentVersion), reads},
 	{"GET", "/documents/{id}/versions/{version}/content", (*Server).versionContent, reads},
+	{"GET", "/documents/{id}/versions/{version}/markdown", metered((*Server).versionMarkdown), reads},
 	{"GET", "/documents/{id}/pages/{page}.png", metered(byID((*Server).pagePicture)), reads},
 	{"GET", "/documents/{id}/pages/{page}/words", metered(byID((*Server).pageWords)), reads},
 	{"GET", "/documents/{id}/versions/{version}/pages/{page}.png", metered((*Server).versionPagePicture), reads},
@@ -124,6 +125,7 @@ type Queries interface {
 	Markdown(ctx context.Context, user events.User, id uuid.UUID) (write func(io.Writer) error, err error)
 	Versions(ctx context.Context, user events.User, document uuid.UUID) ([]vault.Version, error)
 	DocumentVersion(ctx context.Context, user events.User, document uuid.UUID, version int, content bool) (vault.Document, error)
+	VersionMarkdown(ctx context.Context, user events.User, document uuid.UUID, version int) (d vault.Document, write func(io.Writer) error, err error)
 	VisibleTags(ctx context.Context, user events.User) ([]string, error)
 	Audit(ctx context.Context, user events.User, f audit.Filter) (entries []audit.Entry, next string, err error)
 

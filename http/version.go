@@ -3,23 +3,30 @@ package http
 import (
 	"strconv"
 
+	"annals/http/conditional"
 	"annals/queries/vault"
 
 	"github.com/google/uuid"
 )
 
 type versionBody struct {
-	Version   int    `json:"version"`
-	CreatedAt moment `json:"createdAt"`
-	CreatedBy string `json:"createdBy"`
-	Change    string `json:"change"`
+	Version     int        `json:"version"`
+	CreatedAt   moment     `json:"createdAt"`
+	CreatedBy   string     `json:"createdBy"`
+	Change      string     `json:"change"`
+	Name        string     `json:"name"`
+	ContentType *string    `json:"contentType"`
+	Size        int64      `json:"size"`
+	SHA256      string     `json:"sha256"`
+	FolderID    *uuid.UUID `json:"folderId"`
+	Tags        []string   `json:"tags"`
 }
 
 // versions handles GET /documents/{id}/versions.
 func (s *Server) versions(c *call, id uuid.UUID) (any, error) {
 	list, err := s.Queries.Versions(c.Context(), c.user, id)
 	return each(list, func(v vault.Version) versionBody {
-		return versionBody{v.Version, moment(v.CreatedAt), string(v.CreatedBy), v.Change}
+		return versionBody{v.Version, moment(v.CreatedAt), string(v.CreatedBy), v.Change, v.Name, orNull(v.MediaType), v.Size, v.SHA256, parentOrNull(v.Folder), orEmpty(v.Tags)}
 	}), err
 }
 
@@ -42,6 +49,19 @@ func (s *Server) versionContent(c *call) (any, error) {
 		return nil, err
 	}
 	return s.original(c, d)
+}
+
+// versionMarkdown handles GET /documents/{id}/versions/{version}/markdown.
+func (s *Server) versionMarkdown(c *call) (any, error) {
+	id, version, err := c.pathVersion()
+	if err != nil {
+		return nil, err
+	}
+	d, write, err := s.Queries.VersionMarkdown(c.Context(), c.user, id, version)
+	if err != nil {
+		return nil, err
+	}
+	return s.sendMarkdown(c, d, conditional.Weak([]byte(c.URL.Path)), write), nil // the text of a version never changes
 }
 
 // versionOf returns the document as of the version in the path of a request, without its text.

@@ -2,7 +2,9 @@ package vault
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"annals/events"
@@ -18,7 +20,13 @@ type Version struct {
 	Version   int
 	CreatedAt time.Time
 	CreatedBy events.Principal
-	Change    string // imported, renamed, moved, tagged, revised or reread; or several, separated by commas
+	Change    string    // imported, renamed, moved, tagged, revised or reread; or several, separated by commas
+	Folder    uuid.UUID // uuid.Nil if the user may not read that folder now
+	Name      string    // the file's name
+	MediaType string
+	Size      int64
+	SHA256    string
+	Tags      []string
 }
 
 // versionRow is one version of a document as stored in the vault's tables.
@@ -53,11 +61,46 @@ func (q *Vault) Versions(ctx context.Context, user events.User, document uuid.UU
 	if err != nil {
 		return nil, freshness.Wrap(err, "versions of document "+document.String())
 	}
+	folders := make([]string, len(rows))
+	for i, r := range rows {
+		folders[i] = r.folder
+	}
+	if err := v.Load(ctx, folders); err != nil {
+		return nil, freshness.Wrap(err, "folders of document "+document.String())
+	}
 	versions := make([]Version, 0, len(rows))
 	for _, r := range rows {
-		versions = append(versions, Version{Version: r.Version, CreatedAt: parseTime(r.updated), CreatedBy: events.Principal(r.by), Change: r.change})
+		one, err := v.version(ctx, r)
+		if err != nil {
+			return nil, freshness.Wrap(err, "versions of document "+document.String())
+		}
+		versions = append(versions, one)
 	}
 	return versions, nil
+}
+
+// version converts a row to a Version.
+func (v *viewer) version(ctx context.Context, r versionRow) (Version, error) {
+	out := Version{
+		Version: r.Version, CreatedAt: parseTime(r.updated), CreatedBy: events.Principal(r.by), Change: r.change,
+		Name: r.Name, MediaType: r.MediaType, Size: r.Size, SHA256: r.SHA256,
+	}
+	if err := json.Unmarshal([]byte(r.tags), &out.Tags); err != nil {
+		return out, err
+	}
+	ok, err := v.MayRead(ctx, r.folder)
+	if ok && err == nil {
+		out.Folder, err = uuid.Parse(r.folder)
+	}
+	return out, err
+}
+
+// VersionMarkdown is like Markdown, for the text of a version.
+func (q *Vault) VersionMarkdown(ctx context.Context, user events.User, document uuid.UUID, version int) (d Document, write func(io.Writer) error, err error) {
+	if d, err = q.DocumentVersion(ctx, user, document, version, false); err == nil {
+		write, err = q.markdownOf(ctx, d)
+	}
+	return d, write, err
 }
 
 // DocumentVersion returns a document as of a version. The user must be able to read the
@@ -93,7 +136,7 @@ func (q *Vault) DocumentVersion(ctx context.Context, user events.User, document 
 	if err := q.awaitText(ctx, d); err != nil {
 		return Document{}, err
 	}
-	whole := fmt.Sprintf("/documents/%s/versions/%d/content", document, version)
+	whole := fmt.Sprintf("/documents/%s/versions/%d/markdown", document, version)
 	err = q.addContent(ctx, &d, maxContent, whole)
 	return d, err
 }

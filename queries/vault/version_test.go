@@ -35,6 +35,13 @@ func TestVersionsShowEarlierState(t *testing.T) {
 	if want := []string{"1 imported", "2 renamed, moved", "3 tagged", "4 revised"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("Versions: got %q (%v), want %q", got, err, want)
 	}
+	first := versions[0]
+	if first.Name != "a.md" || first.Folder != uuid.Nil || strings.Join(first.Tags, ",") != "draft" || !strings.HasPrefix(first.SHA256, "0a") || versions[3].Folder != open {
+		t.Errorf("Versions for bob = %+v, want them without the folder that he may not read", versions)
+	}
+	if versions, err := f.vault.Versions(t.Context(), alice, id); err != nil || versions[0].Folder != top {
+		t.Errorf("Versions for alice = %+v, %v, want them with the former folder", versions, err)
+	}
 	for n, want := range map[int]struct {
 		name, title, tags, text, sha string
 		folder                       uuid.UUID
@@ -78,6 +85,9 @@ func TestVersionsRequireReadAccess(t *testing.T) {
 		}
 		if d, err := f.vault.DocumentVersion(t.Context(), user, id, 1, true); !fault.Is(err, fault.NotFound) {
 			t.Errorf("DocumentVersion(1) for %s = %v, %v, want fault.NotFound", user.Principal, d, err)
+		}
+		if _, _, err := f.vault.VersionMarkdown(t.Context(), user, id, 1); !fault.Is(err, fault.NotFound) {
+			t.Errorf("VersionMarkdown(1) for %s: %v, want fault.NotFound", user.Principal, err)
 		}
 	}
 	refuses(bob, id)
