@@ -44,6 +44,8 @@ type Options struct {
 type Console struct {
 	Options
 	rest http.Handler // the router of the REST interface; set by Mount
+
+	comparing chan struct{} // a place for each comparison of texts at a time
 }
 
 // New returns a console. Mount adds it to the routes of a server.
@@ -51,7 +53,7 @@ func New(o Options) *Console {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Console{Options: o}
+	return &Console{Options: o, comparing: make(chan struct{}, maxComparing)}
 }
 
 // Mount adds the routes of the pages to those of a server. rest handles calls of the REST
@@ -95,6 +97,7 @@ var pages = []struct {
 	{"GET", "/account", (*Console).account},
 	{"POST", "/account/unblock", (*Console).unblock},
 	{"POST", "/console/answer", (*Console).renderAnswer},
+	{"GET", "/documents/" + id + "/history", (*Console).versions},
 	{"GET", "/history", (*Console).history},
 	{"GET", "/import", (*Console).askImport},
 	{"POST", "/import", (*Console).importFiles},

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
@@ -40,7 +42,7 @@ type Change struct {
 // Result is the difference of two texts.
 type Result struct {
 	Changes        []Change
-	Removed, Added int  // words
+	Removed, Added int  // words, without signs
 	Partial        bool // the texts were not compared to their ends
 }
 
@@ -308,7 +310,11 @@ func (c *comparison) change(kind Kind, words []token) {
 	if kind == Removed {
 		page, count = &c.open.OldPage, &c.result.Removed
 	}
-	*count += len(words)
+	for _, w := range words {
+		if r, _ := utf8.DecodeRuneInString(w.text); unicode.IsLetter(r) || unicode.IsDigit(r) {
+			*count++
+		}
+	}
 	if *page == 0 {
 		*page = words[0].page
 	}
