@@ -16,12 +16,11 @@ type documentChange struct {
 	Do       string // "name", "tags", "move", "content" or "delete"
 	Document documentEntry
 	Crumbs   []crumb
-	Back     string   // address of the page from which the form was opened; "" for that of the document
-	Version  int      // of the document as the page shows it
-	Name     string   // as typed
-	Tags     []tag    // as chosen
-	Add      string   // tags as typed
-	Known    []string // tags that the field suggests
+	Back     string // address of the page from which the form was opened; "" for that of the document
+	Version  int    // of the document as the page shows it
+	Name     string // as typed
+	Tags     []tag  // as chosen
+	Add      string // tags as typed
 	Place    *chooser
 	refused
 }
@@ -98,11 +97,7 @@ func (c *Console) showDocumentChange(v *visit, p documentChange, to string) erro
 			return err
 		}
 		p.Place.Here, p.Place.Barred = to == p.Document.Folder, to == ""
-	case "tags":
-		if p.Known, err = v.knownTags(); err != nil {
-			return err
-		}
-	case "content", "delete":
+	case "tags", "content", "delete":
 	default:
 		p.Do = "name"
 	}

@@ -62,7 +62,6 @@ type crumb struct{ Name, URL string }
 const (
 	listedDocuments = 50  // documents of a page
 	listedFolders   = 200 // folders below one folder
-	listedTags      = 200 // tags that a field suggests
 	maxDepth        = 64  // folders above a folder; the REST interface allows fewer
 )
 
@@ -81,9 +80,8 @@ type folderPage struct {
 	Descending bool
 	First      string // address of the first page, "" on it
 	Next       string // address of the next page, "" on the last
-	Count      string // number of documents on all pages
+	Count      string // number of documents of the folder; "" if only some are listed
 	Summary    *summary
-	Known      []string // tags
 	Offers     []invitationEntry
 	Shares     bool // the visitor owns the folder
 	Done       *outcome
@@ -330,16 +328,15 @@ func (v *visit) list(p *folderPage) error {
 		col.URL = p.Action + "?" + to.Encode()
 		p.Columns = append(p.Columns, col)
 	}
-	var err error
-	if p.Known, err = v.knownTags(); err != nil {
-		return err
-	}
 	if p.Folder == nil && p.Tag == "" {
 		return nil
 	}
 	filter := maps.Clone(shown)
 	filter.Set("limit", strconv.Itoa(listedDocuments))
-	filter.Set("include", "size,tags,count")
+	filter.Set("include", "size,tags")
+	if !p.Filtered() { // what a filter leaves takes too long to count
+		filter.Set("include", "size,tags,count")
+	}
 	if p.Folder != nil {
 		filter.Set("folderId", p.Folder.ID)
 	}
@@ -359,16 +356,12 @@ func (v *visit) list(p *folderPage) error {
 	if err != nil {
 		return err
 	}
-	p.Count = header.Get("X-Total-Count")
+	if p.Count = header.Get("X-Total-Count"); p.Count == "0" {
+		p.Count = ""
+	}
 	if cursor := nextCursor(header); cursor != "" {
 		shown.Set("cursor", cursor)
 		p.Next = p.Action + "?" + shown.Encode()
 	}
 	return nil
-}
-
-// knownTags returns tags that fields suggest.
-func (v *visit) knownTags() (tags []string, err error) {
-	err = v.get("/vault/tags", nil, &struct{ Tags *[]string }{&tags})
-	return tags[:min(len(tags), listedTags)], err
 }

@@ -51,6 +51,16 @@ for (const field of document.querySelectorAll("[data-keep]")) {
 	field.form?.addEventListener("submit", () => sessionStorage.removeItem(key));
 }
 
+// Fields suggest tags as soon as they are entered. Reading all tags takes too long for a page.
+document.addEventListener("focusin", async event => {
+	const list = event.target.list;
+	if (list?.dataset.from && !list.children.length) {
+		const reply = await send(list.dataset.from);
+		const tags = reply.ok ? (await reply.json()).tags.slice(0, 1000) : [];
+		list.replaceChildren(...tags.map(tag => new Option(tag, tag)));
+	}
+});
+
 // A form asks before it destroys something.
 document.addEventListener("submit", event => {
 	const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
