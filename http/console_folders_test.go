@@ -209,7 +209,7 @@ func TestFoldersAreCreatedRenamedMovedAndDeleted(t *testing.T) {
 	if resp.StatusCode != 409 {
 		t.Errorf("create again = %d", resp.StatusCode)
 	}
-	s.contains(page, `value="Reports"`, "is taken in this folder", `aria-invalid="true"`)
+	s.contains(page, `value="Reports"`, "The name &#34;Reports&#34; is taken in this folder", `aria-invalid="true"`)
 	s.submit("alice", "/folders/new?in="+top, "name", "مرحبا")
 	inner := s.folderByPath("Reports/مرحبا")
 	_, page = s.submit("alice", "/folders/"+inner+"/change?do=name", "name", "2026")

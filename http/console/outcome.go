@@ -12,7 +12,6 @@ import (
 // outcome tells what a form has done, on the page to which it leads.
 type outcome struct {
 	Sentence string
-	Restore  string // id of a deleted document that can be had back
 }
 
 // outcomes are the sentences of outcomes. The address of a page has only the name of a
@@ -20,7 +19,7 @@ type outcome struct {
 var outcomes = map[string]string{
 	"create": "The folder was created.", "name": "The name was changed.", "move": "It was moved.", "tags": "The tags were changed.",
 	"content": "The document has its new content.", "reading": "The new content is being read. Until that is done, the old content stays.",
-	"delete": "It was deleted.", "restore": "The document is back.", "share": "The rights were changed.", "leave": "You have left the folder.",
+	"delete": "It was deleted.", "share": "The rights were changed.", "leave": "You have left the folder.",
 	"accept": "You have accepted the invitation.", "decline": "You have declined the invitation.", "unblock": "Invitations of this user are shown again.",
 	"soon": "This was accepted, and shows here in a moment.",
 }
@@ -31,7 +30,7 @@ func outcomeOf(q url.Values) *outcome {
 	if text == "" {
 		return nil
 	}
-	return &outcome{text, q.Get("restore")}
+	return &outcome{text}
 }
 
 // done leads to a page that tells the outcome of a form. status is that of the reply of the

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // handThrough is the path below which scripts and pictures of pages reach the REST
@@ -132,7 +134,7 @@ func problemOf(status int, body []byte) *problem {
 		Message json.RawMessage `json:"message"`
 	}
 	if json.Unmarshal(body, &text) == nil {
-		p.Sentence = sentence(text.Detail) + sentence(text.Message)
+		p.Sentence = capitalized(sentence(text.Detail) + sentence(text.Message))
 	}
 	switch {
 	case status == http.StatusNotFound:
@@ -160,6 +162,15 @@ func sentence(raw json.RawMessage) string {
 		text = strings.Join(texts, "; ")
 	}
 	return text
+}
+
+// capitalized returns a sentence with its first letter in upper case.
+func capitalized(sentence string) string {
+	first, size := utf8.DecodeRuneInString(sentence)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + sentence[size:]
 }
 
 // reply holds the reply to a call.

@@ -10,7 +10,6 @@ dialog.addEventListener("close", () => dialog.replaceChildren());
 if (document.querySelector("[data-done]")) {
 	const here = new URL(location.href);
 	here.searchParams.delete("done");
-	here.searchParams.delete("restore");
 	history.replaceState(history.state, "", here);
 }
 
@@ -112,23 +111,29 @@ function mark(place) {
 	place?.classList.add("target");
 }
 
-// move moves an entry as its form does. The version of a folder is that of the form.
+// move moves an entry as its form does.
 async function move(entry, place) {
 	const address = (entry.dataset.document ? "/documents/" + entry.dataset.document : "/folders/" + entry.dataset.folder) + "/change";
-	const name = place.textContent.trim();
+	const page = await moveTo(place.dataset.folder, address, entry.dataset.version);
+	if (page?.redirected) {
+		entry.remove();
+		toast(`Moved to ${place.textContent.trim()}.`, "Undo", async () => {
+			const back = await moveTo(entry.dataset.in, address);
+			back?.redirected ? location.reload() : back && show(back);
+		});
+	} else if (page) {
+		show(page);
+	}
+}
+
+// moveTo sends a form that moves something. Without a version it is the one that is there now.
+async function moveTo(folder, address, version) {
 	try {
-		let version = entry.dataset.version;
 		if (!version) {
 			const form = new DOMParser().parseFromString(await (await fetch(address + "?do=move")).text(), "text/html");
 			version = form.querySelector("[data-form] [name=version]").value;
 		}
-		const page = await post(address, new URLSearchParams({csrf: csrf(), do: "move", to: place.dataset.folder, version}));
-		if (page.redirected) {
-			entry.remove();
-			toast(`Moved to ${name}.`, "Show", () => location.href = "/folders/" + place.dataset.folder);
-		} else {
-			show(page);
-		}
+		return await post(address, new URLSearchParams({csrf: csrf(), do: "move", to: folder, version}));
 	} catch {
 		toast("It was not moved, because the service cannot be reached.");
 	}
