@@ -16,90 +16,68 @@ function make(tag, set = {}, ...inside) {
 	return made;
 }
 
-let rules;
-
-// limits returns which files can be imported.
-async function limits() {
-	if (!rules) {
-		const reply = await send("/core/formats");
-		if (!reply.ok) {
-			throw new Error("It is not known which files can be imported. Try again in a moment.");
-		}
-		rules = await reply.json();
-	}
-	return rules;
-}
-
 // reason says why a file is left out.
 function reason(file, rules) {
 	const ending = /\.[^.]+$/.exec(file.name.toLowerCase())?.[0] ?? "";
 	if (/^(\.|~\$)/.test(file.name)) {
-		return "hidden files";
+		return "Hidden";
 	}
 	if (!rules.formats.some(format => format.extension === ending)) {
-		return ending ? `files of the type ${ending}` : "files without a type";
+		return ending ? `Type ${ending} cannot be imported` : "Without a type";
 	}
 	if (file.size === 0) {
-		return "empty files";
+		return "Empty";
 	}
-	return file.size > rules.file_bytes ? `files larger than ${Math.floor(rules.file_bytes / 1e6).toLocaleString("en")} MB` : "";
+	return file.size > rules.file_bytes ? `Larger than ${Math.floor(rules.file_bytes / 1e6).toLocaleString("en")} MB` : "";
 }
 
 // leftOut tells which files are left out, and why.
 function leftOut(left) {
-	if (left.size === 0) {
-		return "";
-	}
-	const all = [...left.values()].reduce((n, names) => n + names.length, 0);
-	const list = make("ul");
-	for (const [why, names] of left) {
-		list.append(make("li", {}, `${names.length} ${why}: `, make("bdi", {}, names.slice(0, 3).join(", ")), names.length > 3 ? " …" : ""));
-	}
-	return make("details", {className: "left"}, make("summary", {}, `${count(all)} left out`), list);
+	const lines = [...left].map(([why, names]) => make("li", {}, `${why} (${names.length}): `, make("bdi", {}, names.slice(0, 3).join(", ")), names.length > 3 ? " …" : ""));
+	const all = [...left.values()].flat().length;
+	return all ? make("details", {}, make("summary", {}, `${count(all)} left out`), make("ul", {}, ...lines)) : "";
 }
 
 // drop imports files. Each has its path, which is the folders above it that were dropped with
 // it. to is the destination; without it, the visitor is asked. It resolves to the ids of the
 // imports.
 export async function drop(found, to) {
-	const left = new Map(), wanted = [];
-	let inbox;
-	try {
-		const rules = await limits();
-		inbox = rules.inbox;
-		for (const one of found) {
-			const why = reason(one.file, rules);
-			why ? left.set(why, [...left.get(why) ?? [], one.file.name]) : wanted.push(one);
-		}
-	} catch (error) {
-		toast(error.message);
+	const reply = await send("/core/formats").catch(() => null);
+	if (!reply?.ok) {
+		toast("The service cannot be reached. Try again in a moment.");
 		return [];
+	}
+	const rules = await reply.json(), left = new Map(), wanted = [];
+	for (const one of found) {
+		const why = reason(one.file, rules);
+		why ? left.set(why, [...left.get(why) ?? [], one.file.name]) : wanted.push(one);
 	}
 	if (wanted.length === 0) {
-		say(make("p", {}, found.length ? "None of these files can be imported." : "There are no files in it."), leftOut(left), close());
+		fail(found.length ? "None of these files can be imported." : "There are no files in it.", left);
 		return [];
 	}
-	to ??= await choose(wanted.length, inbox, left);
-	return to ? upload(wanted, to, to.folder || inbox, left) : [];
+	to ??= await choose(wanted.length, rules.inbox, left);
+	return to ? upload(wanted, {...to, folder: to.folder || rules.inbox}, left) : [];
 }
 
 // choose asks for the destination.
 function choose(files, inbox, left) {
-	const folder = make("input", {name: "folder", placeholder: inbox, dir: "auto", maxLength: 2000, value: sessionStorage.getItem("import folder") ?? ""});
-	const tags = make("input", {name: "tags", placeholder: "invoice, 2026", dir: "auto", maxLength: 4000});
+	const folder = make("input", {name: "folder", placeholder: inbox, dir: "auto", value: sessionStorage.getItem("import folder") ?? ""});
+	const tags = make("input", {name: "tags", placeholder: "invoice, 2026", dir: "auto"});
 	const dialog = make("dialog", {}, make("form", {method: "dialog"},
 		make("h2", {}, `Import ${count(files)}`),
 		make("p", {}, make("label", {}, "Folder ", folder)), make("p", {}, make("label", {}, "Tags ", tags)), leftOut(left),
-		make("div", {className: "actions"}, make("button", {value: "yes"}, "Import"), make("button", {value: "", className: "plain", formNoValidate: true}, "Cancel"))));
+		make("div", {className: "actions"}, make("button", {value: "yes"}, "Import"), make("button", {className: "plain"}, "Cancel"))));
 	dialog.setAttribute("aria-label", "Where to import");
 	document.body.append(dialog);
 	dialog.showModal();
 	return new Promise(done => dialog.addEventListener("close", () => {
 		dialog.remove();
-		if (dialog.returnValue === "yes") {
-			sessionStorage.setItem("import folder", folder.value);
+		if (dialog.returnValue !== "yes") {
+			return done(null);
 		}
-		done(dialog.returnValue === "yes" ? {folder: folder.value.trim(), tags: tags.value} : null);
+		sessionStorage.setItem("import folder", folder.value);
+		done({folder: folder.value.trim(), tags: tags.value});
 	}));
 }
 
@@ -107,14 +85,15 @@ let sending = 0; // uploads in progress
 let last = Promise.resolve();
 
 // upload sends files, after those that are being sent.
-function upload(files, to, base, left) {
+function upload(files, to, left) {
 	sending++;
-	const run = last.then(() => sendAll(files, to, base, left)).finally(() => sending--);
-	last = run.catch(() => {});
-	return run;
+	return last = last.then(() => sendAll(files, to, left)).finally(() => {
+		sending--;
+		watch();
+	});
 }
 
-async function sendAll(files, to, base, left) {
+async function sendAll(files, to, left) {
 	const tags = to.tags.split(",").map(tag => tag.trim()).filter(Boolean);
 	const total = files.reduce((n, one) => n + one.file.size, 0);
 	const line = make("p"), bar = make("progress", {max: total || 1, value: 0}), jobs = [];
@@ -128,22 +107,20 @@ async function sendAll(files, to, base, left) {
 			size += files[from].file.size;
 			batch.push(files[from++]);
 		}
-		line.replaceChildren(`Sending ${count(files.length)} to `, make("bdi", {}, base), ` (${from - batch.length} sent). Stay on this page until all are sent.`);
+		line.replaceChildren(`Sending ${count(files.length)} to `, make("bdi", {}, to.folder), ` (${from - batch.length} sent). Stay on this page until all are sent.`);
 		try {
-			const job = await sendBatch(batch, base, tags, part => { bar.value = bytes + size * part; }, text => line.replaceChildren(text));
+			const job = await sendBatch(batch, to.folder, tags, part => { bar.value = bytes + size * part; }, text => line.replaceChildren(text));
 			jobs.push(job.job_id);
-			remember({id: job.job_id, total: batch.length});
+			store([...begun(), {id: job.job_id, total: batch.length}]);
 			document.dispatchEvent(new Event("imports"));
 		} catch (error) {
-			say(make("p", {className: "problem"}, `${count(files.length - from + batch.length)} of ${files.length.toLocaleString("en")} were not sent. ${error.message}`), leftOut(left), close());
-			held = true;
+			fail(`${count(files.length - from + batch.length)} of ${files.length.toLocaleString("en")} were not sent. ${error.message}`, left);
 			return jobs;
 		}
 		bytes += size;
 		bar.value = bytes;
 	}
 	note = leftOut(left);
-	watch();
 	return jobs;
 }
 
@@ -168,11 +145,8 @@ async function sendBatch(batch, base, tags, moved, tell) {
 		if (n === tries || wait > 120 || ![0, 401, 429].includes(reply.status) && reply.status < 500) {
 			throw new Error(sentence(reply));
 		}
-		for (let left = wait; left > 0; left--) {
-			tell(`${reply.status === 0 ? "The connection was lost." : sentence(reply)} Trying again in ${left} s.`);
-			await sleep(1000);
-		}
-		tell("Sending again …");
+		tell(`${reply.status === 0 ? "The connection was lost." : sentence(reply)} Trying again in ${wait} s.`);
+		await sleep(1000 * wait);
 	}
 }
 
@@ -223,59 +197,55 @@ let held = false; // the dock shows a failure, which stays until it is closed
 
 function say(...inside) {
 	held = false;
-	dock.replaceChildren(...inside.filter(Boolean));
+	dock.replaceChildren(...inside);
 	dock.hidden = false;
 }
 
+function fail(text, left) {
+	say(make("p", {className: "problem"}, text), leftOut(left), close());
+	held = true;
+}
+
 function close() {
-	const button = make("button", {className: "link", type: "button"}, "Close");
-	button.onclick = () => {
+	const onclick = () => {
 		dock.hidden = true;
 		held = false;
 		note = "";
-		store(begun().filter(job => !job.done));
+		store(running());
 	};
-	return button;
+	return make("button", {className: "link", type: "button", onclick}, "Close");
 }
 
-// begun returns the imports that this tab has begun and that were not seen to end.
-function begun() {
-	try {
-		return JSON.parse(sessionStorage.getItem("imports")) ?? [];
-	} catch {
-		return [];
-	}
-}
-
+// The imports that this tab has begun, and of which the dock has not shown the end on a page
+// before this one.
+const begun = () => JSON.parse(sessionStorage.getItem("imports") ?? "[]");
+const running = () => begun().filter(job => !job.done);
 const store = jobs => sessionStorage.setItem("imports", JSON.stringify(jobs));
-const remember = job => store([...begun(), job]);
 
 let watching = false;
 
-// watch shows the imports that this tab has begun until they have ended. The page of imports
-// shows them itself.
+// watch shows the imports that this tab has begun until they have ended. The pages of imports
+// show them themselves.
 async function watch() {
 	if (location.pathname.startsWith("/import")) {
 		if (!sending && !held) {
-			note ? say(make("p", {}, "All are sent."), note, close()) : dock.hidden = true;
+			note ? say("All are sent. ", note, close()) : dock.hidden = true;
 		}
-		store(begun().filter(job => !job.done));
 		return;
+	}
+	if (running().length && !sending && !held) {
+		tellJobs();
 	}
 	if (watching) {
 		return;
 	}
 	watching = true;
-	for (let pause = 1000; begun().some(job => !job.done); pause = Math.min(pause * 1.3, 10000)) {
-		try {
-			await ask();
-		} catch {
-			// It is asked again.
-		}
-		if (sending <= 1 && !held) {
+	for (let pause = 1000; running().length; pause = Math.min(pause * 1.3, 10000)) {
+		await ask().catch(() => {}); // the next time
+		if (!sending && !held) {
 			tellJobs();
 		}
-		if (begun().some(job => !job.done)) {
+		if (running().length) {
 			await sleep(document.hidden ? 15000 : pause);
 		}
 	}
@@ -286,37 +256,29 @@ async function watch() {
 async function ask() {
 	const known = new Map();
 	let cursor = "";
-	for (let page = 0; page < 5 && begun().some(job => !known.has(job.id)); page++) {
-		const reply = await send("/core/jobs?limit=100" + (cursor && "&cursor=" + cursor));
-		if (!reply.ok) {
-			throw new Error(reply.statusText);
-		}
+	do {
+		const reply = await send("/core/jobs?limit=100" + cursor);
 		const list = await reply.json();
 		list.jobs.forEach(job => known.set(job.job_id, job));
-		if (!(cursor = list.next_cursor)) {
-			break;
-		}
-	}
+		cursor = list.next_cursor && "&cursor=" + list.next_cursor;
+	} while (cursor && running().some(job => !known.has(job.id)));
 	store(begun().map(job => {
 		const now = known.get(job.id);
-		return now ? {id: job.id, total: now.total_files, good: now.successful, bad: now.failed, done: now.done} : {...job, done: true};
+		return now ? {id: job.id, total: now.total_files, good: now.successful, bad: now.failed, done: now.done} : {...job, missed: (job.missed ?? 0) + 1, done: job.missed > 4}; // perhaps of another user
 	}));
 }
 
 function tellJobs() {
-	const jobs = begun(), sum = name => jobs.reduce((n, job) => n + (job[name] ?? 0), 0);
-	if (jobs.length === 0 || sending) {
-		return;
-	}
-	const [total, good, bad] = ["total", "good", "bad"].map(sum), done = jobs.every(job => job.done);
+	const jobs = begun(), done = running().length === 0;
+	const [total, good, bad] = ["total", "good", "bad"].map(name => jobs.reduce((n, job) => n + (job[name] ?? 0), 0));
 	const link = make("a", {href: jobs.length === 1 ? "/import/" + jobs[0].id : "/import"}, "Show");
-	const text = done ? `${count(good)} of ${total.toLocaleString("en")} imported` : `Importing ${count(total)}: ${(good + bad).toLocaleString("en")} done`;
+	const text = done ? `${good.toLocaleString("en")} of ${count(total)} imported` : `Importing ${count(total)}: ${(good + bad).toLocaleString("en")} done`;
 	const bar = make("progress", {max: total || 1, value: good + bad});
 	bar.setAttribute("aria-label", "Files imported");
 	say(make("p", {}, text + (bad ? `; ${bad.toLocaleString("en")} failed. ` : ". "), link, " ", done ? close() : ""), done ? "" : bar, note);
 }
 
-store(begun().filter(job => !job.done));
+store(running());
 watch();
 
 // Dropping.
@@ -373,8 +335,7 @@ async function walk(entries) {
 	const found = [], open = entries.map(entry => ({entry, path: ""}));
 	let unread = 0;
 	while (open.length && found.length < mostFiles) {
-		const some = open.splice(0, 100);
-		const inside = await Promise.all(some.map(async ({entry, path}) => {
+		const inside = await Promise.all(open.splice(0, 100).map(async ({entry, path}) => {
 			try {
 				if (entry.isFile) {
 					found.push({file: await new Promise((done, fail) => entry.file(done, fail)), path});
