@@ -69,6 +69,19 @@ func (j job) Sentence() string {
 	return strings.ToUpper(j.Message[:1]) + j.Message[1:]
 }
 
+// Mood returns the class of the sentence: bad if no file was imported, warn if some failed.
+func (j job) Mood() string {
+	switch {
+	case !j.Done:
+		return ""
+	case j.Successful == 0:
+		return "bad"
+	case j.Failed > 0:
+		return "warn"
+	}
+	return "good"
+}
+
 // file is a file of an import.
 type file struct {
 	Name      string   `json:"filename"`

@@ -87,7 +87,7 @@ let last = Promise.resolve();
 // upload sends files, after those that are being sent.
 function upload(files, to, left) {
 	sending++;
-	return last = last.then(() => sendAll(files, to, left)).finally(() => {
+	return last = last.catch(() => {}).then(() => sendAll(files, to, left)).finally(() => {
 		sending--;
 		watch();
 	});
@@ -99,6 +99,7 @@ async function sendAll(files, to, left) {
 	const line = make("p"), bar = make("progress", {max: total || 1, value: 0}), jobs = [];
 	bar.setAttribute("aria-label", "Files sent");
 	say(line, bar, leftOut(left));
+	store(running());
 	let bytes = 0;
 	for (let from = 0; from < files.length;) {
 		const batch = [];
@@ -147,6 +148,7 @@ async function sendBatch(batch, base, tags, moved, tell) {
 		}
 		tell(`${reply.status === 0 ? "The connection was lost." : sentence(reply)} Trying again in ${wait} s.`);
 		await sleep(1000 * wait);
+		tell("Sending again. Stay on this page.");
 	}
 }
 
@@ -275,14 +277,14 @@ function tellJobs() {
 	const text = done ? `${good.toLocaleString("en")} of ${count(total)} imported` : `Importing ${count(total)}: ${(good + bad).toLocaleString("en")} done`;
 	const bar = make("progress", {max: total || 1, value: good + bad});
 	bar.setAttribute("aria-label", "Files imported");
-	say(make("p", {}, text + (bad ? `; ${bad.toLocaleString("en")} failed. ` : ". "), link, " ", done ? close() : ""), done ? "" : bar, note);
+	say(make("p", {}, text + (bad ? `; ${bad.toLocaleString("en")} failed. ` : ". "), link, ...done ? [" · ", close()] : []), done ? "" : bar, note);
 }
 
 store(running());
 watch();
 
 // Dropping.
-const overlay = make("div", {id: "drop", hidden: true});
+const overlay = make("div", {id: "drop", hidden: true, ariaHidden: "true"});
 document.body.append(overlay);
 
 // destination returns where files go that are dropped on an element: the folder that it, or the
