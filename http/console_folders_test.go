@@ -295,7 +295,7 @@ func TestDocumentsAreMovedAndGetNewContent(t *testing.T) {
 	if _, text := s.do("GET", "/vault/documents/"+id+"/markdown", ""); !strings.Contains(text, "one day") {
 		t.Errorf("the text is %s", text)
 	}
-	resp, page = replace("2", "# Other\n")
+	resp, page = replace("2", strings.Repeat("# Other\n", 2<<20)) // longer than what a server reads after its reply
 	if resp.StatusCode != 409 {
 		t.Errorf("new content for an old version = %d", resp.StatusCode)
 	}
@@ -358,5 +358,54 @@ func TestShareAndInvitations(t *testing.T) {
 	s.contains(s.page("alice", "/account"), "<bdi>alice</bdi>", "You are in no groups.", "Documents")
 	if resp, page = s.submit("alice", share, "kind", "user", "who", " ", "access", "read"); resp.StatusCode != 422 {
 		t.Errorf("share with nobody = %d %s", resp.StatusCode, page)
+	}
+}
+
+func TestInvitationsAreDeclinedAndFoldersLeft(t *testing.T) {
+	s := startConsole(t)
+	id := s.file("Staff/2026", "handbook.md", handbook)
+	folder := s.folderOf(id)
+	s.offer(folder, "user:bob", "read", "user:carol", "read")
+	page := s.page("bob", "/account")
+	s.contains(page, "<bdi>2026</bdi>", "may read")
+	_, page = s.sendForm("bob", strings.ReplaceAll(page, `<button class="plain" name="do"`, `<input type="hidden" name="do"`), "do", "decline")
+	s.contains(page, "You have declined the invitation.")
+	s.lacks(page, "2026")
+	page = s.page("bob", "/account")
+	s.contains(page, "Invitations that are not shown", "<bdi>alice</bdi>")
+	_, page = s.sendForm("bob", page, "principal", "user:alice")
+	s.contains(page, "Invitations of this user are shown again.", "<bdi>2026</bdi>")
+	if resp, page := s.visit("carol", "POST", "/invitations/"+folder, url.Values{"csrf": {"token"}, "do": {"accept"}}); resp.Header.Get("Location") != "/folders/"+folder+"?done=accept" {
+		t.Fatalf("carol accepts = %d %s", resp.StatusCode, page)
+	}
+	s.contains(s.page("carol", "/folders/"+folder), "handbook.md", ">Leave</a>")
+	for path, fields := range map[string][]string{
+		"/folders/" + folder + "/change?do=name": {"name", "Mine"}, "/folders/new?in=" + folder: {"name", "Mine"}, "/documents/" + id + "/change?do=name": {"name", "mine.md"},
+		"/documents/" + id + "/change?do=tags": {"add", "mine"}, "/documents/" + id + "/change?do=delete": {"do", "delete"}, "/folders/" + folder + "/change?do=delete": {"do", "delete"},
+	} {
+		resp, page := s.submit("carol", path, fields...)
+		if resp.StatusCode != 403 || !strings.Contains(page, `role="alert">`) || fields[0] != "do" && !strings.Contains(page, `value="`+fields[1]+`"`) {
+			t.Errorf("%s of carol, who may only read = %d %s", path, resp.StatusCode, page)
+		}
+	}
+	_, page = s.submit("carol", "/folders/"+folder+"/share", "do", "leave")
+	s.contains(page, "You have left the folder.")
+	s.lacks(page, "2026")
+	if resp, page := s.visit("alice", "POST", "/folders/"+folder+"/share", url.Values{"csrf": {"token"}, "do": {"leave"}}); resp.StatusCode != 404 || !strings.Contains(page, "cannot leave it by yourself") {
+		t.Errorf("alice leaves her own folder = %d %s", resp.StatusCode, page)
+	}
+}
+
+func TestPagesOfFoldersWantTheFormToken(t *testing.T) {
+	s := startConsole(t)
+	id := s.file("Staff", "handbook.md", handbook)
+	folder := s.folderOf(id)
+	for _, path := range []string{"/folders/new", "/folders/" + folder + "/change", "/folders/" + folder + "/share", "/invitations/" + folder, "/documents/" + id + "/change", "/account/unblock"} {
+		if resp, _ := s.visit("alice", "POST", path, url.Values{"do": {"delete"}, "version": {"1"}, "name": {"Forged"}}); resp.StatusCode != 403 {
+			t.Errorf("POST %s without the token = %d", path, resp.StatusCode)
+		}
+	}
+	if s.folderOf(id) != folder {
+		t.Error("the document is gone")
 	}
 }

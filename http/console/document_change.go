@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -138,6 +139,8 @@ func (c *Console) changeDocument(v *visit) error {
 	}
 	status, err := v.change(q, nil)
 	if refused, told := refusal(err); told {
+		// Browsers show the reply only after they have sent the whole file.
+		_, _ = io.CopyN(io.Discard, v.Body, maxDrained)
 		return c.refuseDocumentChange(v, p, form, refused)
 	}
 	if err != nil {
@@ -152,6 +155,9 @@ func (c *Console) changeDocument(v *visit) error {
 	}
 	return v.done(page, name, status)
 }
+
+// maxDrained is the maximum length in bytes of the rest of a refused file that is read.
+const maxDrained = 64 << 20
 
 // pageOf returns an address if it is that of a page of folders or documents, and "" otherwise.
 // Forms carry the address of the page from which they were opened.

@@ -133,7 +133,7 @@ async function moveTo(folder, address, version) {
 			const form = new DOMParser().parseFromString(await (await fetch(address + "?do=move")).text(), "text/html");
 			version = form.querySelector("[data-form] [name=version]").value;
 		}
-		return await post(address, new URLSearchParams({csrf: csrf(), do: "move", to: folder, version}));
+		return await post(address, new URLSearchParams({csrf: csrf(), do: "move", to: folder, version, back: "/folders"}));
 	} catch {
 		toast("It was not moved, because the service cannot be reached.");
 	}
