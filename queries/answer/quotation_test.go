@@ -40,6 +40,8 @@ func TestKindAskedForIsThere(t *testing.T) {
 		{"How long do pupils stay?", "It is a three-week course.", true},
 		{"How much did the roof of the school cost?", "The school got its roof in 1998.", false},
 		{"How much did the roof of the school cost?", "The school paid $1998 for the roof.", true},
+		{"How much did the roof of the school cost?", "The school paid £1998 for the roof.", true},
+		{"How many slots does the array have?", "Here u16 is the type of the slots.", false},
 		{"How much is the fee?", "The fee is shown on page 42.", false},
 		{"How much is the fee?", "The fee is 42 crowns, see page 7.", true},
 		{"How much is the fee in 2013?", "The 2013 amounts are told at the desk.", false},
@@ -223,6 +225,7 @@ func TestSwappedThings(t *testing.T) {
 		{"When does the warehouse close?", "The warehouse closes at seven.", false},
 		{"Wann schließt das Lager?", "Das Lager öffnet um sieben Uhr.", true},
 		{"Quand ferme la cantine ?", "La cantine ouvre à midi.", true},
+		{"When did the council repeal the bylaw?", "The council passed the bylaw on 4 May 1990.", true},
 		{"What do children under ten pay?", "Children under six pay nothing.", true},
 		{"What do children under six pay?", "Children under six pay nothing.", false},
 		{"Was zahlen Kinder unter zehn Jahren?", "Kinder unter sechs Jahren zahlen nichts.", true},
@@ -235,6 +238,55 @@ func TestSwappedThings(t *testing.T) {
 		if got := f.question.Other(f.units, 0, &f.passages[u.Passage]); got != c.want {
 			t.Errorf("%q: got %v of %q, want %v", c.question, got, c.text, c.want)
 		}
+	}
+}
+
+// What is not so is no answer to the question what is so, also in German and French.
+func TestForeignDenials(t *testing.T) {
+	for _, c := range []struct {
+		question, text string
+		want           bool
+	}{
+		{"Was ist erlaubt?", "Katzen sind nicht erlaubt.", true},
+		{"Was ist nicht erlaubt?", "Katzen sind nicht erlaubt.", false},
+		{"Sind Katzen erlaubt?", "Katzen sind nicht erlaubt.", false},
+		{"Warum sind Katzen erlaubt?", "Katzen sind nicht erlaubt.", false},
+		{"Was ist erlaubt?", "Katzen sind erlaubt, aber keine Fische.", false},
+		{"Quand la cour est-elle ouverte ?", "La cour n'est pas ouverte le lundi.", true},
+		{"Quand la cour est-elle ouverte ?", "La cour est ouverte le lundi.", false},
+	} {
+		f, u := only(c.question, c.text)
+		if got := f.question.Reversed(f.passages[u.Passage].Tokens[u.From:u.To]); got != c.want {
+			t.Errorf("%q: got %v of %q, want %v", c.question, got, c.text, c.want)
+		}
+	}
+	got := Find("Was ist nicht erlaubt?", []Passage{{Document: "Hausordnung", Score: 3, Text: "Katzen sind nicht erlaubt."}})
+	if got.Text != "Katzen sind nicht erlaubt." && got.Text != "Katzen" {
+		t.Errorf("got %q, which ends in a verb", got.Text)
+	}
+}
+
+// The kind of answer is that of the whole question, not that of a word in it.
+func TestKindOfPhrases(t *testing.T) {
+	for question, want := range map[string]matching.Kind{
+		"What is a notice period?":                  matching.Definition,
+		"What is the notice period?":                matching.Number,
+		"What is a reserve price of lots?":          matching.Number,
+		"Which two wards share a kitchen?":          matching.List,
+		"Which wards' share is the largest?":        matching.Number,
+		"What is the share of wards with a kitchen": matching.Number,
+	} {
+		if q := matching.ParseQuestion(question); q.Expected != want {
+			t.Errorf("%s: got %v, want %v", question, q.Expected, want)
+		}
+	}
+}
+
+// A person is named without the year that stands before the verb.
+func TestPersonWithoutYear(t *testing.T) {
+	got := Find("Who is the matron?", []Passage{{Document: "Ward", Score: 3, Text: "The matron since May 2022 is Ruth Cohen. Before her, Otto Reim was the matron from 2010 to 2022."}})
+	if !strings.Contains(got.Text, "Ruth Cohen") || strings.HasPrefix(got.Text, "2022") {
+		t.Errorf("got %q", got.Text)
 	}
 }
 

@@ -30,7 +30,10 @@ func (f *finding) narrow(i int, r reading) (matching.Span, float64) {
 		w = quantity(p.Tokens, u, w)
 	}
 	w = wholeDate(p, u, w)
-	if start, end := p.Bounds(u, w); markdown.IsSyntax(p.Text[start:end]) || !f.question.SatisfiedBy(p, u, w) && f.question.Satisfied(p, u) {
+	if f.question.Expected == matching.Person && w != whole {
+		w = withoutYear(p.Tokens, w)
+	}
+	if start, end := p.Bounds(u, w); markdown.IsSyntax(p.Text[start:end]) || !f.question.SatisfiedBy(p, u, w) && f.question.Satisfied(p, u) || f.question.Dangles(&p.Tokens[w.To-1]) {
 		w = whole
 	}
 	mass := 0.0
@@ -40,6 +43,14 @@ func (f *finding) narrow(i int, r reading) (matching.Span, float64) {
 		}
 	}
 	return w, mass
+}
+
+// withoutYear leaves out the number before the verb and a name: "Ann Berg" for "2022 is Ann Berg".
+func withoutYear(tokens []words.Token, w matching.Span) matching.Span {
+	if w.To-w.From > 2 && tokens[w.From].Digit && tokens[w.From+1].Class == prose.Auxiliary && tokens[w.From+2].Named {
+		w.From += 2
+	}
+	return w
 }
 
 // quantity widens a window that begins or ends at a number to what belongs to it: "at most 100

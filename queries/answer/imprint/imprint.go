@@ -46,7 +46,10 @@ func Of(title string, parts []Part) Imprint {
 	var lines []line
 	for i, p := range parts[:min(len(parts), maxParts)] {
 		all := p.Title + "\n" + p.Text
-		for s := range strings.Lines(all[:min(len(all), maxPart)]) {
+		if len(all) > maxPart { // a line that is cut might have half a name
+			all = all[:strings.LastIndexByte(all[:maxPart], '\n')+1]
+		}
+		for s := range strings.Lines(all) {
 			if s = plain(s); s != "" && len(lines) < maxLines {
 				lines = append(lines, line{s, i})
 			}

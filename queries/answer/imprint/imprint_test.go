@@ -26,6 +26,7 @@ func TestOf(t *testing.T) {
 		{"Timetable", []imprint.Part{{"Timetable", "Written by Eva Koch\n\nLessons begin at 8."}}, "Eva Koch", ""},
 		{"Guide", []imprint.Part{{"School Office", ""}, {"August 2001", ""}, {"Guide", ""}}, "", "August 2001"},
 		{"Memo", []imprint.Part{{"", "**Author:** Ann Ray\n**Date:** 3 May 2021\n\nText."}}, "Ann Ray", "3 May 2021"},
+		{"Depot", []imprint.Part{{"Depot", strings.Repeat("This line says nothing of the depot"+strings.Repeat(" or its staff", 5)+".\n", 19) + strings.Repeat("Hall.\n", 5) + "- author: Zoë Ångström and Maria Lindqvist"}}, "", ""}, // cut
 		// What is no name and no date.
 		{"Report", []imprint.Part{{"Report", "Annual Report\n\n2020"}}, "", "2020"},
 		{"Depot", []imprint.Part{{"Depot", "Open Space\n\nThe depot is large."}}, "", ""},

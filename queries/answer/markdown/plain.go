@@ -19,11 +19,14 @@ var (
 	markupEmphasis = regexp.MustCompile(`\*{1,3}([^\s*](?:[^*\n]*(?:\n[^*\n]*)?[^\s*])?)\*{1,3}|\b_{1,2}([^\s_](?:[^_\n]*(?:\n[^_\n]*)?[^\s_])?)_{1,2}\b`)
 	markupEscape   = regexp.MustCompile(`\\([!-/:-@\[-` + "`" + `{}~])`)
 	markupCut      = regexp.MustCompile(`!?\[([^\[\]\n]*)\]\([^()\s]*$`) // the text ends in a link
-	// Includes and shortcodes of mdBook, Hugo, Jinja and Liquid, and lines that are nothing else.
-	markupInclude     = regexp.MustCompile(`\{\{[#<%][^{}\n]*\}\}|\{%[^{}\n]*%\}`)
-	markupIncludeLine = regexp.MustCompile(`(?m)^[ \t]*(?:\{\{[#<%][^{}\n]*\}\}|\{%[^{}\n]*%\})[ \t]*\n`)
+	// Includes and shortcodes of mdBook, Hugo, Jinja and Liquid, calls of Go templates such as {{image "a.png"}}, and lines
+	// that are nothing else.
+	markupInclude     = regexp.MustCompile(shortcode)
+	markupIncludeLine = regexp.MustCompile(`(?m)^[ \t]*(?:` + shortcode + `)[ \t]*\n`)
 	markupQuote       = regexp.MustCompile(`(?m)^ {0,3}>+ ?`)
 )
+
+const shortcode = `\{\{[#<%][^{}\n]*\}\}|\{\{\s*\w+\s+"[^{}\n]*\}\}|\{%[^{}\n]*%\}`
 
 // Plain returns a text in Markdown without inline markup. Lines stay lines, and what is
 // marked as code stays as it is, but for lines that only include other files.

@@ -12,6 +12,7 @@ func TestPlain(t *testing.T) {
 		{"* one\n* two * three", "* one\n* two * three"},
 		{"> quoted\n> text {#anchor}", "quoted\ntext "},
 		{"Run it:\n\n{{#include ../out.txt}}\n\n{{< note >}}The ward{{< /note >}} {% if x %}closes{% endif %} at {{ .Hour }}.", "Run it:\n\n\n\nThe ward closes at {{ .Hour }}."},
+		{"The ward closes.\n\n{{image \"plan/ward.svg\" 700}}\n\nIt opens at {{ .Hour }}.", "The ward closes.\n\n\n\nIt opens at {{ .Hour }}."},
 		{"```rust\n{{#rustdoc_include ../a.rs:here}}\nfn main() {}\n```\n", "```rust\nfn main() {}\n```\n"},
 		{"a cut ` Crate<T> is `safe`, ``too``", "a cut  Crate<T> is safe, too"},
 		{"see the [guide of the depot](https://example.org/gui", "see the guide of the depot"},

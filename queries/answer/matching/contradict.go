@@ -170,10 +170,12 @@ func (q *Question) present(p *Parsed, u *Unit) bool {
 // of "Contractors are not reimbursed for meals"; or the reverse, without a word that denies,
 // forbids or excludes. The answer to a question of yes or no may deny.
 func (q *Question) Reversed(tokens []words.Token) bool {
-	if q.Expected == Decision || q.Expected == Reason {
+	if q.Expected == Decision || q.Expected == Reason || q.Foreign && (foreignVerbs[q.Tokens[0].Lower] || q.says(foreignReasons)) {
 		return false
 	}
-	excludes := func(t words.Token) bool { return words.Negative(t.Lower) || words.Excluding[t.Lower] }
+	excludes := func(t words.Token) bool {
+		return words.Negative(t.Lower) || words.Excluding[t.Lower] || q.Foreign && foreignNegations[t.Lower]
+	}
 	if q.Denied {
 		return !slices.ContainsFunc(tokens, excludes)
 	}
@@ -186,10 +188,17 @@ func (q *Question) Reversed(tokens []words.Token) bool {
 		if t < 0 || tokens[i].Credit < 0.6 || q.Terms[t].Name || q.Terms[t].Number || t == q.Focus {
 			continue
 		}
-		reversed = reversed || words.Denied(tokens, i) && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
+		denied := words.Denied(tokens, i) || q.Foreign && i > 0 && !tokens[i].Pause && foreignNegations[tokens[i-1].Lower]
+		reversed = reversed || denied && !slices.ContainsFunc(tokens[:i], func(other words.Token) bool { return other.Term == t })
 	}
 	return reversed
 }
+
+// German and French words that deny, and question words for a reason.
+var (
+	foreignNegations = words.Set("nicht kein keine keinen keinem keiner keines nie niemals pas jamais aucun aucune")
+	foreignReasons   = words.Set("warum wieso weshalb pourquoi")
+)
 
 // Contradicts returns 1 as denied if either the question or the unit is negated, but not
 // both, and 1 as opposite if the unit has the opposite of a word of the question.

@@ -145,6 +145,9 @@ func (q *Question) kind() Kind {
 			return Address
 		}
 	}
+	if q.indefinite(at) {
+		return Definition
+	}
 	if k := q.ofNoun(at + 1); k != Anything {
 		return k
 	}
@@ -262,6 +265,18 @@ func (q *Question) defines(at int) bool {
 	return true
 }
 
+// indefinite reports whether the question, whose question word is at index at, is no more than "what is a" with a
+// noun phrase: of "What is a notice period?" a definition is asked, and no number.
+func (q *Question) indefinite(at int) bool {
+	if at < 0 || at+3 >= len(q.Tokens) || q.Tokens[at].Lower != "what" || q.Tokens[at+1].Class != prose.Auxiliary || q.Tokens[at+2].Lower != "a" && q.Tokens[at+2].Lower != "an" {
+		return false
+	}
+	return q.defines(at) && q.subjectOf[1] == len(q.Tokens)
+}
+
+// verbs are nouns of ofNoun that are verbs after a noun in the plural: "which pointers share ownership".
+var verbs = words.Set("share score cost rate number total age state place")
+
 // ofNoun classifies "what" and "which" by the noun that follows.
 func (q *Question) ofNoun(i int) Kind {
 	for n := 0; i < len(q.Tokens) && n < 6; i, n = i+1, n+1 {
@@ -270,6 +285,9 @@ func (q *Question) ofNoun(i int) Kind {
 			continue
 		}
 		if t.Class != prose.Content && t.Class != prose.Determiner && t.Lower != "of" && t.Lower != "many" {
+			return Anything
+		}
+		if n > 0 && verbs[t.Lower] && plural(q.Tokens[i-1].Lower) && i+1 < len(q.Tokens) && q.Tokens[i+1].Class != prose.Auxiliary && q.Tokens[i-n].Class != prose.Auxiliary {
 			return Anything
 		}
 		switch {

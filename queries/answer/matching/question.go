@@ -43,18 +43,19 @@ type Question struct {
 	known       map[string]variant // cache of match, by word
 	variants    [256][]variant     // by first byte of the stem
 	Expected    Kind
-	Focus       int       // index of the noun after the question word ("which river"), or -1
-	subjectOf   [2]int    // range of tokens of what a definition is asked of; empty if none is asked
-	Follows     int       // index of the first term after the question word and its noun, or -1
-	Denied      bool      // it is negated, by "not", "never" and the like
-	naming      bool      // it asks what something is called
-	Subject     bool      // the question word is the subject: "who built", "which river flows"
-	Preposition string    // at its start or end: "in what", "named after"
-	asksSo      bool      // it ends with a question mark
-	Foreign     bool      // it is in a known language other than English
-	Bare        bool      // it has only function words, which are used as terms
-	Asked       [2]uint32 // see asks
-	Total       float64   // sum of the terms' weights
+	Focus       int                     // index of the noun after the question word ("which river"), or -1
+	subjectOf   [2]int                  // range of tokens of what a definition is asked of; empty if none is asked
+	Follows     int                     // index of the first term after the question word and its noun, or -1
+	Denied      bool                    // it is negated, by "not", "never" and the like
+	naming      bool                    // it asks what something is called
+	Subject     bool                    // the question word is the subject: "who built", "which river flows"
+	Preposition string                  // at its start or end: "in what", "named after"
+	asksSo      bool                    // it ends with a question mark
+	Foreign     bool                    // it is in a known language other than English
+	function    func(*words.Token) bool // whether a word is a function word of that language
+	Bare        bool                    // it has only function words, which are used as terms
+	Asked       [2]uint32               // see asks
+	Total       float64                 // sum of the terms' weights
 }
 
 // Plural reports whether several things may be asked for: not a certain kind of one, such as
@@ -92,18 +93,22 @@ func (q *Question) Understood() bool {
 	return !q.Foreign && (q.questionWord() >= 0 || q.Expected != Anything || !q.asksSo)
 }
 
+// Dangles reports whether a word is a function word of the question's language, such as "sind", after which an
+// answer must not end. It is not known of English words, which may be particles of verbs.
+func (q *Question) Dangles(t *words.Token) bool { return q.Foreign && q.function(t) }
+
 // ParseQuestion parses a question.
 func ParseQuestion(text string) Question {
 	q := Question{Focus: -1, Follows: -1, known: map[string]variant{}}
 	q.Tokens = words.Tokenize(text, 0, len(text), nil)
 	seen := map[string]int{}
-	function := words.Foreign(q.Tokens)
-	q.Foreign = function != nil
+	q.function = words.Foreign(q.Tokens)
+	q.Foreign = q.function != nil
 	q.asksSo = strings.HasSuffix(strings.TrimSpace(text), "?")
 	for i := range q.Tokens {
 		t := &q.Tokens[i]
 		q.Denied = q.Denied || words.Negative(t.Lower)
-		if t.Class != prose.Content || q.Foreign && function(t) {
+		if t.Class != prose.Content || q.Foreign && q.function(t) {
 			continue
 		}
 		q.naming = q.naming || namingCues[t.Lower] || t.Lower == "name"

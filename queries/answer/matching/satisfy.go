@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"annals/events/prose"
 	"annals/queries/answer/markdown"
@@ -108,7 +110,7 @@ func (q *Question) SatisfiedBy(p *Parsed, u *Unit, w Span) bool {
 				return true
 			}
 		case kind == Number:
-			if words.Number(t) && strings.Count(t.Lower, ".") < 2 && !q.refers(tokens, i) && (u.Kind == markdown.Row || !dates(p.Text, tokens, i)) || q.Foreign && foreignNumerals[t.Lower] {
+			if words.Number(t) && !identifier(t) && strings.Count(t.Lower, ".") < 2 && !q.refers(tokens, i) && (u.Kind == markdown.Row || !dates(p.Text, tokens, i)) || q.Foreign && foreignNumerals[t.Lower] {
 				return true
 			}
 		case q.Foreign && foreignTimes[t.Lower], timeWord(t), temporal[t.Lower], timeUnits[t.Lower], dated.MatchString(t.Lower), i > 0 && t.Joined && t.Digit && tokens[i-1].Digit, i > 0 && words.Number(t) && clock[tokens[i-1].Lower]:
@@ -137,7 +139,7 @@ func fullYear(t *words.Token) bool {
 // "$1854" or "1854 workers".
 func dates(text string, tokens []words.Token, i int) bool {
 	t := &tokens[i]
-	if !fullYear(t) || t.Start > 0 && strings.ContainsRune("$", rune(text[t.Start-1])) || strings.HasPrefix(text[t.End:], "%") {
+	if !fullYear(t) || t.Start > 0 && currency(text[:t.Start]) || strings.HasPrefix(text[t.End:], "%") {
 		return false
 	}
 	if i > 0 && !t.Pause && (dating[tokens[i-1].Lower] || timeWord(&tokens[i-1])) {
@@ -145,6 +147,15 @@ func dates(text string, tokens []words.Token, i int) bool {
 	}
 	next := i + 1
 	return next == len(tokens) || tokens[next].Pause || tokens[next].Class != prose.Content // "2000 guests" are an amount
+}
+
+// identifier reports whether a word with digits begins with a letter, such as i32 or A4.
+func identifier(t *words.Token) bool { return t.Digit && t.Lower[0] >= 'a' && t.Lower[0] <= 'z' }
+
+// currency reports whether a text ends in the sign of a currency.
+func currency(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return unicode.Is(unicode.Sc, r)
 }
 
 // refers reports whether tokens[i] is the number of a part of a document, such as "page 42" or

@@ -99,7 +99,7 @@ var antonyms = func() map[string][]string {
 	m := map[string][]string{}
 	for _, pair := range []string{
 		"open opens opened|close closes closed", "begin begins began begun start starts started|end ends ended finish finishes finished", "arrive arrives arrived|leave leaves left depart departs departed", "buy buys bought|sell sells sold",
-		"minimum|maximum", "enable enables enabled|disable disables disabled", "upload uploads uploaded|download downloads downloaded", "import imports imported|export exports exported", "install installs installed|uninstall uninstalls uninstalled remove removes removed",
+		"minimum|maximum", "pass passes passed enact enacts enacted adopt adopts adopted|repeal repeals repealed revoke revokes revoked", "enable enables enabled|disable disables disabled", "upload uploads uploaded|download downloads downloaded", "import imports imported|export exports exported", "install installs installed|uninstall uninstalls uninstalled remove removes removed",
 		"lock locks locked|unlock unlocks unlocked", "borrow borrows borrowed|lend lends lent return returns returned", "admit admits admitted|discharge discharges discharged", "hire hires hired|dismiss dismisses dismissed",
 		"offnet offnen geoffnet|schließt schließen schliesst schliessen geschlossen", "beginnt beginnen|endet enden", "ouvre ouvrent ouverte|ferme ferment fermee", "commence commencent|finit finissent termine terminent",
 	} {
