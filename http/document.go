@@ -36,6 +36,8 @@ type documentItem struct {
 
 type document struct {
 	documentItem
+	Title    string          `json:"title"`
+	Pages    int             `json:"pages"`
 	Metadata documentReading `json:"metadata"`
 	Content  *string         `json:"content,omitempty"`
 }
@@ -56,7 +58,7 @@ func documentItemBody(d vault.Document) documentItem {
 func documentBody(d vault.Document) document {
 	item := documentItemBody(d)
 	item.Size = d.Size
-	return document{item, documentReading{answers.ReadingOf(d.Confidence), d.OCRPages, d.UnreadPages}, d.Content}
+	return document{item, d.Title, d.Pages, documentReading{answers.ReadingOf(d.Confidence), d.OCRPages, d.UnreadPages}, d.Content}
 }
 
 // documents handles GET /documents.

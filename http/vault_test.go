@@ -136,7 +136,7 @@ func TestDocuments(t *testing.T) {
 	if got, want := resp.Header.Get("Link"), `</vault/documents?cursor=next+%26+more&limit=1&tag=x>; rel="next"`; got != want {
 		t.Errorf("Link %s, want %s", got, want)
 	}
-	wantA := `{"id":"` + a.ID.String() + `","name":"a.md","contentType":"text/markdown","size":3,"folderId":"` + a.Folder.String() + `","version":1,"createdAt":"2026-11-20T08:15:03.120Z","updatedAt":"2026-11-20T08:15:03.120Z","sha256":"` + a.SHA256 + `","metadata":{"ocr":false,"confidence":null,"ocrPages":0,"unreadPages":0},"content":"---\ntitle: A\n---\n"}`
+	wantA := `{"id":"` + a.ID.String() + `","name":"a.md","contentType":"text/markdown","size":3,"folderId":"` + a.Folder.String() + `","version":1,"createdAt":"2026-11-20T08:15:03.120Z","updatedAt":"2026-11-20T08:15:03.120Z","sha256":"` + a.SHA256 + `","title":"","pages":0,"metadata":{"ocr":false,"confidence":null,"ocrPages":0,"unreadPages":0},"content":"---\ntitle: A\n---\n"}`
 	resp, body = s.do("GET", "/vault/documents/"+a.ID.String(), "")
 	s.want(resp, body, 200, wantA)
 	resp, body = s.do("GET", "/vault/documents/"+b.ID.String(), "")

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -11,6 +12,9 @@ import (
 	"strings"
 
 	"annals/http/console/richtext"
+	"annals/http/console/viewer"
+
+	"github.com/google/uuid"
 )
 
 // source is a passage in a reply of the REST interface.
@@ -53,8 +57,10 @@ type asking struct {
 	Answer             *shownAnswer
 	Later              bool // a script asks for the answer, which takes seconds
 	Passages           []passage
-	Next               string // address of the next passages
-	More               bool   // these are not the first passages
+	Next               string       // address of the next passages
+	More               bool         // these are not the first passages
+	Viewer             *viewer.View // the document that is open beside the passages; nil if none is
+	Refused            *problem
 }
 
 // shownAnswer is an answer as people see it.
@@ -98,8 +104,25 @@ func (c *Console) ask(v *visit) error {
 			return err
 		}
 	}
-	c.show(v, http.StatusOK, "ask", page{Title: a.Query, Section: "ask", Query: a.Query, Scripts: []string{"ask.js"}, Content: a})
+	if err := a.open(v, q); err != nil {
+		return err
+	}
+	c.show(v, http.StatusOK, "ask", page{Title: a.Query, Section: "ask", Query: a.Query, Scripts: []string{"ask.js", "viewer.js"}, Content: a})
 	return nil
+}
+
+// open reads the document that the address opens beside the passages. If it is refused, the
+// page says so beside them.
+func (a *asking) open(v *visit, q url.Values) (err error) {
+	id, err := uuid.Parse(q.Get("open"))
+	if err != nil {
+		return nil
+	}
+	a.Viewer, err = v.view(id.String(), q, true)
+	if errors.As(err, &a.Refused) && a.Refused.Status != http.StatusUnauthorized {
+		return nil
+	}
+	return err
 }
 
 func askingOf(q url.Values) asking {
@@ -208,7 +231,7 @@ func (a *asking) passages(sources []source, marks []string) []passage {
 		if len(p.Where) == 0 && s.LeafTitle != "" {
 			p.Where = []string{s.LeafTitle}
 		}
-		p.View = s.view(a.Query)
+		p.View = s.view(a)
 		out[i] = p
 	}
 	return out
@@ -217,10 +240,10 @@ func (a *asking) passages(sources []source, marks []string) []passage {
 // view returns the address of a passage in its document. It has no words of the document,
 // because people send such addresses to others, who may not be allowed to read it. The
 // passage is found again by the query and by its digest.
-func (s source) view(query string) string {
-	values := url.Values{"hit": {digest(s.Text)}}
-	if query != "" {
-		values.Set("q", query)
+func (s source) view(a *asking) string {
+	values := a.values("hit", digest(s.Text))
+	if a.Query == "" {
+		values.Del("q")
 	}
 	if s.StartPage > 0 {
 		values.Set("page", strconv.Itoa(s.StartPage))

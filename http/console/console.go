@@ -97,6 +97,7 @@ var pages = []struct {
 	{"GET", "/account", (*Console).account},
 	{"POST", "/account/unblock", (*Console).unblock},
 	{"POST", "/console/answer", (*Console).renderAnswer},
+	{"GET", "/documents/" + id, (*Console).showDocument},
 	{"GET", "/documents/" + id + "/history", (*Console).versions},
 	{"GET", "/history", (*Console).history},
 	{"GET", "/import", (*Console).askImport},

@@ -30,7 +30,7 @@ var assetFiles embed.FS
 var templates = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/viewer.html"))
 	all := map[string]*template.Template{}
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
@@ -38,7 +38,7 @@ func parseTemplates() map[string]*template.Template {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if name == "layout" || name == "parts" {
+		if name == "layout" || name == "parts" || name == "viewer" {
 			continue
 		}
 		all[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, file))
@@ -56,6 +56,7 @@ var functions = template.FuncMap{
 	"initial":   initial,
 	"size":      sizeOf,
 	"json":      jsonOf,
+	"scaled":    func(n, percent int) int { return n * percent / 100 },
 	"waitQuery": func(a asking) template.URL { return template.URL(a.values("wait", "1").Encode()) },
 }
 

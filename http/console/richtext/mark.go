@@ -2,6 +2,7 @@ package richtext
 
 import (
 	"html"
+	"html/template"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -85,23 +86,62 @@ func mark(source string, marks []string) string {
 			}
 		}
 	}
+	return paint(source, tokens, func(i int) string {
+		if marked[i] {
+			return "<mark>"
+		}
+		return ""
+	})
+}
+
+// paint puts tags around words. tag returns the start tag of the mark around a word, "" for none.
+// Words that follow each other with the same tag share a mark.
+func paint(source string, tokens []token, tag func(i int) string) string {
 	var out strings.Builder
 	last := 0
 	for i := 0; i < len(tokens); i++ {
-		if !marked[i] {
+		start := tag(i)
+		if start == "" {
 			continue
 		}
 		j := i
-		for j+1 < len(tokens) && marked[j+1] && tokens[j+1].text == tokens[i].text {
+		for j+1 < len(tokens) && tokens[j+1].text == tokens[i].text && tag(j+1) == start {
 			j++
 		}
 		out.WriteString(source[last:tokens[i].start])
-		out.WriteString("<mark>" + source[tokens[i].start:tokens[j].end] + "</mark>")
+		out.WriteString(start + source[tokens[i].start:tokens[j].end] + "</mark>")
 		last, i = tokens[j].end, j
 	}
 	return out.String() + source[last:]
 }
 
+// Mark says how a word is marked.
+type Mark int
+
+// Marks of words: none, part of the passage, and part of what answers.
+const (
+	Unmarked Mark = iota
+	Passage
+	Answers
+)
+
+// Marked returns a text as HTML with marks. pick returns them for the words of the text. What
+// was marked first has the id "hit".
+func Marked(source string, pick func(words []string) []Mark) template.HTML {
+	plain := string(HTML(source, nil))
+	tokens := tokenize(plain)
+	words := make([]string, len(tokens))
+	for i, t := range tokens {
+		words[i] = t.word
+	}
+	picked := pick(words)
+	painted := paint(plain, tokens, func(i int) string { return [...]string{"", `<mark class="passage-mark">`, "<mark>"}[picked[i]] })
+	before, after, found := strings.Cut(painted, "<mark")
+	if !found {
+		return template.HTML(painted)
+	}
+	return template.HTML(before + `<mark id="hit"` + after) // what was cut is a tag that paint wrote: text has no "<"
+}
 func matches(tokens []token, words []string) bool {
 	if len(tokens) < len(words) {
 		return false
