@@ -165,3 +165,40 @@ func TestConsoleShowsProgress(t *testing.T) {
 		s.page("alice", path)
 	}
 }
+
+// A folder is named as the visitor sees it: bob sees only Plans of Work/Plans, and the inbox of alice has
+// her name.
+func TestConsoleImportsIntoFoldersAsTheyAreShown(t *testing.T) {
+	s := startConsole(t)
+	plans := s.folderOf(s.file("Work/Plans", "a.md", "# Alpha"))
+	s.do("PUT", "/vault/folders/"+plans+"/permissions", `{"permissions":[{"principal":"user:bob","access":"write"}]}`)
+	s.token = "bob"
+	s.do("POST", "/vault/invitations/"+plans+"/accept", "{}")
+	_, to, page := s.sendFiles("bob", "token", "Plans", "", "b.md", "# Beta", "Deep/c.md", "# Gamma")
+	if to == "" {
+		t.Fatal(page)
+	}
+	j := s.finish(importOf(to))
+	if j.Successful != 2 || j.Results[0].FolderName != "Plans" || j.Results[1].FolderName != "Plans/Deep" {
+		t.Fatalf("the import is %+v", j)
+	}
+	if got := s.folderOf(j.Results[0].DocumentID); got != plans {
+		t.Errorf("b.md is in folder %s, want %s", got, plans)
+	}
+	s.token = "alice"
+	if got := s.folderOf(j.Results[1].DocumentID); got == "" || got == plans {
+		t.Errorf("c.md is in folder %q, want one in Plans", got)
+	}
+	inbox := s.folderOf(s.file("Inbox/alice", "i.md", "# Inbox"))
+	_, to, page = s.sendFiles("alice", "token", "alice", "", "d.md", "# Delta")
+	if to == "" {
+		t.Fatal(page)
+	}
+	if got := s.folderOf(s.finish(importOf(to)).Results[0].DocumentID); got != inbox {
+		t.Errorf("d.md is in folder %s, want the inbox %s", got, inbox)
+	}
+	s.do("PUT", "/vault/folders/"+plans+"/permissions", `{"permissions":[{"principal":"user:bob","access":"read"}]}`)
+	if status, _, page := s.sendFiles("bob", "token", "Plans", "", "e.md", "# E"); status != 403 || !strings.Contains(page, "ou may not write in folder") {
+		t.Errorf("bob imports into Plans with read access: %d %s", status, page)
+	}
+}

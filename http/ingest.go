@@ -6,10 +6,13 @@ import (
 	"net/http"
 
 	"annals/commands"
+	"annals/events"
 	"annals/events/fault"
 	"annals/http/form"
 	"annals/http/ingest"
 	"annals/http/problem"
+
+	"github.com/google/uuid"
 )
 
 // ingest handles POST /ingest. Before the reply begins, the upload is durable in the log. If
@@ -20,6 +23,7 @@ func (s *Server) ingest(c *call) (any, error) {
 		Intake: ingest.Intake{Store: s.Originals, FileBytes: s.Limits.FileBytes, Formats: s.Limits.Formats, Correlation: Correlation(c.Context())},
 		Limits: ingest.Limits{Files: s.Limits.Files, UploadBytes: s.Limits.UploadBytes, MetadataBytes: s.Limits.MetadataBytes},
 	}
+	u.PlaceOf = func(path string) (uuid.UUID, string, error) { return s.shownPlace(c, path) }
 	defer func() {
 		if err := u.Discard(); err != nil {
 			s.log(c.Request, fmt.Errorf("discard an upload: %w", err))
@@ -34,6 +38,20 @@ func (s *Server) ingest(c *call) (any, error) {
 		return s.progress(c, started, len(u.Files)), nil
 	}
 	return s.accepted(c, started, len(u.Files)), nil
+}
+
+// shownPlace looks up a path that begins at a folder shared with the caller rather than at the
+// top level. It returns uuid.Nil for other paths.
+func (s *Server) shownPlace(c *call, path string) (under uuid.UUID, rest string, err error) {
+	place, err := s.Queries.PlaceOf(c.Context(), c.user, path)
+	if err != nil || !place.Shown || place.Near == uuid.Nil {
+		return uuid.Nil, "", err
+	}
+	level, err := s.Queries.Access(c.Context(), c.user, place.Near)
+	if err == nil && level < events.Write {
+		err = fault.Errorf(fault.Forbidden, "you may not write in folder %q", path)
+	}
+	return place.Near, place.Rest, err
 }
 
 // accepted returns the reply to an accepted upload: its job, or 202 if the job cannot be read

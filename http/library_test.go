@@ -10,6 +10,7 @@ import (
 	"annals/events/fault"
 	httpd "annals/http"
 	"annals/queries"
+	"annals/queries/access"
 	"annals/queries/jobs"
 	"annals/queries/search"
 	"annals/queries/vault"
@@ -142,6 +143,14 @@ func (l *library) Folder(_ context.Context, u events.User, id uuid.UUID) (vault.
 		return f, fault.Errorf(fault.NotFound, "no folder %s", id)
 	}
 	return f, l.check(u)
+}
+
+func (l *library) PlaceOf(_ context.Context, _ events.User, path string) (access.Place, error) {
+	return access.Place{Path: path}, l.fail
+}
+
+func (l *library) Access(context.Context, events.User, uuid.UUID) (events.Access, error) {
+	return events.Write, l.fail
 }
 
 func (l *library) FolderDetail(ctx context.Context, u events.User, id uuid.UUID) (vault.FolderDetail, error) {

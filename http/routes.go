@@ -112,6 +112,8 @@ type Queries interface {
 	Folders(ctx context.Context, user events.User, parent *uuid.UUID) ([]vault.Folder, error)
 	Folder(ctx context.Context, user events.User, id uuid.UUID) (vault.Folder, error)
 	FolderAt(ctx context.Context, user events.User, path string) (f vault.Folder, found bool, err error)
+	PlaceOf(ctx context.Context, user events.User, path string) (access.Place, error)
+	Access(ctx context.Context, user events.User, folder uuid.UUID) (events.Access, error)
 	FolderDetail(ctx context.Context, user events.User, id uuid.UUID) (vault.FolderDetail, error)
 	Permissions(ctx context.Context, user events.User, folder uuid.UUID) (access.Permissions, error)
 	Invitations(ctx context.Context, user events.User) ([]vault.Invitation, error)

@@ -312,6 +312,7 @@ type relay struct {
 type place struct {
 	Folder string   `json:"folder_name"`
 	Tags   []string `json:"tags"`
+	Shown  bool     `json:"shown"`
 }
 
 // run copies the form. inbox returns the path of the folder for files that have none.
@@ -346,7 +347,7 @@ func (u *relay) run(inbox func() (string, error)) (err error) {
 					return err
 				}
 			}
-			places = append(places, place{strings.Trim(strings.Trim(u.folder, "/ ")+above, "/"), u.list})
+			places = append(places, place{strings.Trim(strings.Trim(u.folder, "/ ")+above, "/"), u.list, true})
 			u.files++
 			var w io.Writer
 			if w, err = u.to.CreateFormFile("files", path.Base("/"+name)); err == nil {

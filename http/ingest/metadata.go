@@ -16,6 +16,7 @@ import (
 	"annals/http/form"
 	"annals/http/problem"
 
+	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -26,6 +27,12 @@ type entry struct {
 	replace bool   // whether the file replaces the document with the same name in folder
 	version int    // expected version of the document that is replaced; 0 for any
 	refused string // why the folder's path is invalid, regardless of access rights; "" if it is valid
+
+	// shown is true if folder may be a path as shown to the caller. If it is, checkAccess sets under
+	// and rest.
+	shown bool
+	under uuid.UUID
+	rest  string
 }
 
 var metadataLoc = []any{"body", "file_metadata"}
@@ -114,7 +121,7 @@ func readEntry(v any, index int, inbox string, found *problem.Fields) entry {
 	}
 	before := len(*found)
 	o := form.NewObject(loc, fields, found)
-	e := entry{folder: o.OptionalText("folder_name"), tags: o.Texts("tags", 8*naming.MaxTags, false), replace: o.Boolean("replace"), version: o.OptionalInt("version", 1, math.MaxInt32)}
+	e := entry{folder: o.OptionalText("folder_name"), tags: o.Texts("tags", 8*naming.MaxTags, false), replace: o.Boolean("replace"), shown: o.Boolean("shown"), version: o.OptionalInt("version", 1, math.MaxInt32)}
 	o.RefuseUnknown()
 	if e.version > 0 && !e.replace {
 		found.AddValue(problem.Under(loc, "version"), fault.Errorf(fault.Invalid, "version is only for files that replace a document: set replace to true, too"), fields["version"])

@@ -17,6 +17,8 @@ import (
 	"annals/events"
 	"annals/events/fault"
 	"annals/http/problem"
+
+	"github.com/google/uuid"
 )
 
 // Upload is one request to import files. The files are streamed to the store; only
@@ -28,6 +30,11 @@ type Upload struct {
 	Commands Commands
 	Limits   Limits
 	Query    problem.Fields // errors in the query and the headers
+
+	// PlaceOf looks up a path as shown to the caller. It returns the deepest existing folder on it, and
+	// the path below that folder; uuid.Nil if it is no such path. Its error is fault.Forbidden if the
+	// caller may not write there.
+	PlaceOf func(path string) (under uuid.UUID, rest string, err error)
 
 	inFiles, inMetadata problem.Fields
 
@@ -249,7 +256,7 @@ func (u *Upload) check() error {
 	}
 	for i, e := range u.metadata {
 		f := &u.Files[i]
-		f.Folder, f.Tags, f.Replace, f.Version = e.folder, e.tags, e.replace, e.version
+		f.Folder, f.Tags, f.Replace, f.Version, f.Under, f.Rest = e.folder, e.tags, e.replace, e.version, e.under, e.rest
 		if e.refused != "" {
 			u.Files[i].Refuse(e.refused)
 		}
@@ -262,13 +269,33 @@ func (u *Upload) checkAccess() error {
 	if u.checked || u.before != nil {
 		return nil
 	}
-	seen := map[string]bool{}
+	type request struct {
+		folder string
+		shown  bool
+	}
+	seen := map[request]entry{}
 	var folders []string
-	for _, e := range u.metadata {
-		if !seen[e.folder] && e.refused == "" {
-			seen[e.folder] = true
-			folders = append(folders, e.folder)
+	for i := range u.metadata {
+		e := &u.metadata[i]
+		if e.refused != "" {
+			continue
 		}
+		q := request{e.folder, e.shown}
+		first, again := seen[q]
+		if !again {
+			first = *e
+			if e.shown {
+				var err error
+				if first.under, first.rest, err = u.PlaceOf(e.folder); err != nil {
+					return err
+				}
+			}
+			if first.under == uuid.Nil {
+				folders = append(folders, e.folder)
+			}
+			seen[q] = first
+		}
+		e.under, e.rest = first.under, first.rest
 	}
 	err := u.Commands.CheckImport(u.Context(), u.User, folders)
 	if fault.Is(err, fault.Invalid) {

@@ -129,7 +129,7 @@ async function sendAll(files, to, left) {
 // key, so that nothing is imported twice.
 async function sendBatch(batch, base, tags, moved, tell) {
 	const form = new FormData();
-	form.append("file_metadata", JSON.stringify(batch.map(one => ({folder_name: [base, one.path].filter(Boolean).join("/"), tags}))));
+	form.append("file_metadata", JSON.stringify(batch.map(one => ({folder_name: [base, one.path].filter(Boolean).join("/"), shown: true, tags}))));
 	for (const one of batch) {
 		form.append("files", one.file, one.file.name);
 	}
