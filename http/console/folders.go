@@ -78,10 +78,10 @@ type folderPage struct {
 	Name, Tag  string // the filters
 	Sort       string
 	Descending bool
-	First      string // address of the first page, "" on it
-	Next       string // address of the next page, "" on the last
-	Count      string // number of documents of the folder; "" if only some are listed
-	Summary    *summary
+	First      string   // address of the first page, "" on it
+	Next       string   // address of the next page, "" on the last
+	Count      string   // number of documents of the folder; "" if only some are listed
+	Summary    *summary // of a long folder only if it is asked for, because it takes a while
 	Offers     []invitationEntry
 	Shares     bool // the visitor owns the folder
 	Done       *outcome
@@ -154,7 +154,7 @@ func (c *Console) folder(v *visit) error {
 	if err := v.list(&p); err != nil {
 		return err
 	}
-	if p.First == "" && !p.Filtered() && p.Path != "" {
+	if p.Path != "" && v.URL.Query().Has("summary") || p.Path != "" && p.First == "" && p.Next == "" && !p.Filtered() {
 		if p.Summary, err = v.summary(p.Path); err != nil {
 			return err
 		}

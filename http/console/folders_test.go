@@ -64,12 +64,23 @@ func TestDocumentsAreSortedFilteredAndPaged(t *testing.T) {
 				t.Errorf("%s has no link to %s: %s", c.query, link, page)
 			}
 		}
+		if strings.Contains(page, "Holds much.") || !strings.Contains(page, "?summary=show") {
+			t.Errorf("%s of a long folder summarises it without being asked: %s", c.query, page)
+		}
 		if !strings.Contains(page, "2.5 MB") || strings.Contains(page, "<script>\n") {
 			t.Errorf("%s shows %s", c.query, page)
 		}
 		if whole := strings.Contains(listed[0].Get("include"), "count"); whole != strings.Contains(page, `class="page">100000<`) {
 			t.Errorf("%s tells the number of documents: %t", c.query, !whole)
 		}
+	}
+}
+
+func TestLongFoldersAreSummarisedWhenAsked(t *testing.T) {
+	var listed []url.Values
+	page := body(t, startSite(t, library(&listed)).as("alice", "GET", "/folders/"+folderID+"?summary=show", nil))
+	if !strings.Contains(page, "Holds much.") || !strings.Contains(page, "<strong>Mill</strong> &lt;script&gt;") {
+		t.Errorf("the page is %s", page)
 	}
 }
 
