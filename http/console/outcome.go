@@ -21,6 +21,7 @@ var outcomes = map[string]string{
 	"content": "The document has its new content.", "reading": "The new content is being read. Until that is done, the old content stays.",
 	"delete": "It was deleted.", "share": "The rights were changed.", "leave": "You have left the folder.",
 	"accept": "You have accepted the invitation.", "decline": "You have declined the invitation.", "unblock": "Invitations of this user are shown again.",
+	"rebuild": "The rebuild has begun.", "retry": "The read models that have parked events are being rebuilt, unless this version cannot read these events.",
 	"soon": "This was accepted, and shows here in a moment.",
 }
 

@@ -156,6 +156,7 @@ func sentence(raw json.RawMessage) string {
 	case json.Unmarshal(raw, &texts) == nil:
 		text = strings.Join(texts, "; ")
 	case json.Unmarshal(raw, &fields) == nil:
+		texts = nil // the attempt before left empty ones
 		for _, f := range fields {
 			texts = append(texts, f.Msg)
 		}

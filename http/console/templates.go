@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/gorilla/mux"
+
+	"annals/http/console/administration"
 )
 
 //go:embed templates/*.html
@@ -52,6 +54,8 @@ var functions = template.FuncMap{
 	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"asset":     assetURL,
 	"add":       func(a, b int) int { return a + b },
+	"add64":     func(a, b int64) int64 { return a + b },
+	"percent":   administration.Percent,
 	"dict":      dict,
 	"initial":   initial,
 	"size":      sizeOf,
