@@ -46,6 +46,25 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+func TestMarked(t *testing.T) {
+	got := Marked("The *mill* was <b>founded</b> in 1693.", func(words []string) []Mark {
+		out := make([]Mark, len(words))
+		for i, w := range words {
+			switch w {
+			case "mill", "was":
+				out[i] = Passage
+			case "1693":
+				out[i] = Answers
+			}
+		}
+		return out
+	})
+	const want = `<p>The <em><mark id="hit" class="passage-mark">mill</mark></em> <mark class="passage-mark">was</mark> &lt;b&gt;founded&lt;/b&gt; in <mark>1693</mark>.</p>` + "\n"
+	if string(got) != want {
+		t.Errorf("Marked = %s, want %s", got, want)
+	}
+}
+
 func FuzzHTML(f *testing.F) {
 	f.Add("# a <b> [c](javascript:d) ![e](f) &lt;", "a b")
 	f.Fuzz(func(t *testing.T, source, marked string) {
