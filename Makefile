@@ -1,12 +1,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: build release test check bench bench-curve fuzz crash clean
+.PHONY: build release test check bench bench-curve fuzz crash screenshots clean
 
 VERSION  ?= $(shell sed -n 's/^[[:space:]]release *= "\(.*\)"/\1/p' cmd/annals/version.go)
 FUZZTIME ?= 30s
 ROUNDS   ?= 25
 ONLY     ?=
+OUT      ?= screenshots
 PASSAGES ?= 10000 100000 1000000
 
 # The program, static.
@@ -51,6 +52,10 @@ crash:
 # Search by meaning, with a small model that the first run downloads.
 test-embeddings:
 	scripts/with-embeddings go test -tags failpoint -count=1 -timeout=5m -v -run='^TestHybridWithModel$$' ./queries/search
+
+# Pictures of every page of the console, light and dark, in three widths, in the folder OUT.
+screenshots:
+	ANNALS_SCREENSHOTS="$(abspath $(OUT))" go test -tags failpoint -count=1 -timeout=20m -run='^TestScreenshots$$' ./cmd/annals/consoletest
 
 clean:
 	rm -rf bin dist

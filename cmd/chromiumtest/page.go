@@ -37,7 +37,7 @@ func (b *Browser) NewPage(t testing.TB) *Page {
 	p.attach(context.BrowserContextID)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the page %s shows %s", p.Run("location.href"), p.Run("document.body?.innerText"))
+			t.Logf("the page %s shows %s", p.Run("location.href"), p.Run("document.body?.outerHTML"))
 		}
 		for _, fault := range p.Faults() {
 			t.Errorf("a fault of a page: %s", fault)
@@ -206,7 +206,7 @@ func (p *Page) Wait(what, script string) string {
 			return value
 		}
 	}
-	p.Fatalf("%s does not come: %s shows %s; faults: %q", what, p.Run("location.href"), p.Run("document.documentElement.outerHTML"), p.Faults())
+	p.Fatalf("%s does not come at %s; faults: %q", what, p.Run("location.href"), p.Faults())
 	return ""
 }
 

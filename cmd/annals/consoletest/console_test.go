@@ -1,6 +1,7 @@
 package consoletest
 
 import (
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,9 +12,26 @@ import (
 // TestConsole uses the web pages of one server with one browser.
 func TestConsole(t *testing.T) {
 	s := newSite(t)
+	s.fill(t)
+	t.Run("Newcomer", s.testNewcomer)
 	t.Run("Rights", s.testRights)
 	t.Run("WithoutScript", s.testWithoutScript)
 	t.Run("Keyboard", s.testKeyboard)
+	t.Run("HostileContent", s.testHostileContent)
+	t.Run("Accessibility", s.testAccessibility)
+	t.Run("SignInEnds", s.testSignInEnds)
+	t.Run("ServerIsKilled", s.testServerIsKilled)
+}
+
+// fill imports the documents that all tests use.
+func (s *site) fill(t *testing.T) {
+	t.Helper()
+	s.ids = s.importFiles(t, "alice",
+		imported{"eddystone.md", "Lighthouses", "# Eddystone\n\nThe lighthouse at Eddystone was finished in 1759 by John Smeaton.\n", []string{"granite"}},
+		imported{"fastnet.md", "Lighthouses", "# Fastnet\n\nThe lighthouse on Fastnet Rock was lit in 1854.\n", nil},
+		imported{"towers.pdf", "Lighthouses", pdf("Towers", "The tower of Bell Rock was built by Robert Stevenson in 1810.", "It stands off the coast of Angus."), nil})
+	maps.Copy(s.ids, s.importFiles(t, "bob",
+		imported{"lenin.md", "Icebreakers", "# Lenin\n\nThe icebreaker Lenin had the passphrase walrus.\n", []string{"polarsecret"}}))
 }
 
 // page opens a tab in which nobody is signed in.
@@ -44,12 +62,7 @@ func (s *site) ask(p *chromiumtest.Page, question string) {
 // Two people with different rights look at the same pages at the same time. Nothing that one
 // may not see is in the pages of the other.
 func (s *site) testRights(t *testing.T) {
-	s.importFiles(t, "alice",
-		imported{"eddystone.md", "Lighthouses", "# Eddystone\n\nThe lighthouse at Eddystone was finished in 1759 by John Smeaton.\n", []string{"granite"}},
-		imported{"fastnet.md", "Lighthouses", "# Fastnet\n\nThe lighthouse on Fastnet Rock was lit in 1854.\n", nil})
-	hidden := s.importFiles(t, "bob",
-		imported{"lenin.md", "Icebreakers", "# Lenin\n\nThe icebreaker Lenin had the passphrase walrus.\n", []string{"polarsecret"}})
-	secrets := []string{"Icebreakers", "lenin.md", "walrus", "polarsecret", hidden["lenin.md"], "user:bob"}
+	secrets := []string{"Icebreakers", "lenin.md", "walrus", "polarsecret", s.ids["lenin.md"], "user:bob"}
 	alice, bob := s.signedIn(t, "alice", "/"), s.signedIn(t, "bob", "/")
 	for _, path := range []string{"/", "/?q=passphrase+of+the+icebreaker+Lenin", "/?q=icebreaker&folder=Icebreakers", "/?q=walrus&tag=polarsecret", "/history", "/history?who=bob"} {
 		alice.Open(s.base + path)
@@ -68,7 +81,7 @@ func (s *site) testRights(t *testing.T) {
 		t.Errorf("bob does not see his own document: %s", text)
 	}
 	alice.Allow("status of 404", "status of 403")
-	for _, path := range []string{"/documents/" + hidden["lenin.md"], "/documents/" + hidden["lenin.md"] + "/history", "/admin"} {
+	for _, path := range []string{"/documents/" + s.ids["lenin.md"], "/documents/" + s.ids["lenin.md"] + "/history", "/admin"} {
 		alice.Open(s.base + path)
 		if text := alice.Run("document.documentElement.outerHTML"); strings.Contains(text, "lenin.md") || strings.Contains(text, "walrus") {
 			t.Errorf("the page %s of alice shows the document of bob: %s", path, text)

@@ -14,44 +14,54 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"annals/cmd/chromiumtest"
 )
 
-// program is the program annals, which TestMain builds.
-var program string
+// folder is where the program is built. TestMain makes it.
+var folder string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "annals-console-")
-		if err == nil {
-			defer os.RemoveAll(dir)
-			err = build(dir)
-		}
-		if err != nil {
+		var err error
+		if folder, err = os.MkdirTemp("", "annals-console-"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		defer os.RemoveAll(folder)
 		return m.Run()
 	}())
 }
 
-// build builds the program. It reads the folders with code first, so that results of these
-// tests are cached only until one of them changes.
-func build(dir string) error {
+// program returns the path of the program annals, which it builds once.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(folder, "annals")
+	return path, build(path)
+})
+
+// build builds the program. It opens the folders with code first, so that the go command caches
+// results of these tests only until a file there changes.
+func build(program string) error {
 	const root = "../../.."
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && d.Name() == ".git" {
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case d.Name() == ".git":
 			return fs.SkipDir
 		}
-		return err
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return f.Close()
 	})
 	if err != nil {
 		return err
 	}
-	program = filepath.Join(dir, "annals")
 	out, err := exec.Command("go", "build", "-tags", "failpoint", "-ldflags", "-s -w", "-o", program, "annals/cmd/annals").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
@@ -62,22 +72,27 @@ func build(dir string) error {
 // site is a server with its browser, which all tests of a group share.
 type site struct {
 	browser *chromiumtest.Browser
-	dir     string // working directory of the server
-	base    string // URL
+	program string            // path
+	dir     string            // working directory of the server
+	base    string            // URL
+	ids     map[string]string // of the documents that all tests use, by the names of their files
 	server  *exec.Cmd
 	ended   chan error
 	stderr  bytes.Buffer
 }
 
 // passwords are the passwords of the users.
-var passwords = map[string]string{"alice": "a lighthouse keeper", "bob": "an icebreaker captain", "admin": "the harbour master"}
+var passwords = map[string]string{"alice": "a lighthouse keeper", "carol": "a buoy in the fog", "bob": "an icebreaker captain", "admin": "the harbour master"}
 
-// newSite starts a server with three users, of whom admin is an administrator.
+// newSite starts a server with four users, of whom admin is an administrator.
 func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
-	s := &site{dir: t.TempDir()}
-	s.browser = chromiumtest.Start(t, 8*time.Minute)
-	s.start(t, append([]string{"--listen", "127.0.0.1:0"}, flags...)...)
+	s := &site{dir: t.TempDir(), browser: chromiumtest.Start(t, 8*time.Minute)}
+	var err error
+	if s.program, err = program(); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, nil, append([]string{"--listen", "127.0.0.1:0"}, flags...)...)
 	t.Cleanup(func() { s.stop(os.Interrupt) })
 	for name, password := range passwords {
 		if name == "admin" {
@@ -90,13 +105,15 @@ func newSite(t *testing.T, flags ...string) *site {
 }
 
 // start starts the server. At a second start, it has the address of the first.
-func (s *site) start(t *testing.T, flags ...string) {
+// environment has further variables, such as that of a failpoint.
+func (s *site) start(t *testing.T, environment []string, flags ...string) {
 	t.Helper()
 	if s.base != "" {
 		flags = append(flags, "--listen", strings.TrimPrefix(s.base, "http://"))
 	}
-	s.server = exec.Command(program, append([]string{"serve", "--data", "data", "--log-level", "warn"}, flags...)...)
+	s.server = exec.Command(s.program, append([]string{"serve", "--data", "data", "--log-level", "warn"}, flags...)...)
 	s.server.Dir = s.dir
+	s.server.Env = append(os.Environ(), environment...)
 	s.server.Stderr = &s.stderr
 	out, err := s.server.StdoutPipe()
 	if err == nil {
@@ -137,7 +154,7 @@ func (s *site) stop(signal os.Signal) {
 // annals runs a command of the program beside the server, and returns what it prints.
 func (s *site) annals(t *testing.T, input string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), program, append(args, "--data", "data")...)
+	c := exec.CommandContext(t.Context(), s.program, append(args, "--data", "data")...)
 	c.Dir, c.Stdin = s.dir, strings.NewReader(input)
 	var out, problems bytes.Buffer
 	c.Stdout, c.Stderr = &out, &problems
