@@ -93,7 +93,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 		tested[route] = true
 	}
 	for _, route := range routesOf(t, s.server) {
-		if changes(route) && !tested[route] {
+		if changes(route) && !tested[route] && !strings.HasPrefix(route, "POST /core/admin/") { // these append no event
 			t.Errorf("%s changes something: add a request to TestWriteAwaitsEveryReadModel in http/await_test.go", route)
 		}
 	}

@@ -19,7 +19,7 @@ func TestFolderByPath(t *testing.T) {
 		{"alice", "A", "A"},
 		{"bob", "A/Ä B", "Ä B"},
 		{"bob", "/A/A\u0308 B/", "Ä B"},
-		{"bob", "Ä B", ""}, // its path in his listings
+		{"bob", "Ä B", "Ä B"}, // its path in his listings
 		{"bob", "A", ""},
 		{"bob", "A/2024", ""},
 		{"bob", "A/Ä B/C", ""},
