@@ -3,6 +3,7 @@ package richtext
 import (
 	"html"
 	"html/template"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,13 +40,28 @@ var common = func() map[string]bool {
 	return all
 }()
 
-// Sentences returns the lines of an answer, without its markup.
+// sentenceEnd is where a sentence of an answer may end.
+var sentenceEnd = regexp.MustCompile(`[.!?…:;]["”»)]*\s+`)
+
+// leastSentence is the minimum number of words of a part of a line that is looked for by itself.
+const leastSentence = 4
+
+// Sentences returns the lines of an answer, and after each its sentences, which may stand in
+// different places.
 func Sentences(answer string) []string {
 	var out []string
 	for line := range strings.Lines(answer) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "or: ")
-		if line != "" {
-			out = append(out, line)
+		if line == "" {
+			continue
+		}
+		out = append(out, line)
+		start := 0
+		for _, end := range append(sentenceEnd.FindAllStringIndex(line, maxMarks), []int{len(line), len(line)}) {
+			if part := line[start:end[1]]; part != line && len(split(part)) >= leastSentence {
+				out = append(out, strings.TrimSpace(part))
+			}
+			start = end[1]
 		}
 	}
 	return out

@@ -76,3 +76,12 @@ func FuzzHTML(f *testing.F) {
 		}
 	})
 }
+
+// An answer may be joined of sentences that stand in different places.
+func TestSentences(t *testing.T) {
+	got := strings.Join(Sentences("The mill was founded in 1693. It makes paper of rags! Yes.\nor: 1742"), "|")
+	want := "The mill was founded in 1693. It makes paper of rags! Yes.|The mill was founded in 1693.|It makes paper of rags!|1742"
+	if got != want {
+		t.Errorf("Sentences = %q, want %q", got, want)
+	}
+}
