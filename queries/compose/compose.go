@@ -285,7 +285,7 @@ func (w *writer) accept(ctx context.Context, sentences []said) error {
 func (w *writer) confidence() float64 {
 	sentences := w.composition.Sentences
 	all := featuresOf(w.Resolved, w.Passages[:w.composition.Prompted], w.support, sentences).confidence()
-	if all < doubtful {
+	if all < doubtful || !slices.ContainsFunc(sentences, func(one Sentence) bool { return w.support.Responds(one.Text, one.Passages) }) {
 		return 0
 	}
 	return max(leastConfidence, all*float64(len(sentences))/float64(len(sentences)+w.composition.Dropped))

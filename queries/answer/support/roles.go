@@ -12,7 +12,81 @@ import (
 // for no word of the claim the place has another one, phrases that come from different sentences belong
 // together, and who does something to whom is not reversed.
 func (c *claim) fits(p *place) bool {
-	return c.phrased(p) && !c.replaces(p) && !c.reverses(p) && !c.activates(p)
+	return c.phrased(p) && !c.replaces(p) && !c.reverses(p) && !c.activates(p) && !c.misnames(p)
+}
+
+// misnames reports whether a name of the claim is, wherever the place has it, in a clause that says something else, while another
+// clause of the same sentence says what the claim says, but of a name that the claim has not: "the director is Bob" of "the director
+// is Ann; her deputy is Bob".
+func (c *claim) misnames(p *place) bool {
+	if p.rows {
+		return false
+	}
+	for _, n := range c.names {
+		found, wrong := false, false
+		for _, unit := range p.units {
+			all := clauses(unit)
+			for k, one := range all {
+				if !slices.ContainsFunc(one, func(t words.Token) bool { return alike(&t, &c.Tokens[n]) }) {
+					continue
+				}
+				if found = found || !c.strange(one); found {
+					break
+				}
+				wrong = wrong || slices.ContainsFunc(slices.Concat(all[:k], all[k+1:]), func(other []words.Token) bool { return c.ofAnother(other) })
+			}
+		}
+		if wrong && !found {
+			return true
+		}
+	}
+	return false
+}
+
+// clauses divides a sentence at its punctuation and conjunctions.
+func clauses(unit []words.Token) (all [][]words.Token) {
+	from := 0
+	for i := range unit {
+		if i > from && (unit[i].Pause || unit[i].Class == prose.Conjunction) {
+			all = append(all, unit[from:i])
+			from = i
+		}
+	}
+	return append(all, unit[from:])
+}
+
+// strange reports whether a clause has words that are no names, none of them of the claim.
+func (c *claim) strange(clause []words.Token) bool {
+	other := false
+	for i := range clause {
+		t := &clause[i]
+		if t.Class != prose.Content || t.Capital || t.Digit {
+			continue
+		}
+		if t.Term >= 0 && t.Credit >= 0.5 {
+			return false
+		}
+		other = true
+	}
+	return other
+}
+
+// ofAnother reports whether a clause has a word of the claim that is no name, and a name after it that the claim has not.
+func (c *claim) ofAnother(clause []words.Token) bool {
+	known, another := false, false
+	for i := range clause {
+		t := &clause[i]
+		switch {
+		case t.Class != prose.Content || t.Digit:
+		case t.Capital && i > 0 && c.isNamed(t):
+			return false
+		case t.Capital && i > 0:
+			another = another || known
+		case t.Term >= 0 && t.Credit >= 0.5:
+			known = true
+		}
+	}
+	return known && another
 }
 
 var being = words.Set("is are was were be been being")

@@ -21,13 +21,14 @@ import (
 // strict rather than fair: a sentence that is true but says it in quite other words is not
 // supported.
 type Checker struct {
-	asked    matching.Question
-	passages []matching.Passage
+	asked      matching.Question
+	instructed bool // the question is about answers or instructions
+	passages   []matching.Passage
 }
 
 // New returns a Checker for an answer to a question from passages.
 func New(asked string, passages []matching.Passage) *Checker {
-	return &Checker{matching.ParseQuestion(matching.Cut(asked, matching.MaxQuestion)), passages[:min(len(passages), matching.MaxPassages)]}
+	return &Checker{matching.ParseQuestion(matching.Cut(asked, matching.MaxQuestion)), onInstructed.MatchString(strings.ToLower(asked)), passages[:min(len(passages), matching.MaxPassages)]}
 }
 
 // maxClaim is the maximum number of bytes of a sentence to check. A longer one is not
@@ -45,7 +46,8 @@ const leastSupport = 0.75
 // markup, says, and whether that is about the question (about.go). The numbers and names of the sentence, its
 // addresses on the web, its negation, and the words that limit it or say who speaks, such as "only", "must" and "we", must be in one place of a
 // passage, and so must most of its other words, in roles that they may have there (roles.go). If the sentence rests on several
-// passages, they may be in places of two (join.go). A question is not supported.
+// passages, they may be in places of two (join.go). A question is not supported, nor is a sentence that tells its reader what to
+// answer (instructions.go).
 func (s *Checker) Supports(sentence string, cited []int) bool {
 	if len(sentence) > maxClaim || len(cited) == 0 || len(cited) > maxCited || strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
 		return false
@@ -54,6 +56,9 @@ func (s *Checker) Supports(sentence string, cited []int) bool {
 		if i < 0 || i >= len(s.passages) {
 			return false
 		}
+	}
+	if instructs(strings.ToLower(sentence), s.instructed) {
+		return false
 	}
 	reply, sentence := replied(canonical(sentence))
 	c := s.claim(sentence)
@@ -72,12 +77,12 @@ func (s *Checker) Supports(sentence string, cited []int) bool {
 
 // Covers reports whether a text has the words of a sentence about it: its numbers with what they
 // count, its names and addresses, and most of its other words, wherever they stand. A sentence that denies something is not
-// covered, because the words alone do not say what is denied.
+// covered, because the words alone do not say what is denied, nor is one that tells its reader what to answer.
 func Covers(sentence, text string) bool {
 	s := New("", nil)
 	sentence, text = canonical(sentence), canonical(text)
 	c := s.claim(sentence)
-	if len(sentence) > maxClaim || c.Denied {
+	if len(sentence) > maxClaim || c.Denied || instructs(strings.ToLower(sentence), false) {
 		return false
 	}
 	whole := place{credits: make([]float64, len(c.Terms))}
@@ -388,10 +393,10 @@ func (c *claim) nearest(p *place, n, step int) int {
 	return -1
 }
 
-// near reports whether a noun is within three words of unit[i].
+// near reports whether a noun is within three words of the number unit[i], and not right behind another number, which counts it.
 func near(unit []words.Token, i int, noun *words.Token) bool {
 	for k := max(0, i-3); k <= min(len(unit)-1, i+3); k++ {
-		if k != i && alike(&unit[k], noun) {
+		if k != i && alike(&unit[k], noun) && (k == 0 || k-1 == i || unit[k].Pause || !words.Number(&unit[k-1])) {
 			return true
 		}
 	}
