@@ -64,7 +64,7 @@ func (s *site) ask(p *chromiumtest.Page, question string) {
 func (s *site) testRights(t *testing.T) {
 	secrets := []string{"Icebreakers", "lenin.md", "walrus", "polarsecret", s.ids["lenin.md"], "user:bob"}
 	alice, bob := s.signedIn(t, "alice", "/"), s.signedIn(t, "bob", "/")
-	for _, path := range []string{"/", "/?q=passphrase+of+the+icebreaker+Lenin", "/?q=icebreaker&folder=Icebreakers", "/?q=walrus&tag=polarsecret", "/history", "/history?who=bob"} {
+	for _, path := range []string{"/", "/?q=passphrase+of+the+icebreaker+Lenin", "/?q=icebreaker&folder=Icebreakers", "/?q=walrus&tag=polarsecret", "/history", "/history?who=bob", "/folders", "/folders?tag=polarsecret", "/import", "/account"} {
 		alice.Open(s.base + path)
 		bob.Open(s.base + path)
 		own, _ := url.Parse(path)
@@ -81,9 +81,10 @@ func (s *site) testRights(t *testing.T) {
 		t.Errorf("bob does not see his own document: %s", text)
 	}
 	alice.Allow("status of 404", "status of 403")
-	for _, path := range []string{"/documents/" + s.ids["lenin.md"], "/documents/" + s.ids["lenin.md"] + "/history", "/admin"} {
+	for _, path := range []string{"/documents/" + s.ids["lenin.md"], "/documents/" + s.ids["lenin.md"] + "/history", "/documents/" + s.ids["lenin.md"] + "/change?do=name", "/?q=walrus&open=" + s.ids["lenin.md"],
+		"/folders/" + s.folderOf(t, "bob", s.ids["lenin.md"]), "/folders/" + s.folderOf(t, "bob", s.ids["lenin.md"]) + "/share", "/import/" + s.jobOf(t, "bob"), "/history?document=" + s.ids["lenin.md"], "/admin"} {
 		alice.Open(s.base + path)
-		if text := alice.Run("document.documentElement.outerHTML"); strings.Contains(text, "lenin.md") || strings.Contains(text, "walrus") {
+		if text := alice.Run("document.documentElement.outerHTML"); strings.Contains(text, "lenin.md") || strings.Contains(text, "Icebreakers") || strings.Contains(text, "polarsecret") || strings.Contains(text, "passphrase") {
 			t.Errorf("the page %s of alice shows the document of bob: %s", path, text)
 		}
 	}
