@@ -59,7 +59,9 @@ func TestClientsPageNamesTheLockedVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, version := range packages.Dependencies {
-		locked[name+"@"+version] = true
+		if name != "axe-core" { // it checks the console, and is no client
+			locked[name+"@"+version] = true
+		}
 	}
 	for file, pattern := range map[string]string{
 		"requirements.in": `(?m)^[^#\s]+==\S+$`,
