@@ -76,10 +76,11 @@ func (b *boundaryTest) ending(setting string) {
 	b.Helper()
 	b.loaded()
 	b.load.clients.Go(b.load.wide)
-	for range 20 {
+	for try := range 20 {
 		if !b.serve(setting) {
 			return
 		}
+		time.Sleep(time.Duration(try) * 20 * time.Millisecond) // the longer it serves, the more files wait
 		if err := b.server.command.Process.Signal(os.Interrupt); err != nil {
 			b.Fatal(err)
 		}
