@@ -11,6 +11,7 @@ import (
 	"annals/events"
 	"annals/http/problem"
 	"annals/http/signin/provider"
+	"annals/http/webpage"
 )
 
 // A browser that opens a deep link without a token is sent to the sign-in, and returns
@@ -139,12 +140,5 @@ func (s *Server) showPage(w http.ResponseWriter, r *http.Request, status int, ti
 	if err != nil {
 		s.log(r, err)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // an error means that the client has disconnected
+	webpage.Write(w, status, "style-src 'self'; form-action 'none'", body.Bytes())
 }

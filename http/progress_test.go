@@ -18,17 +18,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// stream uploads one file with stream=true. It returns the response and a channel with the
-// non-empty lines of its body.
-func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
+// lines sends a request. It returns the response and a channel with the non-empty lines of its
+// body.
+func (s *service) lines(r *http.Request) (*http.Response, <-chan string) {
 	s.Helper()
-	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
-	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/core/ingest?stream=true", strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer alice")
-	r.Header.Set("Content-Type", contentType)
 	resp, err := s.client.Do(r)
 	if err != nil {
 		s.Fatal(err)
@@ -44,6 +37,19 @@ func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
 		}
 	}()
 	return resp, lines
+}
+
+// stream uploads one file with stream=true, and returns what lines does.
+func (s *service) stream(ctx context.Context) (*http.Response, <-chan string) {
+	s.Helper()
+	body, contentType := form(func(w *multipart.Writer) { addFile(w, "a.md", "# A") })
+	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/core/ingest?stream=true", strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice")
+	r.Header.Set("Content-Type", contentType)
+	return s.lines(r)
 }
 
 // wantEvent checks that the next line is the wanted event of the last job in the log.
@@ -237,8 +243,7 @@ func TestProgressClientLeaves(t *testing.T) {
 	}
 }
 
-// follow opens the stream of a job's events as the user of s.token. It returns the response and
-// the non-empty lines of its body.
+// follow opens the stream of a job's events as the user of s.token, and returns what lines does.
 func (s *service) follow(ctx context.Context, job string) (*http.Response, <-chan string) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(ctx, "GET", s.url+"/core/jobs/"+job+"/events", nil)
@@ -246,21 +251,7 @@ func (s *service) follow(ctx context.Context, job string) (*http.Response, <-cha
 		s.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+s.token)
-	resp, err := s.client.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		defer resp.Body.Close()
-		for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
-			if scanner.Text() != "" {
-				lines <- scanner.Text()
-			}
-		}
-	}()
-	return resp, lines
+	return s.lines(r)
 }
 
 // A job that another connection started can be followed from its beginning, by its user alone.

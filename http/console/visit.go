@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"annals/http/console/session"
+	"annals/http/webpage"
 )
 
 // visit is a request of a browser in which somebody is signed in.
@@ -22,25 +23,16 @@ type visit struct {
 	parts   *multipart.Reader // the rest of a form with files, of which the token was read; nil for others
 }
 
-// policy is the Content-Security-Policy of the pages. Everything comes from this host, and
-// there are no scripts or styles in the pages themselves.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// guardPage sets the headers that all pages have.
-func guardPage(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-}
+// policy is what the pages may load and where their forms go. Everything comes from this host,
+// and there are no scripts or styles in the pages themselves.
+const policy = "script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'"
 
 // visit returns a handler that lets visitors sign in first, and refuses changes that no page
 // of this console sent.
 func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		guardPage(w.Header())
+		webpage.Guard(w.Header(), policy)
+		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin") // the pages of sign-in have it not, because clients open them in windows of their own
 		s, found, err := c.Sessions.Of(w, r)
 		v := &visit{Request: r, w: w, console: c, session: s}
 		switch {

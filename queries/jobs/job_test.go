@@ -260,10 +260,16 @@ func TestJobIsNotDoneBeforeIndexed(t *testing.T) {
 	if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || j.Done || j.Status != "processing" || j.Successful != 1 {
 		t.Errorf("Job = %+v, %v before its document is indexed, want it to be processing", j, err)
 	}
+	if list, _, err := f.jobs.JobList(t.Context(), alice, uuid.Nil, 10); err != nil || len(list) != 1 || list[0].Done || list[0].Status != "processing" || list[0].FinishedAt.IsZero() {
+		t.Errorf("JobList = %+v, %v before the document is indexed, want a job in progress", list, err)
+	}
 	release()
 	f.Settle()
 	if j, err := f.jobs.Job(t.Context(), alice, job.String()); err != nil || !j.Done || j.Status != "complete" {
 		t.Errorf("Job = %+v, %v after its document is indexed, want it to be complete", j, err)
+	}
+	if list, _, err := f.jobs.JobList(t.Context(), alice, uuid.Nil, 10); err != nil || len(list) != 1 || !list[0].Done {
+		t.Errorf("JobList = %+v, %v after the document is indexed, want a job that is done", list, err)
 	}
 }
 

@@ -82,27 +82,6 @@ func TestJobListIsLikeJob(t *testing.T) {
 	}
 }
 
-func TestListedJobIsNotDoneBeforeIndexed(t *testing.T) {
-	f, engine := newFixtureWithEngine(t)
-	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
-	f.Settle()
-	job := uuid.New()
-	f.Append(events.JobStream(job), events.FileAccepted{Name: "a.md", Folder: "Top"}, events.ImportRequested{Files: 1, User: "user:alice"})
-	release := f.HoldDuring(engine, func() {
-		doc := f.AddDocument(top, "a.md", nil, "Text.")
-		f.Append(events.JobStream(job), events.FileImported{Document: doc, Title: "A"}, events.JobFinished{Successful: 1})
-	})
-	f.Await(f.Models.Jobs)
-	if list, _, err := f.jobs.JobList(t.Context(), alice, uuid.Nil, 10); err != nil || len(list) != 1 || list[0].Done || list[0].Status != "processing" || list[0].FinishedAt.IsZero() {
-		t.Errorf("JobList = %+v, %v before the document is indexed, want a job in progress", list, err)
-	}
-	release()
-	f.Settle()
-	if list, _, err := f.jobs.JobList(t.Context(), alice, uuid.Nil, 10); err != nil || len(list) != 1 || !list[0].Done {
-		t.Errorf("JobList = %+v, %v after the document is indexed, want a job that is done", list, err)
-	}
-}
-
 // A job whose only document is indexed later is in progress until then, as it is by itself.
 func TestListedJobWaitsForDeferredDocument(t *testing.T) {
 	f := newFixture(t)

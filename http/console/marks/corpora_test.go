@@ -45,13 +45,13 @@ var errRead = errors.New("enough pages were read")
 func TestRectanglesCoverPassages(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(extracttest.Corpora(t), "pdf", "ordinary", "*.pdf"))
 	if err != nil || len(files) == 0 {
-		t.Skip("no files")
+		t.Skip("the development corpora have no ordinary PDF files")
 	}
 	if _, err := exec.LookPath("pdftotext"); err != nil {
-		t.Skip("pdftotext is not installed")
+		t.Skip("pdftotext is not installed: run scripts/test-deps")
 	}
 	if testing.Short() {
-		t.Skip("reads many files")
+		t.Skip("reads all ordinary PDF files of the corpora")
 	}
 	reader := extracttest.ProcessReader(t, extract.Limits{})
 	var mu sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"annals/events/fault"
+	"annals/http/webpage"
 )
 
 // page is a page of the sign-in: a sentence, and what the user can do next.
@@ -77,12 +78,5 @@ func (m *Manager) show(w http.ResponseWriter, status int, p page) {
 		m.logger.Error("cannot write a page of the console's sign-in", "error", err)
 		status = http.StatusInternalServerError
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // an error means that the browser has disconnected
+	webpage.Write(w, status, "style-src 'self'; form-action 'self'", body.Bytes())
 }

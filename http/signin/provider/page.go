@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"annals/events/fault"
 	"annals/http/signin/provider/oauth"
+	"annals/http/webpage"
 )
 
 //go:embed templates scripts
@@ -42,22 +44,13 @@ func (p *Provider) show(w http.ResponseWriter, v visitor, name string, page view
 	if err := templates.ExecuteTemplate(&body, name, page); err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	policy := "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+	policy := "style-src 'self'; "
 	if len(page.Scripts) > 0 {
 		policy += "script-src 'self'; worker-src 'self'; connect-src 'self'; "
 	}
 	// Browsers apply form-action also to the redirects in the response to a form.
-	h.Set("Content-Security-Policy", strings.TrimSpace(policy+"form-action 'self' "+page.formTargets))
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send forms with the origin "null"
-	h.Set("Cache-Control", "no-store")
-	if page.status != 0 {
-		w.WriteHeader(page.status)
-	}
-	_, _ = w.Write(body.Bytes())
+	policy = strings.TrimSpace(policy + "form-action 'self' " + page.formTargets)
+	webpage.Write(w, cmp.Or(page.status, http.StatusOK), policy, body.Bytes())
 	return nil
 }
 
