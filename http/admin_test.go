@@ -141,11 +141,11 @@ type eventList struct {
 	Next *events.Position `json:"next_before"`
 }
 
-// The pages of the log's tail have every event once, newest first, without the texts of documents.
+// The pages of the log's tail have every event once, newest first, without words of documents.
 func TestEventsForAdministrators(t *testing.T) {
 	s := startStack(t)
 	s.file("A", "a.md", handbook)
-	s.file("A", "b.md", "# B")
+	s.file("A", "b.md", "# Zanzibar clove\n\nThe zanzibar harvest is a clove.\n")
 	records, _, err := s.log.Records(t.Context(), 0, 500)
 	if err != nil {
 		t.Fatal(err)
@@ -164,9 +164,13 @@ func TestEventsForAdministrators(t *testing.T) {
 			if resp.StatusCode != 200 || len(page.Events) > 3 {
 				t.Fatalf("events = %d %s", resp.StatusCode, body)
 			}
+			if said := strings.ToLower(body); strings.Contains(said, "zanzibar") || strings.Contains(said, "clove") || strings.Contains(said, "ninety") {
+				t.Errorf("words of documents are told: %s", body)
+			}
 			for _, e := range page.Events {
 				got = append(got, e.Position)
-				if text := events.IsText(e.Stream); text != (e.Withheld != nil) || text != (e.Data == nil) || e.Bytes == 0 {
+				words := events.IsText(e.Stream) || e.Type == "DocumentImported" || e.Type == "FileImported"
+				if words != (e.Withheld != nil) || e.Data == nil || e.Bytes == 0 {
 					t.Errorf("event %+v", e)
 				}
 			}

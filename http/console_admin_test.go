@@ -75,5 +75,5 @@ func TestAdministratorsReadTheLog(t *testing.T) {
 	if resp, body := s.visit("admin", "GET", "/admin/events?before=x", nil); resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(body, `<p role="alert">Input should be a valid integer`) {
 		t.Errorf("a wrong position = %d %s", resp.StatusCode, body)
 	}
-	s.contains(s.page("admin", "/admin/events"), "withheld: text of a document")
+	s.contains(s.page("admin", "/admin/events"), "withheld: path, text, title: words of a document")
 }

@@ -116,22 +116,11 @@ type event struct {
 	Metadata json.RawMessage `json:"metadata"`
 	Data     json.RawMessage `json:"data"`
 	Bytes    int             `json:"bytes"`
-	Withheld *string         `json:"withheld"` // why Data is null
+	Withheld *string         `json:"withheld"` // what Data is without, and why
 }
 
-// eventOf returns the body for an event. The text of a document is not shown: who reads it asks the vault, which
-// records that in the access log.
+// eventOf returns the body for an event.
 func eventOf(r events.Record) event {
-	e := event{r.Position, r.ID.String(), r.Stream, r.Revision, r.Type, r.Metadata, r.Data, len(r.Data), nil}
-	why := ""
-	switch {
-	case events.IsText(r.Stream):
-		why = "text of a document"
-	case len(r.Data) > maxData:
-		why = "too long"
-	}
-	if why != "" {
-		e.Data, e.Withheld = json.RawMessage("null"), &why
-	}
-	return e
+	data, withheld := tell(r)
+	return event{r.Position, r.ID.String(), r.Stream, r.Revision, r.Type, r.Metadata, data, len(r.Data), orNull(withheld)}
 }
