@@ -161,9 +161,9 @@ func (m *Metrics) Readers(up bool, lacking int) {
 }
 
 // Answers adds the metrics of the language model that writes answers. It must be called only once.
-// The functions that it returns add one answer, and one description of a document, or one failure to
-// write it.
-func (m *Metrics) Answers(outcomes []string) (answer func(outcome string, input, output int, cost float64, dropped int, took time.Duration), description func(outcome string, input, output int, cost float64)) {
+// outcomes are those of both, describing are further ones of descriptions. The functions that it returns add one answer, and
+// one description of a document, or one failure to write it.
+func (m *Metrics) Answers(outcomes []string, describing ...string) (answer func(outcome string, input, output int, cost float64, dropped int, took time.Duration), description func(outcome string, input, output int, cost float64)) {
 	calls := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "annals_answers_seconds", Help: "Time until the language model had written an answer or had failed to, by outcome; all outcomes but composed and canceled mean that the passages were quoted.",
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 600},
@@ -173,6 +173,9 @@ func (m *Metrics) Answers(outcomes []string) (answer func(outcome string, input,
 	}, []string{"outcome"})
 	for _, o := range outcomes {
 		calls.WithLabelValues(o)
+		described.WithLabelValues(o)
+	}
+	for _, o := range describing {
 		described.WithLabelValues(o)
 	}
 	tokens := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -13,9 +13,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"annals/endpoint/llm"
 	"annals/events"
@@ -40,6 +42,7 @@ type Describer struct {
 	waiting []task
 	queued  map[string]bool // contents in waiting
 	more    chan struct{}
+	spent   map[events.Principal]time.Time // until when nothing is asked for users whose budget was used up
 }
 
 // Document is a document to describe.
@@ -70,6 +73,12 @@ const (
 	maxLength  = 300     // bytes of a description
 )
 
+// Directing is the outcome if a description tells its readers to turn to a host or an address, as the document may want.
+const Directing compose.Outcome = "directing"
+
+// pause is for how long nothing is asked for a user whose budget is used up, however many summaries are read meanwhile.
+const pause = 10 * time.Minute
+
 // Of returns those descriptions that are known. The others will be made behind it. It returns none
 // while the store fails.
 func (d *Describer) Of(ctx context.Context, user events.User, documents []Document) map[uuid.UUID]string {
@@ -98,7 +107,7 @@ func (d *Describer) Of(ctx context.Context, user events.User, documents []Docume
 func (d *Describer) add(t task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.queued[t.Content] || len(d.waiting) >= maxWaiting {
+	if d.queued[t.Content] || len(d.waiting) >= maxWaiting || time.Now().Before(d.spent[t.user.Principal]) {
 		return
 	}
 	d.init()
@@ -141,7 +150,7 @@ func (d *Describer) Run(ctx context.Context) {
 		case err == nil:
 			failed = 0
 		case fault.Is(err, fault.Exhausted):
-			dropped = d.drop(func(other task) bool { return other.user.Principal == t.user.Principal })
+			dropped = d.rest(t.user.Principal)
 		default:
 			if failed++; failed >= maxFailed {
 				failed, dropped = 0, d.drop(func(task) bool { return true })
@@ -157,10 +166,27 @@ func (d *Describer) Run(ctx context.Context) {
 // the store fails, until those that wait are dropped: they are asked for at the next reading of a summary.
 const maxFailed = 3
 
+// rest removes the waiting tasks of a user whose budget is used up, and takes none for a while. It returns their number.
+func (d *Describer) rest(user events.Principal) (dropped int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(d.spent, func(_ events.Principal, until time.Time) bool { return now.After(until) })
+	if d.spent == nil {
+		d.spent = make(map[events.Principal]time.Time)
+	}
+	d.spent[user] = now.Add(pause)
+	return d.dropWaiting(func(t task) bool { return t.user.Principal == user })
+}
+
 // drop removes the waiting tasks of a kind, and returns their number.
 func (d *Describer) drop(is func(task) bool) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.dropWaiting(is)
+}
+
+func (d *Describer) dropWaiting(is func(task) bool) (n int) {
 	before := len(d.waiting)
 	d.waiting = slices.DeleteFunc(d.waiting, func(t task) bool {
 		if is(t) {
@@ -228,13 +254,11 @@ func (d *Describer) describe(ctx context.Context, t task) error {
 		d.observe(string(llm.ReasonOf(err)), reply.Usage)
 		return err
 	}
-	description := ""
+	description, outcome := "", compose.Unsupported
 	if one, ok := compose.Clean(reply.Text); ok && !reply.Cut && len(one) <= maxLength && support.Covers(one, text) {
-		description = one
-	}
-	outcome := compose.Composed
-	if description == "" {
-		outcome = compose.Unsupported
+		if outcome = Directing; !support.Directs(one) {
+			description, outcome = one, compose.Composed
+		}
 	}
 	d.observe(string(outcome), reply.Usage)
 	return d.Store.Put(ctx, d.Model.Model, t.Content, description)

@@ -123,7 +123,7 @@ func (s *service) openAnswers(ctx context.Context) (err error) {
 	for _, o := range compose.Outcomes() {
 		outcomes = append(outcomes, string(o))
 	}
-	composed, described := s.metrics.Answers(outcomes)
+	composed, described := s.metrics.Answers(outcomes, string(describe.Directing))
 	s.queries.Composer = &compose.Composer{
 		Model: model, Budget: s.answers, Logger: s.logger,
 		Observe: func(c compose.Composition) {
