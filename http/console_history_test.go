@@ -28,7 +28,7 @@ func TestDocumentHistoryShowsVersionsAndTheirDifference(t *testing.T) {
 	page := s.page("alice", path+"/history")
 	s.contains(page, "Imported as <bdi>a&lt;b&gt;.md</bdi>", "Renamed from <bdi>a&lt;b&gt;.md</bdi> to <bdi>&lt;svg onload=x()&gt;.md</bdi>",
 		"Moved from <bdi>Secret</bdi> to <bdi>Shared</bdi>", "Tag added <bdi>final</bdi>", "Tag removed <bdi>draft</bdi>", "New content from <bdi>",
-		`href="/console/api/vault`+path+`/versions/1/content"`, `?from=4&amp;to=5#difference`, `<option value="5" selected>`, `<option value="4" selected>`)
+		`href="/console/api/vault`+path+`/versions/1/content"`, `?from=4&amp;to=5#difference`, `value="5" selected>`, `value="4" selected>`)
 	s.lacks(page, "<svg onload", "evil()", `"onclick`, "/pages/1.png")
 	// Two who may read the document see its versions, but not the folder that only one may read.
 	bobs := s.page("bob", path+"/history?from=1&to=5")

@@ -70,6 +70,7 @@ func (c *Console) Mount(root *mux.Router, rest http.Handler) {
 	for _, folder := range []string{"/console/", "/console/{tag:[0-9a-f]{12}}/"} {
 		root.HandleFunc(folder+"{file:[a-z]+\\.(?:css|js|svg)}", c.asset).Methods(http.MethodGet, http.MethodHead)
 	}
+	root.HandleFunc("/{file:favicon\\.ico}", c.asset).Methods(http.MethodGet, http.MethodHead) // of pages that name no icon, such as those of the sign-in
 	root.HandleFunc(session.LoginPath, c.Sessions.Login).Methods(http.MethodGet, http.MethodHead)
 	root.HandleFunc(session.CallbackPath, c.Sessions.Callback).Methods(http.MethodGet)
 	root.HandleFunc(session.LogoutPath, c.Sessions.Logout).Methods(http.MethodGet, http.MethodHead, http.MethodPost)

@@ -107,8 +107,8 @@ func (c *Console) history(v *visit) error {
 		return err
 	}
 	for _, e := range entries {
-		if n := len(t.Days); n == 0 || t.Days[n-1].Date.Format(time.DateOnly) != e.Time.Format(time.DateOnly) {
-			t.Days = append(t.Days, auditDay{Date: e.Time})
+		if n := len(t.Days); n == 0 || t.Days[n-1].Date.Format(time.DateOnly) != e.Time.UTC().Format(time.DateOnly) {
+			t.Days = append(t.Days, auditDay{Date: e.Time.UTC()})
 		}
 		day := &t.Days[len(t.Days)-1]
 		day.Entries = append(day.Entries, e)
@@ -117,7 +117,7 @@ func (c *Console) history(v *visit) error {
 		q.Set("cursor", cursor)
 		t.Next = "/history?" + q.Encode()
 	}
-	c.show(v, http.StatusOK, "history", page{Title: "History", Section: "history", Content: t})
+	c.show(v, http.StatusOK, "history", page{Title: "History", Section: "history", Scripts: []string{"history.js"}, Content: t})
 	return nil
 }
 

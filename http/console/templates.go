@@ -49,8 +49,9 @@ func parseTemplates() map[string]*template.Template {
 }
 
 var functions = template.FuncMap{
-	"day":       func(t time.Time) string { return t.Format("2 January 2006") },
-	"clock":     func(t time.Time) string { return t.Format("2 January 2006, 15:04") },
+	// In elements with the time, console.js replaces them by the time of the browser's zone.
+	"day":       func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+	"clock":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"asset":     assetURL,
 	"add":       func(a, b int) int { return a + b },
@@ -122,6 +123,9 @@ func assetURL(name string) string { return "/console/" + assetTag + "/" + name }
 // asset serves a style sheet, script or picture of the pages.
 func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
 	name, tag := mux.Vars(r)["file"], mux.Vars(r)["tag"]
+	if name == "favicon.ico" {
+		name = "icon.svg"
+	}
 	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil {
 		http.NotFound(w, r)

@@ -19,6 +19,8 @@ func TestConsole(t *testing.T) {
 	t.Run("Keyboard", s.testKeyboard)
 	t.Run("HostileContent", s.testHostileContent)
 	t.Run("Accessibility", s.testAccessibility)
+	t.Run("Service", s.testService)
+	t.Run("Times", s.testTimes)
 	t.Run("SignInEnds", s.testSignInEnds)
 	t.Run("ServerIsKilled", s.testServerIsKilled)
 }

@@ -129,3 +129,23 @@ document.addEventListener("click", event => {
 		}
 	}
 });
+
+// Times are written in UTC. They are shown in the zone of the browser, with its name in the title.
+const times = options => new Intl.DateTimeFormat("en-GB", options);
+export const day = times({dateStyle: "long"});
+const hour = times({timeStyle: "short"}), clock = times({dateStyle: "long", timeStyle: "short"}), exact = times({dateStyle: "full", timeStyle: "long"});
+const zone = exact.resolvedOptions().timeZone;
+
+function local(within) {
+	for (const e of within.querySelectorAll("time[datetime]:not([data-local]), option[data-time]:not([data-local])")) {
+		const at = new Date(e.dateTime ?? e.dataset.time);
+		if (!isNaN(at)) {
+			e.textContent = e.textContent.replace(/\d+ [A-Z][a-z]+ \d{4}(, \d\d:\d\d UTC)?|\d\d:\d\d/, (found, both) => (both ? clock : found.includes(":") ? hour : day).format(at));
+			e.title = exact.format(at) + " (" + zone + ")";
+		}
+		e.dataset.local = "";
+	}
+}
+
+local(document);
+new MutationObserver(changes => new Set(changes.map(c => c.target)).forEach(local)).observe(document.body, {childList: true, subtree: true});
