@@ -45,18 +45,30 @@ func TestFiguresForAdministrators(t *testing.T) {
 	s := startStack(t)
 	s.file("A/B", "a.md", handbook)
 	s.file("A", "b.md", "# B")
+	s.file("A", "c.txt", "C")
 	resp, body := s.administer("GET", "figures")
 	got := decode[struct {
 		Documents, Folders int
 		Bytes              int `json:"original_bytes"`
 		Head               int `json:"log_head"`
-		Imports            []struct {
+		Types              []struct {
+			Kind             string `json:"content_type"`
+			Documents, Bytes int
+		}
+		Stored  map[string]*int `json:"stored_bytes"`
+		Imports []struct {
 			Date                            string
 			Jobs, Files, Successful, Failed int
 		}
 	}](t, body)
-	if resp.StatusCode != 200 || got.Documents != 2 || got.Folders != 2 || got.Bytes != len(handbook)+3 || got.Head == 0 || len(got.Imports) != 30 {
+	if resp.StatusCode != 200 || got.Documents != 3 || got.Folders != 2 || got.Bytes != len(handbook)+4 || got.Head == 0 || len(got.Imports) != 30 {
 		t.Fatalf("figures = %d %s", resp.StatusCode, body)
+	}
+	if types := fmt.Sprint(got.Types); types != fmt.Sprintf("[{text/markdown 2 %d} {text/plain 1 1}]", len(handbook)+3) {
+		t.Errorf("types are %s", types)
+	}
+	if log, index := got.Stored["log"], got.Stored["search_index"]; log == nil || *log != 7 || index == nil || *index != 0 || got.Stored["read_models"] != nil || len(got.Stored) != 3 {
+		t.Errorf("stored bytes are %s", body)
 	}
 	jobs, good := 0, 0
 	for i, d := range got.Imports {
@@ -65,8 +77,8 @@ func TestFiguresForAdministrators(t *testing.T) {
 		}
 		jobs, good = jobs+d.Jobs, good+d.Successful
 	}
-	if last := got.Imports[29]; jobs != 2 || good != 2 || last.Date < time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly) {
-		t.Errorf("imports %s, want 2 jobs", body)
+	if last := got.Imports[29]; jobs != 3 || good != 3 || last.Date < time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly) {
+		t.Errorf("imports %s, want 3 jobs", body)
 	}
 }
 

@@ -45,7 +45,7 @@ func startStackWith(t *testing.T, files extract.Reader, engines func(*generation
 		measures.Follow(stack.Queries, nil)
 		stack.Importer.Observe = measures.Step
 		h.Await, h.Revise, h.Silence = time.Hour, time.Hour, time.Hour
-		h.Admin = &admin.Service{Models: stack.Queries.Models.Set, Log: h.Commands.(*commands.Handler).Log, Figures: stack.Queries.Figures, Accounts: twoAccounts{}}
+		h.Admin = &admin.Service{Models: stack.Queries.Models.Set, Log: h.Commands.(*commands.Handler).Log, Figures: stack.Queries.Figures, Stored: func() map[string]int64 { return map[string]int64{"log": 7, "search_index": 0} }, Accounts: twoAccounts{}}
 		for _, set := range change {
 			set(h)
 		}

@@ -20,7 +20,14 @@ type (
 type Figures struct {
 	Documents, Folders int64
 	Bytes              int64 // of the originals of all documents, in their current versions
+	Types              []Type
 	Imports            []Day // days with imports, oldest first
+}
+
+// Type counts the documents of a content type.
+type Type struct {
+	ContentType      string
+	Documents, Bytes int64
 }
 
 // Day counts the imports that were requested on a day in UTC.
@@ -38,11 +45,16 @@ func (q *Queries) Figures(ctx context.Context, since time.Time) (f Figures, err 
 		return f, err
 	}
 	db := q.Models.Vault.DB()
-	const documents = `FROM documents d JOIN folders f ON f.id = d.folder WHERE f.deleted = 0`
-	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) `+documents+`), (SELECT CAST(coalesce(sum(d.size), 0) AS BIGINT) `+documents+`), (SELECT count(*) FROM folders WHERE deleted = 0)`).
-		Scan(&f.Documents, &f.Bytes, &f.Folders)
+	f.Types, err = projections.List(ctx, db, func(t *Type) []any { return []any{&t.ContentType, &t.Documents, &t.Bytes} },
+		`SELECT d.media_type, count(*), CAST(sum(d.size) AS BIGINT) FROM documents d JOIN folders f ON f.id = d.folder WHERE f.deleted = 0 GROUP BY d.media_type ORDER BY 2 DESC, 1`)
+	if err == nil {
+		err = db.QueryRowContext(ctx, `SELECT count(*) FROM folders WHERE deleted = 0`).Scan(&f.Folders)
+	}
 	if err != nil {
 		return f, freshness.Wrap(err, "numbers of documents")
+	}
+	for _, t := range f.Types {
+		f.Documents, f.Bytes = f.Documents+t.Documents, f.Bytes+t.Bytes
 	}
 	f.Imports, err = projections.List(ctx, q.Models.Jobs.DB(), func(d *Day) []any { return []any{&d.Date, &d.Jobs, &d.Files, &d.Successful, &d.Failed} },
 		`SELECT substr(created_at, 1, 10), count(*), sum(files), sum(successful), sum(failed) FROM jobs WHERE created_at >= $1 GROUP BY substr(created_at, 1, 10) ORDER BY 1`,

@@ -40,6 +40,8 @@ type Service struct {
 	Log      Log
 	Accounts Accounts
 	Figures  func(ctx context.Context, since time.Time) (queries.Figures, error)
+	// Stored returns how many bytes the log, the read_models and the search_index take on the disks of this machine.
+	Stored func() map[string]int64
 }
 
 // model is a read model in the reply to GET /admin/projections.
@@ -231,6 +233,19 @@ type day struct {
 	Failed     int    `json:"failed"`
 }
 
+type documentType struct {
+	ContentType string `json:"content_type"`
+	Documents   int64  `json:"documents"`
+	Bytes       int64  `json:"bytes"`
+}
+
+// stored are bytes on the disks of this machine; nil if a server keeps them.
+type stored struct {
+	Log        *int64 `json:"log"`
+	ReadModels *int64 `json:"read_models"`
+	Search     *int64 `json:"search_index"`
+}
+
 // figuredDays is the number of days in the reply to GET /admin/figures.
 const figuredDays = 30
 
@@ -251,13 +266,32 @@ func (s *Service) Numbers(r *http.Request) (int, any, error) {
 			}
 		}
 	}
+	types := []documentType{}
+	for _, t := range f.Types {
+		types = append(types, documentType(t))
+	}
 	return http.StatusOK, struct {
 		Documents int64           `json:"documents"`
 		Folders   int64           `json:"folders"`
 		Bytes     int64           `json:"original_bytes"`
 		Head      events.Position `json:"log_head"`
+		Types     []documentType  `json:"types"`
+		Stored    stored          `json:"stored_bytes"`
 		Imports   []day           `json:"imports"`
-	}{f.Documents, f.Folders, f.Bytes, head, days}, err
+	}{f.Documents, f.Folders, f.Bytes, head, types, s.stored(), days}, err
+}
+
+func (s *Service) stored() (here stored) {
+	if s.Stored == nil {
+		return here
+	}
+	all := s.Stored()
+	for name, to := range map[string]**int64{"log": &here.Log, "read_models": &here.ReadModels, "search_index": &here.Search} {
+		if bytes, local := all[name]; local {
+			*to = &bytes
+		}
+	}
+	return here
 }
 
 func orNull(s string) *string {

@@ -319,7 +319,7 @@ func (s *service) inspectReaders(ctx context.Context) {
 func (s *service) openServer() error {
 	s.server.Queries = s.queries
 	s.server.Commands = s.importer.Handler
-	s.server.Admin = &admin.Service{Models: s.models, Log: s.log, Figures: s.queries.Figures}
+	s.server.Admin = &admin.Service{Models: s.models, Log: s.log, Figures: s.queries.Figures, Stored: s.config.Stored}
 	if s.accounts != nil {
 		s.server.Admin.Accounts = s.accounts
 	}

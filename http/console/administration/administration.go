@@ -149,6 +149,11 @@ type Figures struct {
 	Head               int64  `json:"log_head"`
 	Imports            []Day  `json:"imports"`
 	Types              []Type `json:"types"`
+	Stored             struct {
+		Log        *int64 `json:"log"`
+		ReadModels *int64 `json:"read_models"`
+		Search     *int64 `json:"search_index"`
+	} `json:"stored_bytes"`
 }
 
 // Overview is the content of the first page of administrators.
