@@ -16,7 +16,7 @@ type twoAccounts struct{}
 
 func (twoAccounts) List(context.Context) ([]accounts.Account, error) {
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return []accounts.Account{{Name: "admin", Admin: true, Created: made}, {Name: "alice", Groups: []string{"b", "a"}, Disabled: true, Created: made}, {Name: "bob", Groups: []string{"a"}, Service: true, Created: made}}, nil
+	return []accounts.Account{{Name: "admin", Admin: true, Created: made, SignedIn: made.Add(time.Hour)}, {Name: "alice", Groups: []string{"b", "a"}, Disabled: true, Created: made}, {Name: "bob", Groups: []string{"a"}, Service: true, Created: made}}, nil
 }
 
 // administer sends a request as an administrator.
@@ -28,9 +28,9 @@ func (s *service) administer(method, path string) (*http.Response, string) {
 func TestAccountsForAdministrators(t *testing.T) {
 	s := startStack(t)
 	resp, body := s.administer("GET", "users")
-	s.want(resp, body, 200, `{"users":[{"name":"admin","groups":[],"admin":true,"disabled":false,"service":false,"created_at":"2026-01-02T03:04:05Z"},
-		{"name":"alice","groups":["b","a"],"admin":false,"disabled":true,"service":false,"created_at":"2026-01-02T03:04:05Z"},
-		{"name":"bob","groups":["a"],"admin":false,"disabled":false,"service":true,"created_at":"2026-01-02T03:04:05Z"}]}`)
+	s.want(resp, body, 200, `{"users":[{"name":"admin","groups":[],"admin":true,"disabled":false,"service":false,"created_at":"2026-01-02T03:04:05Z","signed_in_at":"2026-01-02T04:04:05Z"},
+		{"name":"alice","groups":["b","a"],"admin":false,"disabled":true,"service":false,"created_at":"2026-01-02T03:04:05Z","signed_in_at":null},
+		{"name":"bob","groups":["a"],"admin":false,"disabled":false,"service":true,"created_at":"2026-01-02T03:04:05Z","signed_in_at":null}]}`)
 	resp, body = s.administer("GET", "groups")
 	s.want(resp, body, 200, `{"groups":[{"name":"a","members":["alice","bob"]},{"name":"b","members":["alice"]}]}`)
 	s.server.Admin.Accounts = nil

@@ -17,7 +17,7 @@ func TestAdministratorsSeeTheService(t *testing.T) {
 	only := s.page("admin", "/admin?only=models")
 	s.contains(only, `id="models"`)
 	s.lacks(only, "<dt>Documents")
-	s.contains(s.page("admin", "/admin/users"), "<bdi>alice</bdi>", "Program", "Administrator", "disabled", `<th scope="row"><bdi>a</bdi></th>`)
+	s.contains(s.page("admin", "/admin/users"), "<bdi>alice</bdi>", "Program", "Administrator", "disabled", `<th scope="row"><bdi>a</bdi></th>`, "2 January 2026, 04:04 UTC", "<td>never</td>")
 }
 
 func TestServiceIsHiddenFromOthers(t *testing.T) {

@@ -176,12 +176,13 @@ func (s *Service) Retry(r *http.Request) (int, any, error) {
 }
 
 type account struct {
-	Name     string    `json:"name"`
-	Groups   []string  `json:"groups"`
-	Admin    bool      `json:"admin"`
-	Disabled bool      `json:"disabled"`
-	Service  bool      `json:"service"`
-	Created  time.Time `json:"created_at"`
+	Name     string     `json:"name"`
+	Groups   []string   `json:"groups"`
+	Admin    bool       `json:"admin"`
+	Disabled bool       `json:"disabled"`
+	Service  bool       `json:"service"`
+	Created  time.Time  `json:"created_at"`
+	SignedIn *time.Time `json:"signed_in_at"`
 }
 
 // errNoAccounts is the error if users sign in elsewhere.
@@ -195,7 +196,11 @@ func (s *Service) Users(r *http.Request) (int, any, error) {
 	all, err := s.Accounts.List(r.Context())
 	out := []account{}
 	for _, a := range all {
-		out = append(out, account{a.Name, append([]string{}, a.Groups...), a.Admin, a.Disabled, a.Service, a.Created})
+		one := account{a.Name, append([]string{}, a.Groups...), a.Admin, a.Disabled, a.Service, a.Created, nil}
+		if !a.SignedIn.IsZero() {
+			one.SignedIn = &a.SignedIn
+		}
+		out = append(out, one)
 	}
 	return http.StatusOK, map[string]any{"users": out}, err
 }

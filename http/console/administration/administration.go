@@ -213,7 +213,8 @@ type Account struct {
 	Admin    bool
 	Disabled bool
 	Service  bool
-	Created  time.Time `json:"created_at"`
+	Created  time.Time  `json:"created_at"`
+	SignedIn *time.Time `json:"signed_in_at"`
 }
 
 // Group is a group of users.

@@ -41,6 +41,7 @@ type Account struct {
 	Disabled bool
 	Service  bool      // the account of a program: it has no password and can sign in only with API tokens
 	Created  time.Time // in UTC, to the microsecond
+	SignedIn time.Time // last sign-in with a browser; zero if there was none, or only before this was recorded
 }
 
 // prepare prepares the statement lookup. The tables must exist.
@@ -179,7 +180,7 @@ func (a *Store) EnsureAdmin(ctx context.Context, ask func() (string, error)) (pa
 	return password, true, nil
 }
 
-const selectAccount = `SELECT name, admin, groups, disabled, service, created FROM users WHERE NOT deleted`
+const selectAccount = `SELECT name, admin, groups, disabled, service, created, signed_in FROM users WHERE NOT deleted`
 
 // Get returns a user. The error is NotFound if there is none with that name.
 func (a *Store) Get(ctx context.Context, name string) (Account, error) {
@@ -208,14 +209,17 @@ func scanAccount(row sqldb.Row) (Account, error) { return scanAccountAnd(row) }
 // into more.
 func scanAccountAnd(row sqldb.Row, more ...any) (Account, error) {
 	var (
-		account Account
-		groups  []byte
-		created int64
+		account           Account
+		groups            []byte
+		created, signedIn int64
 	)
-	if err := row.Scan(append([]any{&account.Name, &account.Admin, &groups, &account.Disabled, &account.Service, &created}, more...)...); err != nil {
+	if err := row.Scan(append([]any{&account.Name, &account.Admin, &groups, &account.Disabled, &account.Service, &created, &signedIn}, more...)...); err != nil {
 		return Account{}, err
 	}
 	account.Created = time.UnixMicro(created).UTC()
+	if signedIn > 0 {
+		account.SignedIn = time.UnixMicro(signedIn).UTC()
+	}
 	return account, json.Unmarshal(groups, &account.Groups)
 }
 

@@ -22,8 +22,8 @@ type table struct {
 // backedUp are the tables in a backup. It omits sessions and grants: otherwise restoring an
 // old backup would restore sign-ins that have ended since.
 var backedUp = []table{
-	{"users", `name, password, admin, groups, disabled, deleted, created, service`, func() []any {
-		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool)}
+	{"users", `name, password, admin, groups, disabled, deleted, created, service, signed_in`, func() []any {
+		return []any{new(string), new(string), new(bool), new(string), new(bool), new(bool), new(int64), new(bool), new(int64)}
 	}},
 	{"keys", `id, private, created`, func() []any { return []any{new(string), new([]byte), new(int64)} }},
 	{"clients", `id, metadata, created, used`, func() []any { return []any{new(string), new(string), new(int64), new(int64)} }},

@@ -33,6 +33,7 @@ type Grant struct {
 	Created, Used                       time.Time
 	Expires                             time.Time // time at which the grant ends if the refresh token is not used before
 	Ends                                time.Time // maximum of Expires
+	InBrowser                           bool      // it is of the web pages of this server: see Grant.idle. Not stored
 }
 
 // GrantID returns the id of the grant that an authorization code or refresh token belongs to.
@@ -43,6 +44,16 @@ type Grant struct {
 func GrantID(credential string) string {
 	handle, _, _ := strings.Cut(credential, ".")
 	return base64.RawURLEncoding.EncodeToString(Digest(handle)[:16])
+}
+
+// idle returns how long the grant stays valid after the last use of its refresh token. The web
+// pages use it while somebody looks at them, and lose it when the browser is closed. Therefore
+// it does not outlive the session in which the user signed in by much.
+func (g Grant) idle() time.Duration {
+	if g.InBrowser {
+		return SessionLifetime
+	}
+	return RefreshLifetime
 }
 
 const grantColumns = `id, "user", client, name, audience, scope, redirect, challenge, nonce, authenticated, created, used, expires, ends`
@@ -120,7 +131,7 @@ func (a *Store) RotateRefresh(ctx context.Context, g Grant, refresh string, now 
 func (a *Store) renew(ctx context.Context, g Grant, condition, credential string, now time.Time) (refresh string, err error) {
 	handle, _, _ := strings.Cut(credential, ".")
 	refresh = handle + "." + NewSecret()
-	expires := now.Add(RefreshLifetime)
+	expires := now.Add(g.idle())
 	if expires.After(g.Ends) {
 		expires = g.Ends
 	}
@@ -131,6 +142,18 @@ func (a *Store) renew(ctx context.Context, g Grant, condition, credential string
 		return "", err
 	}
 	return refresh, nil
+}
+
+// parallel is how long grants of one browser may exist side by side, because it signs in in
+// several tabs at once.
+const parallel = time.Minute
+
+// EndEarlier ends the grants of the same client and sign-in as g that g replaces: those that
+// were created before, except just before.
+func (a *Store) EndEarlier(ctx context.Context, g Grant) error {
+	_, err := a.changes(ctx, "end earlier grants of a browser", `DELETE FROM grants WHERE "user" = $1 AND client = $2 AND authenticated = $3 AND created < $4`,
+		g.User, g.Client, g.Authenticated.UnixMicro(), g.Created.Add(-parallel).UnixMicro())
+	return err
 }
 
 // EndGrantOf ends a grant of a user and returns the id of its client. It returns "" if the

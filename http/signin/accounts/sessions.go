@@ -50,6 +50,9 @@ func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now
 	if err != nil || !begun {
 		return false, err
 	}
+	if _, err := a.changes(ctx, "record a sign-in", `UPDATE users SET signed_in = $2 WHERE name = $1`, user, now.UnixMicro()); err != nil {
+		return false, err
+	}
 	if err := a.keepNewest(ctx, "sessions", "cookie", "authenticated", user, MaxSessions); err != nil {
 		return false, fmt.Errorf("end the oldest sessions: %w", err)
 	}
@@ -61,7 +64,7 @@ func (a *Store) BeginSession(ctx context.Context, cookie, user, hash string, now
 func (a *Store) Session(ctx context.Context, cookie []byte, now time.Time) (s Session, found bool, err error) {
 	var authenticated int64
 	s.Account, err = scanAccountAnd(a.db.Row(ctx, `
-		SELECT u.name, u.admin, u.groups, u.disabled, u.service, u.created, s.authenticated FROM sessions s JOIN users u ON u.name = s."user"
+		SELECT u.name, u.admin, u.groups, u.disabled, u.service, u.created, u.signed_in, s.authenticated FROM sessions s JOIN users u ON u.name = s."user"
 		WHERE s.cookie = $1 AND s.expires > $2 AND NOT u.disabled AND NOT u.deleted`, cookie, now.UnixMicro()), &authenticated)
 	if found, err = isFound(err, "look up a session"); !found {
 		return Session{}, false, err

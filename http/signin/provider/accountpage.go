@@ -7,15 +7,20 @@ import (
 	"annals/events/fault"
 	"annals/http/signin/accounts"
 	"annals/http/signin/apitoken"
+	"annals/http/signin/provider/clients"
 )
 
 // dateFormat is the format of dates on pages.
 const dateFormat = "2 January 2006"
 
+// timeFormat is the format of times on pages.
+const timeFormat = "2 January 2006, 15:04 UTC"
+
 // grantView is a grant on the account page.
 type grantView struct {
 	ID, Name, Since, Used string
 	Tools                 bool
+	Here                  bool // it is of the browser that shows the page
 }
 
 // tokenView is an API token on the account page.
@@ -43,7 +48,8 @@ func (p *Provider) showAccountPage(w http.ResponseWriter, r *http.Request, v vis
 	}
 	var all []grantView
 	for _, g := range grants {
-		all = append(all, grantView{g.ID, g.Name, g.Created.Format(dateFormat), g.Used.Format(dateFormat), g.Audience == p.issuer.Tools()})
+		here := g.Client == clients.ConsoleID && g.Authenticated.Equal(v.authenticated)
+		all = append(all, grantView{g.ID, g.Name, g.Created.Format(dateFormat), g.Used.Format(timeFormat), g.Audience == p.issuer.Tools(), here})
 	}
 	tokens, err := p.tokenViews(r.Context(), v.user)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"annals/events/fault"
 	"annals/http/signin"
 	"annals/http/signin/accounts"
+	"annals/http/signin/provider/clients"
 	"annals/http/signin/provider/oauth"
 
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -102,9 +103,13 @@ func (p *Provider) exchangeCode(ctx context.Context, f oauth.Params) (accounts.G
 	if err := p.checkTarget(g, f); err != nil {
 		return g, "", err
 	}
+	g.InBrowser = g.Client == clients.ConsoleID
 	refresh, err := p.accounts.RedeemCode(ctx, g, f.Get("code"), now)
-	if err == nil && refresh == "" {
+	switch {
+	case err == nil && refresh == "":
 		err = p.endReusedGrant(ctx, g, "the code was used before")
+	case err == nil && g.InBrowser:
+		err = p.accounts.EndEarlier(ctx, g)
 	}
 	return g, refresh, err
 }
@@ -143,6 +148,7 @@ func (p *Provider) refreshTokens(ctx context.Context, f oauth.Params) (accounts.
 		}
 		g.Scope = narrower
 	}
+	g.InBrowser = g.Client == clients.ConsoleID
 	g.Nonce = "" // only the first ID token contains it
 	next, err := p.accounts.RotateRefresh(ctx, g, f.Get("refresh_token"), now)
 	if err == nil && next == "" {
