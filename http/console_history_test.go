@@ -3,6 +3,7 @@ package http_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -64,4 +65,27 @@ func TestDocumentHistoryIsListedInPages(t *testing.T) {
 	s.contains(older, `id="v11"`, `id="v1"`, "Newest versions")
 	s.lacks(older, `id="v12"`, "Older versions")
 	s.lacks(s.page("alice", path+"/history?before=-3"), `id="v`)
+}
+
+func TestHistoryOfOneFolderOrDocument(t *testing.T) {
+	s := startConsole(t)
+	first, second := s.file("A/B", "one <b>.md", handbook), s.file("A", "two.md", leaflet)
+	s.file("A", "two.txt", "Two")
+	for about, want := range map[string]string{"A/B": "folder=", " A/two.md ": "document=" + second, "A/B/ONE": "document=" + first} {
+		resp, body := s.visit("alice", "GET", "/history?document=x&who=alice&from=2026-01-01&about="+url.QueryEscape(about), nil)
+		to := resp.Header.Get("Location")
+		if resp.StatusCode != http.StatusSeeOther || !strings.HasPrefix(to, "/history?") || !strings.Contains(to, want) || !strings.Contains(to, "who=alice") || !strings.Contains(to, "from=2026-01-01") || strings.Contains(to, "about") || strings.Contains(to, "=x") {
+			t.Errorf("about %q: %d to %q %s", about, resp.StatusCode, to, body)
+		}
+	}
+	page := s.page("alice", "/history?document="+first)
+	s.contains(page, "Only what concerns <bdi>one &lt;b&gt;.md</bdi>", "imported document")
+	s.lacks(page, "two.md")
+	s.contains(s.page("alice", "/history?about=A/two&kind=all"), "Which of these?", "/history?document="+second+"&amp;kind=all", "<bdi>two.txt</bdi>", `value="A/two"`)
+	for _, user := range []string{"alice", "bob"} {
+		name := map[string]string{"alice": "nothing", "bob": "A/two.md"}[user]
+		nothing := s.page(user, "/history?about="+name)
+		s.contains(nothing, "There is no folder or document at this path", `value="`+name+`"`)
+		s.lacks(nothing, second)
+	}
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"annals/http/console/about"
 )
 
 // auditEntry is an entry of the audit trail in a reply of the REST interface.
@@ -82,12 +85,28 @@ type trail struct {
 	Days                []auditDay
 	Next                string // address of the next page
 	Filtered            bool
+	About               string        // the name of that document or folder, or what was typed
+	Which               []about.Thing // what has that name, if it is not one thing
+	More                bool          // there are others
 }
 
 // history shows the audit trail.
 func (c *Console) history(v *visit) error {
 	q := v.URL.Query()
 	t := trail{Who: strings.TrimSpace(q.Get("who")), From: q.Get("from"), To: q.Get("to"), Kind: q.Get("kind"), Document: q.Get("document"), Folder: q.Get("folder")}
+	if t.About = strings.TrimSpace(q.Get("about")); t.About != "" {
+		found, more, err := about.Find(v.get, t.About)
+		if err != nil {
+			return err
+		}
+		if q.Del("about"); len(found) == 1 {
+			redirect(v.w, historyOf(q, found[0])) // to an address without words
+			return nil
+		}
+		t.Which, t.More, t.Filtered = found, more, true
+		c.show(v, http.StatusOK, "history", page{Title: "History", Section: "history", Content: t})
+		return nil
+	}
 	t.Filtered = t.Who+t.From+t.To+t.Document+t.Folder != ""
 	filter := url.Values{}
 	for name, value := range map[string]string{"from": t.From, "kind": t.Kind, "document": t.Document, "folder": t.Folder, "cursor": q.Get("cursor")} {
@@ -107,6 +126,12 @@ func (c *Console) history(v *visit) error {
 		return err
 	}
 	for _, e := range entries {
+		switch { // the document itself is not read, because the access log would say so
+		case e.DocumentID != "" && e.DocumentID == t.Document:
+			t.About = cmp.Or(t.About, e.DocumentName)
+		case e.FolderID != "" && e.FolderID == t.Folder:
+			t.About = cmp.Or(t.About, e.FolderName)
+		}
 		if n := len(t.Days); n == 0 || t.Days[n-1].Date.Format(time.DateOnly) != e.Time.UTC().Format(time.DateOnly) {
 			t.Days = append(t.Days, auditDay{Date: e.Time.UTC()})
 		}
@@ -119,6 +144,22 @@ func (c *Console) history(v *visit) error {
 	}
 	c.show(v, http.StatusOK, "history", page{Title: "History", Section: "history", Scripts: []string{"history.js"}, Content: t})
 	return nil
+}
+
+// historyOf returns the address of the history of a thing, with the other filters of a form.
+func historyOf(q url.Values, thing about.Thing) string {
+	all := url.Values{thing.Kind: {thing.ID}}
+	for _, name := range []string{"who", "from", "to", "kind"} {
+		if value := q.Get(name); value != "" {
+			all.Set(name, value)
+		}
+	}
+	return "/history?" + all.Encode()
+}
+
+// Of returns the address of the history of one of the things that have the name that was typed.
+func (t trail) Of(thing about.Thing) string {
+	return historyOf(url.Values{"who": {t.Who}, "from": {t.From}, "to": {t.To}, "kind": {t.Kind}}, thing)
 }
 
 // nextCursor returns the cursor of the next page of a listing of the vault, or "".

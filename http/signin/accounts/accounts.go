@@ -265,7 +265,7 @@ func (a *Store) SetAdmin(ctx context.Context, name string, admin bool) error {
 // Delete deletes a user. The name cannot be used for another user, because events in the log
 // name their user.
 func (a *Store) Delete(ctx context.Context, name string) error {
-	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false`, true, Event{Kind: UserChanged, Detail: "deleted"})
+	return a.change(ctx, name, `deleted = $2, password = '', groups = '[]', admin = false, signed_in = 0`, true, Event{Kind: UserChanged, Detail: "deleted"})
 }
 
 // change updates columns of a user and reports event. set is the SET clause of the UPDATE, in
