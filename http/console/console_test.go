@@ -189,6 +189,21 @@ func TestScriptsReachTheRESTInterfaceAsTheVisitor(t *testing.T) {
 	}
 }
 
+// Caches store replies to requests with cookies unless these say otherwise.
+func TestHandedThroughRepliesAreNotStored(t *testing.T) {
+	s := startSite(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/vault/kept" {
+			w.Header().Set("Cache-Control", "private, no-cache")
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	for path, want := range map[string]string{"/console/api/core/jobs": "no-store", "/console/api/vault/kept": "private, no-cache"} {
+		if got := s.as("alice", "GET", path, nil).Header.Values("Cache-Control"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s has Cache-Control %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestPagesAreGuarded(t *testing.T) {
 	s := startSite(t, found)
 	for _, path := range []string{"/", "/?q=mill", "/nowhere"} {

@@ -203,7 +203,9 @@ func (w *reply) Write(p []byte) (int, error) {
 var forwarded = []string{"Accept", "Content-Type", "Content-Length", "If-Match", "If-None-Match", "Range", "If-Range", "Idempotency-Key", "Last-Event-Id", "X-Forwarded-For"}
 
 // forward hands a request of a script or picture through to the REST interface, with the
-// visitor's token in place of the cookie. The reply goes to the browser as it is made.
+// visitor's token in place of the cookie. The reply goes to the browser as it is made. It is not
+// stored, unless the REST interface says how: caches keep replies to cookies that they would
+// not keep for requests with a token.
 func (c *Console) forward(v *visit) error {
 	path := "/" + strings.TrimPrefix(v.URL.Path, handThrough)
 	if !strings.HasPrefix(path, "/core/") && !strings.HasPrefix(path, "/vault/") {
@@ -217,7 +219,6 @@ func (c *Console) forward(v *visit) error {
 		}
 	}
 	c.address(r, path, v.URL.Query())
-	v.w.Header().Del("Cache-Control")
 	c.rest.ServeHTTP(v.w, r)
 	return nil
 }
