@@ -37,14 +37,14 @@ func (s *site) fill(t *testing.T) {
 }
 
 // page opens a tab in which nobody is signed in.
-func (s *site) page(t *testing.T) *chromiumtest.Page {
+func (s *site) page(t testing.TB) *chromiumtest.Page {
 	t.Helper()
 	p := s.browser.NewPage(t)
 	return p
 }
 
 // signedIn opens an address in a new tab, and signs in when it is asked to.
-func (s *site) signedIn(t *testing.T, user, path string) *chromiumtest.Page {
+func (s *site) signedIn(t testing.TB, user, path string) *chromiumtest.Page {
 	t.Helper()
 	p := s.page(t)
 	p.Open(s.base + path)

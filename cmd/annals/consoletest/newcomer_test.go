@@ -202,7 +202,7 @@ func (s *site) folderOf(t *testing.T, user, document string) string {
 }
 
 // jobOf returns the id of the last import of a user.
-func (s *site) jobOf(t *testing.T, user string) string {
+func (s *site) jobOf(t testing.TB, user string) string {
 	t.Helper()
 	var list struct {
 		Jobs []struct {

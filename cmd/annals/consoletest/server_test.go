@@ -85,7 +85,7 @@ type site struct {
 var passwords = map[string]string{"alice": "a lighthouse keeper", "carol": "a buoy in the fog", "bob": "an icebreaker captain", "admin": "the harbour master"}
 
 // newSite starts a server with four users, of whom admin is an administrator.
-func newSite(t *testing.T, flags ...string) *site {
+func newSite(t testing.TB, flags ...string) *site {
 	t.Helper()
 	s := &site{dir: t.TempDir(), browser: chromiumtest.Start(t, 8*time.Minute)}
 	var err error
@@ -106,7 +106,7 @@ func newSite(t *testing.T, flags ...string) *site {
 
 // start starts the server. At a second start, it has the address of the first.
 // environment has further variables, such as that of a failpoint.
-func (s *site) start(t *testing.T, environment []string, flags ...string) {
+func (s *site) start(t testing.TB, environment []string, flags ...string) {
 	t.Helper()
 	if s.base != "" {
 		flags = append(flags, "--listen", strings.TrimPrefix(s.base, "http://"))
@@ -152,7 +152,7 @@ func (s *site) stop(signal os.Signal) {
 }
 
 // annals runs a command of the program beside the server, and returns what it prints.
-func (s *site) annals(t *testing.T, input string, args ...string) string {
+func (s *site) annals(t testing.TB, input string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), s.program, append(args, "--data", "data")...)
 	c.Dir, c.Stdin = s.dir, strings.NewReader(input)
@@ -166,7 +166,7 @@ func (s *site) annals(t *testing.T, input string, args ...string) string {
 
 // rest makes a call of the REST interface as a user, and decodes the reply into out unless that
 // is nil.
-func (s *site) rest(t *testing.T, user, method, path, mediaType string, body io.Reader, out any) {
+func (s *site) rest(t testing.TB, user, method, path, mediaType string, body io.Reader, out any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.base+path, body)
 	if err != nil {
@@ -199,7 +199,7 @@ type imported struct {
 
 // importFiles imports files for a user, waits until that is done, and returns the ids of the
 // documents by the names of the files.
-func (s *site) importFiles(t *testing.T, user string, files ...imported) map[string]string {
+func (s *site) importFiles(t testing.TB, user string, files ...imported) map[string]string {
 	t.Helper()
 	type metadata struct {
 		Folder string   `json:"folder_name,omitempty"`
