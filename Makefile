@@ -1,7 +1,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: build release test check bench bench-curve fuzz crash screenshots clean
+.PHONY: build release test check bench bench-curve bench-console fuzz crash screenshots clean
 
 VERSION  ?= $(shell sed -n 's/^[[:space:]]release *= "\(.*\)"/\1/p' cmd/annals/version.go)
 FUZZTIME ?= 30s
@@ -39,6 +39,11 @@ bench:
 # of an hour and 3 GB in the folder for temporary files.
 bench-curve:
 	ANNALS_BENCH_CURVE="$(PASSAGES)" go test -tags failpoint -run='^$$' -bench=BenchmarkCurve -benchtime=300x -timeout=3h ./projections/searchindex/bleve
+
+# Time to the first paint of the console's pages in Chromium, with 100,000 documents.
+bench-console:
+	scripts/test-deps
+	BENCH='^BenchmarkConsole$$' BENCHTIME=1x scripts/bench ./cmd/annals/consoletest
 
 # Every Fuzz function for FUZZTIME.
 fuzz:
