@@ -60,14 +60,17 @@ func (q *Vault) AlikeDocuments(ctx context.Context, folders []uuid.UUID, names [
 	return similar, nil
 }
 
+// documentsNamed sorts by an expression, so that SQLite finds the documents by their name.
+// It would otherwise read the whole folder in the order of the index on created_at.
+const documentsNamed = `SELECT id FROM documents WHERE folder = $1 AND sort_name = $2 AND name = $3 ORDER BY created_at || '' DESC, id`
+
 // DocumentsNamed returns the documents with a name in a folder, the newest first. It
 // first waits until the vault has passed the position after.
 func (q *Vault) DocumentsNamed(ctx context.Context, folder uuid.UUID, name string, after events.Position) ([]uuid.UUID, error) {
 	if err := q.Models.Await(ctx, q.Models.Vault, after); err != nil {
 		return nil, err
 	}
-	ids, err := projections.Column(ctx, q.Models.Vault.DB(), `SELECT id FROM documents WHERE folder = $1 AND sort_name = $2 AND name = $3 ORDER BY created_at DESC, id`,
-		folder.String(), strings.ToLower(name), name)
+	ids, err := projections.Column(ctx, q.Models.Vault.DB(), documentsNamed, folder.String(), strings.ToLower(name), name)
 	if err != nil {
 		return nil, freshness.Wrap(err, "documents named "+name)
 	}

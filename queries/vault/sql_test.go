@@ -64,19 +64,11 @@ func TestPagesAreReadInOrder(t *testing.T) {
 	indexes := map[Sort]string{ByName: "documents_folder", ByCreatedAt: "documents_created", ByUpdatedAt: "documents_updated", BySize: "documents_size"}
 	for _, sort := range Sorts {
 		for _, desc := range []bool{false, true} {
-			type step struct {
-				id, parent, unused int
-				detail             string
-			}
-			plan, err := projections.List(t.Context(), db, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} },
-				"EXPLAIN QUERY PLAN "+pageQuery(inFolder, orderOf(DocumentFilter{Sort: sort, Desc: desc})), "", "", 1, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := planOf(t, db, pageQuery(inFolder, orderOf(DocumentFilter{Sort: sort, Desc: desc})), "", "", 1, "")
 			ordered, sorts := false, 0
 			for _, s := range plan {
-				ordered = ordered || strings.Contains(s.detail, "INDEX "+indexes[sort]+" (folder=? AND (")
-				if strings.HasPrefix(s.detail, "USE TEMP B-TREE") {
+				ordered = ordered || strings.Contains(s, "INDEX "+indexes[sort]+" (folder=? AND (")
+				if strings.HasPrefix(s, "USE TEMP B-TREE") {
 					sorts++
 				}
 			}
@@ -85,4 +77,23 @@ func TestPagesAreReadInOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each file that replaces looks for its name, so that many files in one folder would else cost the square of their
+// number.
+func TestDocumentIsFoundByNameInFolderOfAnySize(t *testing.T) {
+	projectionstest.OfFiles(t)
+	plan := planOf(t, queriestest.Open(t).Models.Vault.DB(), documentsNamed, "", "", "")
+	if !strings.Contains(plan[0], "documents_folder (folder=? AND sort_name=?)") {
+		t.Errorf("documents of a name are found by the plan %q", plan)
+	}
+}
+
+func planOf(t *testing.T, db *projections.DB, query string, args ...any) []string {
+	t.Helper()
+	plan, err := projections.List(t.Context(), db, func(step *string) []any { return []any{new(int), new(int), new(int), step} }, "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }
