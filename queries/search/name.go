@@ -64,19 +64,33 @@ func nameTerms(query string) (terms []string) {
 
 // documentsNamed finds the documents in the folders readable (see access.WithReadable)
 // whose names contain all terms of $4 (JSON) and another term t with $2 <= t < $3.
+//
+// In each folder it starts from the names that have $2 or, if there are many of them, from those
+// that have a rarer term. Otherwise "lighthouse report" would read the names of all reports. The
+// limit of folders is for SQLite, which then chooses the term once a folder, and not for each name.
 const documentsNamed = `SELECT d.id, d.name FROM (
-		SELECT DISTINCT w.document FROM readable k CROSS JOIN name_terms w
-		WHERE w.folder = k.id AND w.term >= $2 AND w.term < $3 AND NOT EXISTS (SELECT 1 FROM json_each($4) n
-			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = w.folder AND o.term = n.value AND o.document = w.document))
+		SELECT DISTINCT w.document FROM (
+			SELECT k.id AS folder, CASE WHEN $4 = '[]' OR (SELECT COUNT(*) FROM (SELECT 1 FROM name_terms w WHERE w.folder = k.id AND w.term >= $2 AND w.term < $3 LIMIT 500) few) < 500 THEN $2
+				ELSE COALESCE((SELECT n.value FROM json_each($4) n WHERE (SELECT COUNT(*) FROM (SELECT 1 FROM name_terms w WHERE w.folder = k.id AND w.term = n.value LIMIT 500) few) < 500 LIMIT 1), $2) END AS start
+			FROM readable k WHERE ($4 = '[]' OR NOT EXISTS (SELECT 1 FROM json_each($4) n WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = k.id AND o.term = n.value))) LIMIT 1000000000) k
+		CROSS JOIN name_terms w
+		WHERE w.folder = k.folder AND w.term >= k.start AND w.term <= CASE WHEN k.start = $2 THEN $3 ELSE k.start END
+			AND (k.start = $2 OR EXISTS (SELECT 1 FROM name_terms o WHERE o.document = w.document AND o.term >= $2 AND o.term < $3))
+			AND NOT EXISTS (SELECT 1 FROM json_each($4) n WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.folder = w.folder AND o.term = n.value AND o.document = w.document))
 		LIMIT 5000) found CROSS JOIN documents d WHERE d.id = found.document ORDER BY length(d.name), d.id LIMIT CAST($5 AS INTEGER)`
 
 // allDocumentsNamed is like documentsNamed, but for all folders. It is for users who may
 // read all of them: its time does not grow with the number of folders, but with the names
 // in all of them. It has no $1.
-const allDocumentsNamed = `SELECT d.id, d.name FROM (
-		SELECT DISTINCT w.document FROM name_terms w
-		WHERE w.term >= $1 AND w.term < $2 AND NOT EXISTS (SELECT 1 FROM json_each($3) n
-			WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.term = n.value AND o.document = w.document))
+const allDocumentsNamed = `WITH starts (term) AS MATERIALIZED (
+		SELECT CASE WHEN (SELECT COUNT(*) FROM (SELECT 1 FROM name_terms w WHERE w.term >= $1 AND w.term < $2 LIMIT 500) few) < 500 THEN $1
+			ELSE COALESCE((SELECT n.value FROM json_each($3) n WHERE (SELECT COUNT(*) FROM (SELECT 1 FROM name_terms w WHERE w.term = n.value LIMIT 500) few) < 500 LIMIT 1), $1) END
+		WHERE NOT EXISTS (SELECT 1 FROM json_each($3) n WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.term = n.value)))
+	SELECT d.id, d.name FROM (
+		SELECT DISTINCT w.document FROM starts k CROSS JOIN name_terms w
+		WHERE w.term >= k.term AND w.term <= CASE WHEN k.term = $1 THEN $2 ELSE k.term END
+			AND (k.term = $1 OR EXISTS (SELECT 1 FROM name_terms o WHERE o.document = w.document AND o.term >= $1 AND o.term < $2))
+			AND NOT EXISTS (SELECT 1 FROM json_each($3) n WHERE NOT EXISTS (SELECT 1 FROM name_terms o WHERE o.term = n.value AND o.document = w.document))
 		LIMIT 5000) found CROSS JOIN documents d WHERE d.id = found.document AND NOT EXISTS (SELECT 1 FROM folders f WHERE f.id = d.folder AND f.deleted = 1)
 		ORDER BY length(d.name), d.id LIMIT CAST($4 AS INTEGER)`
 

@@ -105,6 +105,30 @@ func TestUnreadableNamesDoNotAffectSearch(t *testing.T) {
 	}
 }
 
+// If many names have the last word of a query, the search starts from another one.
+func TestSearchFindsNamesAmongMany(t *testing.T) {
+	f := newFixture(t)
+	top, other := f.AddFolder(uuid.Nil, "Top", "user:alice"), f.AddFolder(uuid.Nil, "Other", "user:alice")
+	var reports []uuid.UUID
+	for i := range 520 {
+		reports = append(reports, f.untitled(top, fmt.Sprintf("report %d.md", i), nil, "Oil was dear."))
+	}
+	want := f.untitled(top, "reports of the lighthouse.md", nil, "Oil was cheap.")
+	beside := f.untitled(other, "report lighthouse of 1850.md", nil, "Oil was not to be had.")
+	f.untitled(other, "lighthouse.md", nil, "Oil burns there.")
+	f.Settle()
+	for _, query := range []string{"lighthouse report", "report lighthouse", "lighthouse rep", "lighthouse reports of the"} {
+		for _, user := range []events.User{alice, admin} {
+			if got := f.firstFound(user, search.Query{Query: query}); len(got) < 2 || !slices.Contains(got[:2], want) || !slices.Contains(got[:2], beside) {
+				t.Errorf("Search(%q) as %s: got %v, want %s and %s first", query, user.Principal, got, want, beside)
+			}
+		}
+	}
+	if got := f.firstFound(alice, search.Query{Query: "report 17"}); len(got) == 0 || got[0] != reports[17] {
+		t.Errorf("Search: got %v, want %s first", got, reports[17])
+	}
+}
+
 func TestNameQueriesUseIndexes(t *testing.T) {
 	projectionstest.OfFiles(t)
 	queriestest.NoScans(t, search.NameQueries())
