@@ -56,6 +56,7 @@ type asking struct {
 	Query, Folder, Tag string
 	Answer             *shownAnswer
 	Later              bool // a script asks for the answer, which takes seconds
+	Only               bool // of all this, a script takes only the document
 	Passages           []passage
 	Next               string       // address of the next passages
 	More               bool         // these are not the first passages
@@ -92,15 +93,8 @@ func (c *Console) ask(v *visit) error {
 	if a.Query == "" {
 		return c.welcome(v, a)
 	}
-	if err := c.find(v, &a, q.Get("cursor")); err != nil {
-		return err
-	}
-	switch {
-	case a.More:
-	case c.Composes && q.Get("wait") == "":
-		a.Later = true
-	default:
-		if err := c.answer(v, &a); err != nil {
+	if !a.Only {
+		if err := c.results(v, &a, q); err != nil {
 			return err
 		}
 	}
@@ -111,6 +105,18 @@ func (c *Console) ask(v *visit) error {
 	return nil
 }
 
+// results adds the passages and the answer.
+func (c *Console) results(v *visit, a *asking, q url.Values) error {
+	if err := c.find(v, a, q.Get("cursor")); err != nil || a.More {
+		return err
+	}
+	if c.Composes && q.Get("wait") == "" {
+		a.Later = true
+		return nil
+	}
+	return c.answer(v, a)
+}
+
 // open reads the document that the address opens beside the passages. If it is refused, the
 // page says so beside them.
 func (a *asking) open(v *visit, q url.Values) (err error) {
@@ -118,7 +124,11 @@ func (a *asking) open(v *visit, q url.Values) (err error) {
 	if err != nil {
 		return nil
 	}
-	a.Viewer, err = v.view(id.String(), q, true)
+	known := a.Passages
+	if a.Answer != nil {
+		known = append(a.Answer.Sources, known...)
+	}
+	a.Viewer, err = v.view(id.String(), q, true, known...)
 	if errors.As(err, &a.Refused) && a.Refused.Status != http.StatusUnauthorized {
 		return nil
 	}
@@ -126,7 +136,7 @@ func (a *asking) open(v *visit, q url.Values) (err error) {
 }
 
 func askingOf(q url.Values) asking {
-	return asking{Query: strings.TrimSpace(q.Get("q")), Folder: strings.Trim(q.Get("folder"), "/ "), Tag: strings.TrimSpace(q.Get("tag")), More: q.Get("cursor") != ""}
+	return asking{Query: strings.TrimSpace(q.Get("q")), Folder: strings.Trim(q.Get("folder"), "/ "), Tag: strings.TrimSpace(q.Get("tag")), More: q.Get("cursor") != "", Only: q.Get("only") == "document"}
 }
 
 // welcome shows the field alone.

@@ -59,8 +59,9 @@ func (c *Console) showDocument(v *visit) error {
 	return nil
 }
 
-// view reads what is shown of a document.
-func (v *visit) view(id string, values url.Values, beside bool) (*viewer.View, error) {
+// view reads what is shown of a document. known are passages among which that of the address may
+// be, so that it is not searched for again.
+func (v *visit) view(id string, values url.Values, beside bool, known ...passage) (*viewer.View, error) {
 	w := &viewer.View{Beside: beside, Zoom: viewer.Zooms[0], Values: values}
 	if err := v.get("/vault/documents/"+url.PathEscape(id), nil, &w.Document); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (v *visit) view(id string, values url.Values, beside bool) (*viewer.View, e
 	if n, err := strconv.Atoi(values.Get("zoom")); err == nil && slices.Contains(viewer.Zooms, n) {
 		w.Zoom = n
 	}
-	hit, err := v.passage(w.Document.ID, values.Get("q"), values.Get("hit"))
+	hit, err := v.passage(w.Document.ID, values.Get("q"), values.Get("hit"), known)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +114,14 @@ func (v *visit) view(id string, values url.Values, beside bool) (*viewer.View, e
 
 // passage looks for a passage of a document by the query with which it was found before. It is
 // nil if there is none with this digest.
-func (v *visit) passage(document, query, hit string) (*source, error) {
+func (v *visit) passage(document, query, hit string, known []passage) (*source, error) {
 	if hit == "" || query == "" {
 		return nil, nil
+	}
+	for i, k := range known {
+		if k.DocID == document && digest(k.Text) == hit {
+			return &known[i].source, nil
+		}
 	}
 	var found struct{ Sources []source }
 	body := map[string]any{"query": query, "document_id": document, "limit": maxFound}

@@ -22,10 +22,15 @@ type paperRest struct {
 	markdown func(w io.Writer) error
 	words    map[string]any // by page
 	written  int            // bytes of the text that were written
+	asked    map[string]int // numbers of calls, by path
 }
 
 func (l *paperRest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/vault/documents/"+docID)
+	if l.asked == nil {
+		l.asked = map[string]int{}
+	}
+	l.asked[r.URL.Path]++
 	reply := func(body any) { _ = json.NewEncoder(w).Encode(body) }
 	switch {
 	case r.URL.Path == "/core/search":
@@ -127,6 +132,15 @@ func TestDocumentStandsBesideThePassages(t *testing.T) {
 		}
 	}
 	other := strings.Replace(docID, "0f", "1f", 1)
+	if l.asked["/core/search"] != 1 || l.asked["/core/ask"] != 1 {
+		t.Errorf("the page asks for %v", l.asked)
+	}
+	only := body(t, s.as("alice", "GET", "/?only=document&q=sluice&folder=Mills&open="+docID+"&hit="+hit, nil))
+	_, viewer, _ := strings.Cut(got, `<section class="viewer"`)
+	_, same, _ := strings.Cut(only, `<section class="viewer"`)
+	if viewer == "" || same != viewer || strings.Contains(only, "passages-title") || l.asked["/core/search"] != 2 || l.asked["/core/ask"] != 1 {
+		t.Errorf("the document alone: %s\nwant the same as beside the passages: %s", same, viewer)
+	}
 	reply := s.as("alice", "GET", "/?q=sluice&open="+other, nil)
 	if got := body(t, reply); reply.StatusCode != 200 || !strings.Contains(got, "cannot be shown") || strings.Contains(got, `id="viewer"`) {
 		t.Errorf("a document that is not there: %d %s", reply.StatusCode, got)

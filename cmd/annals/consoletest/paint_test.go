@@ -1,10 +1,14 @@
 package consoletest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,8 +49,12 @@ func BenchmarkConsole(b *testing.B) {
 		"alice": {
 			{"first", "/"},
 			{"ask", "/?q=Who+built+the+tower+of+Bell+Rock%3F"},
+			{"ask_rare", "/?q=Which+captain+brought+" + cargo(7) + "%3F"},
 			{"search", "/?q=harbour+report+of+April"},
-			{"passage", "/?q=harbour+report&open=" + first.String()},
+			{"search_rare", "/?q=" + cargo(8) + "+" + cargo(9)},
+			{"search_names", "/?q=harbour+report"},
+			{"passage", s.passage(b, "harbour report of April")},
+			{"passage_rare", s.passage(b, "Which captain brought "+cargo(7)+"?")},
 			{"folders", "/folders"},
 			{"folder", "/folders/" + folder.String()},
 			{"folder_by_size", "/folders/" + folder.String() + "?sort=size&order=desc"},
@@ -68,7 +76,7 @@ func BenchmarkConsole(b *testing.B) {
 		paint := func(path string) float64 {
 			p.Open(s.base + path)
 			text := p.Wait("the first paint", `performance.getEntriesByName("first-contentful-paint")[0]?.startTime`)
-			if at := p.Run(`location.pathname + location.search`); at != path || p.Run(`document.querySelector("[role=alert]")?.innerText`) != "" {
+			if at := p.Run(`location.pathname + location.search`); at != path || p.Run(`document.querySelector("[role=alert], .viewer [role=status]")?.innerText`) != "" {
 				b.Fatalf("in place of %s there is %s: %s", path, at, p.Run(`document.body.innerText`))
 			}
 			ms, err := strconv.ParseFloat(text, 64)
@@ -94,6 +102,33 @@ func BenchmarkConsole(b *testing.B) {
 			})
 		}
 	}
+}
+
+// cargo returns a word that one of 200 documents has.
+func cargo(i int) string {
+	syllables := []string{"ba", "du", "fe", "go", "ki", "la", "mu", "ne", "po", "ri", "su", "to", "ve", "za", "tol"}
+	return syllables[i%15] + syllables[i/15%15] + "nder"
+}
+
+// passage returns the address of a question of alice with the first passage open beside it.
+func (s *site) passage(t testing.TB, question string) string {
+	t.Helper()
+	var found struct {
+		Sources []struct {
+			ID   string `json:"doc_id"`
+			Text string
+		}
+	}
+	body, err := json.Marshal(map[string]string{"query": question})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.rest(t, "alice", "POST", "/core/search", "application/json", bytes.NewReader(body), &found)
+	if len(found.Sources) == 0 {
+		t.Fatalf("nothing is found for %q", question)
+	}
+	hit := sha256.Sum256([]byte(found.Sources[0].Text))
+	return "/?" + url.Values{"q": {question}, "open": {found.Sources[0].ID}, "hit": {hex.EncodeToString(hit[:6])}}.Encode()
 }
 
 func median(all []float64) float64 {
@@ -144,12 +179,13 @@ func paintID(i int) uuid.UUID {
 }
 
 func writeDocument(ctx context.Context, log *events.Log, cause events.Cause, folder uuid.UUID, i int) error {
+	// Words of most questions are in few documents, those of the slowest in all.
 	days := []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 	number := i * 7919 % paintDocuments // so that names are not in the order of the log
 	id := paintID(i)
 	stream := events.TextStream(id, 0)
-	text := fmt.Sprintf("The harbour report number %d was written on a %s. It says that the light of tower %d was seen at %d miles, that the buoys %d to %d were painted in April, and that the keeper asked for %d barrels of oil.",
-		number, days[i%7], number%317, number%23, number%53, number%53+9, number%11)
+	text := fmt.Sprintf("The harbour report number %d was written on a %s. It says that the light of tower %d was seen at %d miles, that the buoys %d to %d were painted in April, and that the keeper asked for %d barrels of oil. A captain brought %s and %s.",
+		number, days[i%7], number%317, number%23, number%53, number%53+9, number%11, cargo(number%200), cargo(number/200%200))
 	if _, err := log.Append(ctx, stream, events.NoStream, cause, events.New{Data: events.SectionExtracted{Level: 1, Title: fmt.Sprint("Report ", number), Path: []string{fmt.Sprint("Report ", number)}, Text: text}}); err != nil {
 		return err
 	}

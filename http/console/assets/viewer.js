@@ -39,8 +39,12 @@ async function show(address, push = true) {
 	target.hash = "";
 	const request = ++latest, old = document.getElementById("viewer");
 	old?.setAttribute("aria-busy", "true");
+	const only = new URL(target);
+	if (results) {
+		only.searchParams.set("only", "document"); // the question is not asked again
+	}
 	try {
-		const reply = await fetch(target);
+		const reply = await fetch(only);
 		const page = new DOMParser().parseFromString(await reply.text(), "text/html");
 		const viewer = page.getElementById("viewer");
 		if (request !== latest) {
