@@ -116,8 +116,8 @@ func (s *Checker) mentioned(p *place) bool {
 	found, total := 0.0, 0.0
 	for _, t := range s.asked.Terms {
 		switch {
-		case t.Tells:
-			continue
+		case t.Tells, s.asked.Expected == matching.Phone && ringing[t.Word], s.asked.Expected == matching.Address && sending[t.Word]:
+			continue // the kind of what is asked for; what is found is of this kind, see kept
 		case known[t.Stem]:
 			found += t.Rarity
 		case t.Name || t.Number:
@@ -127,6 +127,9 @@ func (s *Checker) mentioned(p *place) bool {
 	}
 	return 2*found >= total
 }
+
+// sending are words for addresses. They need not be beside one.
+var sending = words.Set("email e-mail mail address website url homepage")
 
 // kept reports whether the claim has a word of the kind that the question asks for.
 func (s *Checker) kept(c *claim, p *place) bool {

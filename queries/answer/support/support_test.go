@@ -159,6 +159,7 @@ func TestSupportsAnswersOnly(t *testing.T) {
 var harbour = []matching.Passage{
 	{Document: "The harbour", Section: "The harbour", Text: "The harbour at Vigsund was opened in 1811 by Marta Holt. It lands 48,500 crates of herring a year. Anglers may not fish from the breakwater. Write to desk@vigsund.example or call +45 555 20199."},
 	{Document: "The bakery", Section: "The bakery", Text: "The bakery at Orden was opened in 1874 by Jens Falk. Ring the shop at (212) 555-0100 on Mondays."},
+	{Document: "The mill", Section: "The mill", Text: "The mill is owned by Bo Lund. Its clerk is Eva Rask; her deputy is Ole Dam. Write to desk@mill.example or call +45 555 30300."},
 }
 
 // A sentence may begin with the answer in a word, and write numbers as it likes.
@@ -187,6 +188,12 @@ func TestSupportsReplies(t *testing.T) {
 		{number, "The phone number of the harbour is +45 55 52 01 99.", []int{0}, true},
 		{number, "Call +45 555 20198.", []int{0}, false},
 		{number, "Call the harbour at 1811.", []int{0}, false},
+		{"What is the phone number of the mill?", "Call +45 555 30300.", []int{2}, true},
+		{"What is the phone number of the mill?", "Call +45 555 20199.", []int{0}, false},
+		{"What is the phone number of the bakery?", "Call +45 555 30300.", []int{2}, false},
+		{"What is the e-mail address of the mill?", "Write to desk@mill.example.", []int{2}, true},
+		{"What is the e-mail address of the bakery?", "Write to desk@mill.example.", []int{2}, false},
+		{fish, "No, anglers may not fish there.", []int{0}, true},
 		{"What is the phone number of the bakery?", "Ring the shop of the bakery at 212-555-0100.", []int{1}, true},
 		{"What is the phone number of the bakery?", "Ring the shop of the bakery at 212-555-0101.", []int{1}, false},
 		{older, "The harbour at Vigsund was opened in 1811 and the bakery at Orden in 1874.", []int{0, 1}, true},
