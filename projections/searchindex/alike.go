@@ -46,18 +46,28 @@ func FirstLetter(term string) string {
 	return term[:len(term)-len(rest)+n]
 }
 
-// Alike reports whether misspelt may be a misspelling of term. Their languages and their
-// first letters have to be the same.
-func Alike(misspelt, term string) bool {
-	return FirstLetter(misspelt) == FirstLetter(term) && Within(misspelt, term, Typos(misspelt))
+// Mistakes returns how many letters of misspelt are wrong if term is meant, or -1 if term is too
+// different. Their languages and their first letters have to be the same.
+func Mistakes(misspelt, term string) int {
+	limit := Typos(misspelt)
+	if FirstLetter(misspelt) != FirstLetter(term) {
+		return -1
+	}
+	if n := distance(misspelt, term, limit); n <= limit {
+		return n
+	}
+	return -1
 }
 
 // Within reports whether the edit distance of two words is at most limit. Swapping
 // two adjacent letters counts as one edit (optimal string alignment).
-func Within(a, b string, limit int) bool {
+func Within(a, b string, limit int) bool { return distance(a, b, limit) <= limit }
+
+// distance returns the edit distance of two words, or more than limit if it is above limit.
+func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if len(x)-len(y) > limit || len(y)-len(x) > limit {
-		return false
+		return limit + 1
 	}
 	var before, last []int
 	row := make([]int, len(y)+1)
@@ -80,8 +90,8 @@ func Within(a, b string, limit int) bool {
 			best = min(best, row[j])
 		}
 		if best > limit {
-			return false
+			return best
 		}
 	}
-	return row[len(y)] <= limit
+	return row[len(y)]
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	// alikeTerms is the maximum number of terms that replace a word of the query. The
-	// most frequent ones are used.
+	// alikeTerms is the maximum number of terms that replace a word of the query. Those with the fewest
+	// wrong letters are used, and of these the most frequent ones.
 	alikeTerms = 20
 	// alikeWords is the maximum number of words of a query for which similar words are
 	// looked up.
@@ -113,6 +114,11 @@ func (r *ranking) expand(ctx context.Context, words [][]searchindex.Term, found 
 		for _, form := range forms {
 			delete(group, form.Text)
 		}
+		if !held {
+			for _, g := range group {
+				g.mistakes = mistakes(forms, g.Text)
+			}
+		}
 		terms := weightGroup(group, t, weight, passages)
 		if err := r.weighRecurrence(terms, queryRecurrence, passages); err != nil {
 			return nil, err
@@ -120,6 +126,20 @@ func (r *ranking) expand(ctx context.Context, words [][]searchindex.Term, found 
 		more = append(more, terms...)
 	}
 	return more, nil
+}
+
+// mistakes returns how many letters of a word, in one of its forms, are wrong if term is meant. To be incomplete counts
+// as one.
+func mistakes(forms []searchindex.Term, term string) int {
+	fewest := math.MaxInt
+	for _, form := range forms {
+		if n := searchindex.Mistakes(form.Text, term); n >= 0 {
+			fewest = min(fewest, n)
+		} else if strings.HasPrefix(term, form.Text) {
+			fewest = min(fewest, 1)
+		}
+	}
+	return fewest
 }
 
 // begin returns the terms that begin so, in every language of the index, and that are not
@@ -152,7 +172,7 @@ func (r *ranking) begin(ctx context.Context, b searchindex.Beginning, dictionari
 }
 
 // weightGroup weights the terms of a group, which replace one term of the query, as if
-// they were a single term. whole is the weight of the replaced term if readable passages
+// they were a single term; those with more mistakes than the nearest weigh less. whole is the weight of the replaced term if readable passages
 // contain it, too. In that case the group weighs less.
 func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64, passages uint64) []rankedTerm {
 	terms := make([]rankedTerm, 0, len(group))
@@ -160,7 +180,7 @@ func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64
 		terms = append(terms, *g)
 	}
 	slices.SortFunc(terms, func(a, b rankedTerm) int {
-		return cmp.Or(cmp.Compare(b.found, a.found), strings.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.mistakes, b.mistakes), cmp.Compare(b.found, a.found), strings.Compare(a.Text, b.Text))
 	})
 	terms = terms[:min(len(terms), alikeTerms)]
 	f := 0.0
@@ -172,7 +192,7 @@ func weightGroup(group map[string]*rankedTerm, t searchindex.Term, whole float64
 		weight = prefixShare * min(whole, weight/bm25.AlikeShare)
 	}
 	for i := range terms {
-		terms[i].Weight = weight
+		terms[i].Weight = weight * math.Pow(bm25.FartherShare, float64(terms[i].mistakes-terms[0].mistakes))
 	}
 	return terms
 }

@@ -76,6 +76,7 @@ type ranking struct {
 type rankedTerm struct {
 	bm25.Term
 	found    uint64 // number of passages that contain the term and that the caller may read
+	mistakes int    // letters that are wrong in the query if this term is meant
 	postings []segment.PostingsList
 }
 

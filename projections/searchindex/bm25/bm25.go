@@ -30,6 +30,9 @@ const (
 	// AlikeShare is the weight of a word of the query if passages contain only words of
 	// similar spelling, as a share of its usual weight.
 	AlikeShare = 0.5
+	// FartherShare is the weight of a word with one more wrong letter than another one that may be meant, as a share of
+	// the weight of that. The nearer one is likelier, however rare the other is.
+	FartherShare = 0.1
 	// moreShare is the share of the total weight that all further terms (More) have
 	// together. Further terms raise the score of passages, but do not find any.
 	moreShare = 0.5

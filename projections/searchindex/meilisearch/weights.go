@@ -3,6 +3,7 @@ package meilisearch
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -52,8 +53,9 @@ type weightedQuery struct {
 // term have been counted.
 type weightedTerm struct {
 	bm25.Term
-	given float64 // its weight in the query
-	alike int     // number of letters that may differ; above 0 only if no passage contains the exact term
+	given   float64 // its weight in the query
+	alike   int     // number of letters that may differ; above 0 only if no passage contains the exact term
+	nearest int     // number of letters that differ in the nearest term of the candidates
 }
 
 // weights weights the terms of a query, in all languages of a scope, by counting passages
@@ -128,7 +130,7 @@ func inLanguages(query string, languages []*language.Language) (terms []searchin
 }
 
 func newWeightedTerm(t searchindex.Term, alike int, rareness float64) weightedTerm {
-	w := weightedTerm{bm25.Term{Text: t.Text, Weight: t.Weight * rareness}, t.Weight, alike}
+	w := weightedTerm{bm25.Term{Text: t.Text, Weight: t.Weight * rareness}, t.Weight, alike, 0}
 	if alike > 0 {
 		w.Weight *= bm25.AlikeShare
 	}
@@ -153,7 +155,7 @@ func strongest(terms []weightedTerm) []weightedTerm {
 }
 
 // countAmong weights terms that were not counted yet by counting them among the
-// candidates. Then it scales the weights of the further terms to their share of the total
+// candidates, and finds the terms that are nearest to misspelt ones. Then it scales the weights of the further terms to their share of the total
 // weight.
 func (w *weightedQuery) countAmong(found []candidate) {
 	if w.termsUncounted {
@@ -161,6 +163,9 @@ func (w *weightedQuery) countAmong(found []candidate) {
 	}
 	if w.moreUncounted {
 		w.more = reweighted(w.more, found, false)
+	}
+	for i := range w.terms {
+		w.terms[i].approach(found)
 	}
 	w.more = strongest(w.more)
 	bm25.Balance(w.terms, w.more)
@@ -186,7 +191,7 @@ func reweighted(terms []weightedTerm, found []candidate, misspelt bool) (held []
 // holding returns how many candidates contain a term.
 func holding(found []candidate, t weightedTerm) (n int) {
 	for _, c := range found {
-		if t.frequency(c.counts) > 0 {
+		if t.frequencies(c.counts) != (frequencies{}) {
 			n++
 		}
 	}
@@ -305,7 +310,10 @@ func (c candidate) passes(required [][]string, excluded []string) bool {
 // score returns the BM25 score of a candidate.
 func (w *weightedQuery) score(c candidate) (score float64) {
 	for _, t := range w.terms {
-		score += t.score(t.frequency(c.counts), c.length)
+		for mistakes, n := range t.frequencies(c.counts) {
+			share := math.Pow(bm25.FartherShare, float64(max(0, mistakes-t.nearest)))
+			score += share * t.score(n, c.length)
+		}
 	}
 	if score > 0 {
 		for _, t := range w.more {
@@ -319,17 +327,35 @@ func (t weightedTerm) score(frequency, length int) float64 {
 	return bm25.Score(t.Weight, float64(frequency), bm25.Norm(float64(length), averageLength))
 }
 
-func (t weightedTerm) frequency(counts map[string]int) int {
+// frequencies are how often a passage has words, by the number of letters that differ from a term.
+type frequencies [3]int
+
+func (t weightedTerm) frequencies(counts map[string]int) (found frequencies) {
 	if t.alike == 0 {
-		return counts[t.Text]
+		found[0] = counts[t.Text]
+		return found
 	}
-	found := 0
 	for term, n := range counts {
-		if searchindex.Alike(t.Text, term) {
-			found += n
+		if mistakes := searchindex.Mistakes(t.Text, term); mistakes >= 0 {
+			found[mistakes] += n
 		}
 	}
 	return found
+}
+
+// approach finds the term that is nearest to a misspelt one.
+func (t *weightedTerm) approach(found []candidate) {
+	if t.alike == 0 {
+		return
+	}
+	t.nearest = len(frequencies{})
+	for _, c := range found {
+		for mistakes, n := range t.frequencies(c.counts) {
+			if n > 0 {
+				t.nearest = min(t.nearest, mistakes)
+			}
+		}
+	}
 }
 
 // misspelt returns those terms for which passages of a scope contain words of similar

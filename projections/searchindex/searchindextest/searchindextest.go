@@ -23,6 +23,7 @@ func Run(t *testing.T, open Open) {
 		"reopening":                     testReopen,
 		"filters":                       testFilters,
 		"similar words":                 testAlike,
+		"nearest words":                 testNearest,
 		"filters of rare values":        testRareFilters,
 		"filters do not change scores":  testFilterScores,
 		"folders rank by themselves":    testFolderScores,

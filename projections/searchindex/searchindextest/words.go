@@ -95,6 +95,28 @@ func testAlike(t *testing.T, open Open) {
 	}
 }
 
+// testNearest checks that of the words that a misspelt one may stand for, the nearest goes before rarer ones and before those
+// that a passage repeats.
+func testNearest(t *testing.T, open Open) {
+	e := open(t, "a")
+	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
+		{ID: "1", Text: "the lighthorse, a lighthorse and a third lighthorse"},
+		{ID: "2", Text: "a long text on coasts and ships and storms and a lighthouse of stone"},
+		{ID: "3", Text: "a keeper of another lighthouse"},
+		{ID: "4", Text: "a lighthouse for boats"},
+		{ID: "5", Text: "meadows and mills"},
+	}})
+	for _, text := range []string{"lihgthouse", "lighthouze"} {
+		got := strings.Fields(ids(search(t, e, searchindex.Query{Text: text, All: true})))
+		if len(got) != 4 || got[3] != "1" {
+			t.Errorf("Search(%q) finds %q, want 2, 3 and 4 before 1", text, got)
+		}
+	}
+	if got := ids(search(t, e, searchindex.Query{Text: "lighthirse", All: true})); !strings.HasPrefix(got, "1 ") {
+		t.Errorf("the word that differs in one letter has the passages %q, want 1 first", got)
+	}
+}
+
 func testHeadings(t *testing.T, open Open) {
 	e := open(t, "a")
 	apply(t, e, searchindex.Batch{Put: []searchindex.Passage{
