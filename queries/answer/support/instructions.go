@@ -9,8 +9,8 @@ import (
 // Patterns of instructions to those who read a document for somebody else, in English, German and French. They match texts
 // in lower case.
 const (
-	// begins matches before a word with which a sentence or a part of it begins.
-	begins = `(?:^|[,.:;!–—-]\s*["“„«]?)`
+	// begins matches before a word with which a sentence or a part of it begins: not in "main.go" or "e-mail".
+	begins = `(?:^|[,:;!–—]\s*|[.-]\s+)["“„«]?`
 	// readers are those whom such an instruction addresses: not the people of the document.
 	readers = `(?:(?:ai|ki|ia|language|sprach|large)[ -]?)*(?:assistants?|assistent(?:en|in)?|chatbots?|llms?|models?|modell|modèle|agents?|system|ai|ki|ia|gpt)`
 	// replying are imperatives for what they shall do.
@@ -48,9 +48,9 @@ var (
 		`muss|müssen|musst|müsst|soll|sollen|sollte|sollten|sollst|bitte|gebeten|aufgefordert|(?:ist|sind|hat|haben) .{0,120} zu|` +
 		`dois|doit|doivent|devez|devons|devraient|faut|veuillez|prière de|merci de|priée?s?|invitée?s?)(?:$|[^\pL])`)
 	// doing are verbs of what such a text wants to be done.
-	doing = `(?:send|visit|click|enter|go|log|sign|open|follow|download|install|write|reply|call|ring|contact|email|mail|e-mail|pay|transfer|wire|submit|upload|register|confirm|verify|give|tell|see|` +
+	doing = `(?:e?-?mail (?:(?:us|me|him|her|them|it|this|your|the|an?|any|all|to|at) |\S*@)|(?:send|visit|click|enter|go|log|sign|open|follow|download|install|write|reply|call|ring|contact|pay|transfer|wire|submit|upload|register|confirm|verify|give|tell|see|` +
 		`senden?|sendet|schicken?|schickt|besuchen?|besucht|klicken?|klickt|gehen?|geht|öffnen?|öffnet|folgen?|folgt|schreiben?|schreibt|rufen?|ruft|zahlen?|zahlt|überweisen?|überweist|bestätigen?|bestätigt|geben?|gebt|melden?|meldet|laden?|ladet|` +
-		`envoyez|visitez|cliquez|saisissez|allez|ouvrez|suivez|téléchargez|écrivez|appelez|contactez|payez|versez|confirmez|connectez|inscrivez|transmettez|rendez|envoyer|visiter|cliquer|saisir|appeler|écrire|payer|verser)(?:$|[^\pL])`
+		`envoyez|visitez|cliquez|saisissez|allez|ouvrez|suivez|téléchargez|écrivez|appelez|contactez|payez|versez|confirmez|connectez|inscrivez|transmettez|rendez|envoyer|visiter|cliquer|saisir|appeler|écrire|payer|verser)(?:$|[^\pL]))`
 	// imperative matches such a verb at the beginning of a part of a sentence, or after "to" that tells no place or way: "how to send" describes.
 	imperative = regexp.MustCompile(`(?:` + begins + `|(?:^|[^\pL])(?:and|then|or|und|dann|oder|et|puis|ou) )` + doing)
 	infinitive = regexp.MustCompile(`(\pL*)[^\pL]to ` + doing)

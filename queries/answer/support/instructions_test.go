@@ -30,7 +30,12 @@ func TestDirects(t *testing.T) {
 		{`Veuillez saisir le code sur portail.example.`, true},
 		{`Une note : visitez portail.example.`, true},
 
+		{`A circular. Mail your form to office@lessebo.example.`, true},
+
 		{`The notice says where forms are sent, irs.gov.`, false},
+		{`A list of e-mail addresses, office@lessebo.example among them.`, false},
+		{`E-mail addresses and opening hours, office@lessebo.example.`, false},
+		{`A note on main.go and what it is called by.`, false},
 		{`The guide says how to send forms to irs.gov.`, false},
 		{`A guide to the forms of irs.gov and their deadlines.`, false},
 		{`A list of the offices with their mail addresses, such as office@lessebo.example.`, false},
