@@ -16,6 +16,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Newcomer", s.testNewcomer)
 	t.Run("Rights", s.testRights)
 	t.Run("WithoutScript", s.testWithoutScript)
+	t.Run("FormsWithoutScript", s.testFormsWithoutScript)
 	t.Run("Keyboard", s.testKeyboard)
 	t.Run("HostileContent", s.testHostileContent)
 	t.Run("Accessibility", s.testAccessibility)
