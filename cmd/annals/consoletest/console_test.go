@@ -18,6 +18,7 @@ func TestConsole(t *testing.T) {
 	t.Run("WithoutScript", s.testWithoutScript)
 	t.Run("FormsWithoutScript", s.testFormsWithoutScript)
 	t.Run("Keyboard", s.testKeyboard)
+	t.Run("KeyboardEverywhere", s.testKeyboardEverywhere)
 	t.Run("HostileContent", s.testHostileContent)
 	t.Run("Accessibility", s.testAccessibility)
 	t.Run("Service", s.testService)

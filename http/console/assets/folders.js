@@ -20,7 +20,11 @@ document.addEventListener("click", event => {
 		dialog.close();
 	} else if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
 		event.preventDefault();
-		link.closest("details")?.removeAttribute("open");
+		const menu = link.closest("details");
+		if (menu) {
+			menu.open = false;
+			menu.querySelector("summary").focus(); // where the focus returns from the dialog
+		}
 		fetch(link.href).then(show).catch(() => location.href = link.href);
 	}
 });
@@ -67,7 +71,7 @@ async function show(page) {
 	if (!dialog.open) {
 		dialog.showModal();
 	}
-	const first = dialog.querySelector("[aria-invalid], [autofocus], button:not(.plain), a[data-dialog]");
+	const first = dialog.querySelector("[aria-invalid], [autofocus]") ?? dialog.querySelector(".chooser a, form input:not([type=hidden]), form button:not(.plain)");
 	first?.focus();
 	first?.select?.();
 }
