@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Click clicks with the mouse on the first element that a CSS selector selects, once it is
@@ -121,12 +122,22 @@ func (p *Page) Drag(from, to string) {
 		p.Helper()
 		p.Call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
 	}
+	// What the browser begins to drag comes as an event. Otherwise it would be lost in a browser without a screen.
+	p.Call("Input.setInterceptDrags", map[string]any{"enabled": true}, nil)
 	mouse("mousePressed", x, y)
-	for step := range 5 {
-		part := float64(step+1) / 5
-		mouse("mouseMoved", x+(toX-x)*part, y+(toY-y)*part)
+	mouse("mouseMoved", x+(toX-x)/3, y+(toY-y)/3)
+	mouse("mouseMoved", x+(toX-x)/2, y+(toY-y)/2)
+	var data json.RawMessage
+	select {
+	case data = <-p.dragged:
+	case <-time.After(patience):
+		p.Fatalf("%s cannot be dragged", from)
+	}
+	for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
+		p.Call("Input.dispatchDragEvent", map[string]any{"type": kind, "x": toX, "y": toY, "data": data}, nil)
 	}
 	mouse("mouseReleased", toX, toY)
+	p.Call("Input.setInterceptDrags", map[string]any{"enabled": false}, nil)
 }
 
 // Rectangle is a place in the window in CSS pixels.

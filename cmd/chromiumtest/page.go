@@ -19,6 +19,7 @@ type Page struct {
 	testing.TB
 	browser *Browser
 	session string
+	dragged chan json.RawMessage // what Drag has begun to drag
 
 	mu      sync.Mutex
 	faults  []string
@@ -31,7 +32,7 @@ type Page struct {
 // at the end of the test.
 func (b *Browser) NewPage(t testing.TB) *Page {
 	t.Helper()
-	p := &Page{TB: t, browser: b, accept: true, allowed: []string{"/favicon.ico"}} // browsers ask for it at times, and pages need none
+	p := &Page{TB: t, browser: b, accept: true, dragged: make(chan json.RawMessage, 1), allowed: []string{"/favicon.ico"}} // browsers ask for it at times, and pages need none
 	var context struct{ BrowserContextID string }
 	p.Must(b.call("", "Target.createBrowserContext", nil, &context))
 	p.attach(context.BrowserContextID)
@@ -108,6 +109,13 @@ func (p *Page) event(method string, params json.RawMessage) {
 		_ = json.Unmarshal(params, &e)
 		if e.Entry.Level == "error" || e.Entry.Level == "warning" || e.Entry.Source == "security" {
 			p.fault(e.Entry.Source + ": " + e.Entry.Text + " " + e.Entry.URL)
+		}
+	case "Input.dragIntercepted":
+		var e struct{ Data json.RawMessage }
+		_ = json.Unmarshal(params, &e)
+		select {
+		case p.dragged <- e.Data:
+		default: // no one waits for it
 		}
 	case "Page.javascriptDialogOpening":
 		var e struct{ Message, Type string }

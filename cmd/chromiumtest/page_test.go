@@ -59,16 +59,18 @@ func TestFaultsOfPages(t *testing.T) {
 	}
 }
 
-// Files and folders can be dropped, keys pressed and dialogs answered.
+// Files and folders can be dropped, elements dragged, keys pressed and dialogs answered.
 func TestInput(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `<!doctype html><title>Test</title><input id=a><input id=f type=file multiple><button onclick="said = confirm('Really?')">Ask</button><main style="height: 200px">Drop here</main>
+		_, _ = io.WriteString(w, `<!doctype html><title>Test</title><input id=a><input id=f type=file multiple><button onclick="said = confirm('Really?')">Ask</button><main style="height: 200px">Drop here</main><p draggable=true>Drag this</p>
 <script>
 const names = [];
 addEventListener("keydown", e => names.push(e.key));
+addEventListener("dragstart", e => e.dataTransfer.setData("text/plain", " " + e.target.innerText));
 addEventListener("dragover", e => e.preventDefault());
 addEventListener("drop", e => {
 	e.preventDefault();
+	window.dragged = e.target.tagName + e.dataTransfer.getData("text/plain");
 	window.dropped = [...e.dataTransfer.items].map(i => i.webkitGetAsEntry()).map(e => e.name + (e.isDirectory ? "/" : "")).join(" ");
 });
 </script>`)
@@ -86,6 +88,8 @@ addEventListener("drop", e => {
 	p.Open(server.URL)
 	p.Drop("main", file, folder)
 	p.Wait("the dropped files", `window.dropped === "note.md folder/"`)
+	p.Drag("p", "main")
+	p.Wait("the dragged element", `window.dragged === "MAIN Drag this"`)
 	p.Choose("#f", file)
 	p.Wait("the chosen file", `document.getElementById("f").files[0]?.name === "note.md"`)
 	p.Write("#a", "text")

@@ -19,6 +19,8 @@ func TestConsole(t *testing.T) {
 	t.Run("FormsWithoutScript", s.testFormsWithoutScript)
 	t.Run("Keyboard", s.testKeyboard)
 	t.Run("KeyboardEverywhere", s.testKeyboardEverywhere)
+	t.Run("DropOfFolder", s.testDropOfFolder)
+	t.Run("DragOfRows", s.testDragOfRows)
 	t.Run("HostileContent", s.testHostileContent)
 	t.Run("Accessibility", s.testAccessibility)
 	t.Run("Service", s.testService)
