@@ -71,7 +71,7 @@ addEventListener("dragover", e => e.preventDefault());
 addEventListener("drop", e => {
 	e.preventDefault();
 	window.dragged = e.target.tagName + e.dataTransfer.getData("text/plain");
-	window.dropped = [...e.dataTransfer.items].map(i => i.webkitGetAsEntry()).map(e => e.name + (e.isDirectory ? "/" : "")).join(" ");
+	window.dropped = [...e.dataTransfer.items].map(i => i.webkitGetAsEntry()).filter(Boolean).map(e => e.name + (e.isDirectory ? "/" : "")).join(" ");
 });
 </script>`)
 	}))
