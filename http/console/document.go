@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -209,21 +208,8 @@ func (v *visit) partOf(w *viewer.View, hit *source) (*viewer.Part, error) {
 
 // read reads a part of the text of a document.
 func (v *visit) read(d viewer.Document, p *viewer.Part) error {
-	ctx, cancel := context.WithCancel(v.Context())
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
-	if err != nil {
+	if err := v.receive(v.Context(), d.Path()+"/markdown", p); !errors.Is(err, viewer.ErrEnough) {
 		return err
-	}
-	v.console.address(r, d.Path()+"/markdown", nil)
-	r.Header.Set("Authorization", "Bearer "+v.session.Token)
-	r.RemoteAddr = v.RemoteAddr
-	w := &viewer.Reply{Part: p, Stop: cancel}
-	if err := w.Serve(v.console.rest, r); err != nil {
-		return fmt.Errorf("read the text of document %s: %w", d.ID, err)
-	}
-	if w.Status >= http.StatusMultipleChoices {
-		return problemOf(w.Status, w.Refusal.Bytes())
 	}
 	return nil
 }

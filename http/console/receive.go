@@ -14,13 +14,10 @@ import (
 func (v *visit) receive(ctx context.Context, path string, w io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+	r, err := v.request(ctx, http.MethodGet, path, nil, http.NoBody)
 	if err != nil {
 		return err
 	}
-	v.console.address(r, path, nil)
-	r.Header.Set("Authorization", "Bearer "+v.session.Token)
-	r.RemoteAddr, r.Header["X-Forwarded-For"] = v.RemoteAddr, v.Header["X-Forwarded-For"] // for the access log
 	to := &receiver{header: http.Header{}, to: w, stop: cancel}
 	defer func() {
 		switch aborted := recover(); {

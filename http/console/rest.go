@@ -79,7 +79,7 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 		}
 		body = bytes.NewReader(text)
 	}
-	r, err := http.NewRequestWithContext(ctx, q.method, "/", body)
+	r, err := v.request(ctx, q.method, q.path, q.query, body)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +92,6 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 	if q.match != "" {
 		r.Header.Set("If-Match", q.match)
 	}
-	v.console.address(r, q.path, q.query)
-	r.Header.Set("Authorization", "Bearer "+v.session.Token)
-	r.RemoteAddr, r.Header["X-Forwarded-For"] = v.RemoteAddr, v.Header["X-Forwarded-For"] // for the access log
 	w := &reply{header: http.Header{}}
 	v.console.rest.ServeHTTP(w, r)
 	if q.status != nil {
@@ -112,6 +109,19 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 		return nil, fmt.Errorf("%s %s: decode the reply: %w", q.method, q.path, err)
 	}
 	return w.header, nil
+}
+
+// request returns a request for the REST interface on behalf of the visitor. The access log gets
+// the address of the browser.
+func (v *visit) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "/", body)
+	if err != nil {
+		return nil, err
+	}
+	v.console.address(r, path, query)
+	r.Header.Set("Authorization", "Bearer "+v.session.Token)
+	r.RemoteAddr, r.Header["X-Forwarded-For"] = v.RemoteAddr, v.Header["X-Forwarded-For"]
+	return r, nil
 }
 
 // address sets the host and path of a request for the REST interface.

@@ -3,7 +3,6 @@ package viewer
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,13 +30,10 @@ type Part struct {
 	past   int  // bytes of text in which needle does not begin
 }
 
-// maxRefusal is the maximum length of a refusal in bytes.
-const maxRefusal = 1 << 20
+// ErrEnough is the error of Part.Write when the part is complete.
+var ErrEnough = errors.New("enough was read")
 
-// errEnough stops a reply of which enough was read.
-var errEnough = errors.New("enough was read")
-
-// Write takes the next bytes of the whole text. Its error is errEnough if no more are needed.
+// Write takes the next bytes of the whole text. Its error is ErrEnough if no more are needed.
 func (p *Part) Write(b []byte) (int, error) {
 	p.Text = append(p.Text, b...)
 	if len(p.Needle) > 0 && !p.Found {
@@ -53,7 +49,7 @@ func (p *Part) Write(b []byte) (int, error) {
 		p.drop(min(p.Offset-1-p.From, len(p.Text))) // the byte before tells whether a line begins there
 	}
 	if (p.Found || len(p.Needle) == 0) && len(p.Text) > PartBytes+slackLine {
-		return 0, errEnough
+		return 0, ErrEnough
 	}
 	return len(b), nil
 }
@@ -98,65 +94,6 @@ func ends(text []byte) int {
 		i++
 	}
 	return i
-}
-
-// Reply is the reply to a request for a text of which a part is wanted.
-type Reply struct {
-	Part    *Part
-	Stop    func() // called when enough was read
-	Status  int
-	Refusal bytes.Buffer // the body, if the request was refused
-
-	header http.Header
-	enough bool
-}
-
-// Header returns the header.
-func (w *Reply) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-// WriteHeader sets the status, the first time.
-func (w *Reply) WriteHeader(status int) {
-	if w.Status == 0 {
-		w.Status = status
-	}
-}
-
-// Write writes to the part, or to the refusal.
-func (w *Reply) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	if w.Status >= http.StatusMultipleChoices {
-		if w.Refusal.Len()+len(b) > maxRefusal {
-			return 0, errEnough
-		}
-		return w.Refusal.Write(b)
-	}
-	n, err := w.Part.Write(b)
-	if err != nil {
-		w.enough = true
-		w.Stop() // nothing more has to be read for it
-	}
-	return n, err
-}
-
-// Serve lets h answer. A handler that cannot write a text to its end panics, because a client
-// would otherwise take the part for the whole.
-func (w *Reply) Serve(h http.Handler, r *http.Request) (err error) {
-	defer func() {
-		switch panicked := recover(); {
-		case panicked == nil:
-		case panicked != http.ErrAbortHandler:
-			panic(panicked)
-		case !w.enough:
-			err = errors.New("the text broke off")
-		}
-	}()
-	h.ServeHTTP(w, r)
-	return nil
 }
 
 // pageMarks are the comments that the REST interface adds to texts. The same comments in the
