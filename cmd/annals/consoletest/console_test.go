@@ -19,6 +19,7 @@ func TestConsole(t *testing.T) {
 	t.Run("FormsWithoutScript", s.testFormsWithoutScript)
 	t.Run("Keyboard", s.testKeyboard)
 	t.Run("KeyboardEverywhere", s.testKeyboardEverywhere)
+	t.Run("StalledStream", s.testStalledStream)
 	t.Run("DropOfFolder", s.testDropOfFolder)
 	t.Run("DragOfRows", s.testDragOfRows)
 	t.Run("HostileContent", s.testHostileContent)
