@@ -19,6 +19,7 @@ type Page struct {
 	testing.TB
 	browser *Browser
 	session string
+	context string // the id of its window
 	dragged chan json.RawMessage // what Drag has begun to drag
 
 	mu      sync.Mutex
@@ -32,10 +33,26 @@ type Page struct {
 // at the end of the test.
 func (b *Browser) NewPage(t testing.TB) *Page {
 	t.Helper()
-	p := &Page{TB: t, browser: b, accept: true, dragged: make(chan json.RawMessage, 1), allowed: []string{"/favicon.ico"}} // browsers ask for it at times, and pages need none
 	var context struct{ BrowserContextID string }
-	p.Must(b.call("", "Target.createBrowserContext", nil, &context))
-	p.attach(context.BrowserContextID)
+	if err := b.call("", "Target.createBrowserContext", nil, &context); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.call("", "Target.disposeBrowserContext", map[string]any{"browserContextId": context.BrowserContextID}, nil)
+	})
+	return b.newTab(t, context.BrowserContextID)
+}
+
+// NewTab opens another tab in the window of a page, with the same cookies.
+func (p *Page) NewTab() *Page {
+	p.Helper()
+	return p.browser.newTab(p.TB, p.context)
+}
+
+func (b *Browser) newTab(t testing.TB, context string) *Page {
+	t.Helper()
+	p := &Page{TB: t, browser: b, context: context, accept: true, dragged: make(chan json.RawMessage, 1), allowed: []string{"/favicon.ico"}} // browsers ask for it at times, and pages need none
+	p.attach()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the page %s shows %s", p.Run("location.href"), p.Run("document.body?.outerHTML"))
@@ -43,16 +60,15 @@ func (b *Browser) NewPage(t testing.TB) *Page {
 		for _, fault := range p.Faults() {
 			t.Errorf("a fault of a page: %s", fault)
 		}
-		_ = b.call("", "Target.disposeBrowserContext", map[string]any{"browserContextId": context.BrowserContextID}, nil)
 	})
 	return p
 }
 
-// attach opens a tab in a browser context, and listens to what happens there.
-func (p *Page) attach(context string) {
+// attach opens the tab, and listens to what happens there.
+func (p *Page) attach() {
 	p.Helper()
 	var target struct{ TargetID string }
-	p.Must(p.browser.call("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": context}, &target))
+	p.Must(p.browser.call("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": p.context}, &target))
 	var attached struct{ SessionID string }
 	p.Must(p.browser.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached))
 	p.session = attached.SessionID

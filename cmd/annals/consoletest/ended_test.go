@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +41,63 @@ func (s *site) testSignInEnds(t *testing.T) {
 	p.WaitText("Nothing that you typed is lost")
 	if kept := p.Run(`document.querySelector("main form input[name=name]").value`); kept != "Typed before the end" {
 		t.Errorf("the form has kept %q", kept)
+	}
+}
+
+// What is typed in one tab is not lost when another signs the browser out. After signing in again there, it is sent.
+func (s *site) testTwoTabs(t *testing.T) {
+	p := s.signedIn(t, "alice", "/folders")
+	p.Allow("status of 401")
+	other := p.NewTab()
+	other.Open(s.base + "/account")
+	p.Click("main a[href='/folders/new']")
+	p.Write("dialog[open] input[name=name]", "Of two tabs")
+
+	other.Click("details.who summary")
+	leave(other, func() { other.Click("form[action='/console/logout'] button") })
+	other.Open(s.base + "/folders")
+	other.WaitFor("input[name=username]")
+
+	p.Press("Enter")
+	p.WaitText("Your sign-in has ended.")
+	if kept := p.Run(`document.querySelector("dialog[open] input[name=name]").value`); kept != "Of two tabs" {
+		t.Errorf("the dialog has kept %q", kept)
+	}
+	other.Write("input[name=username]", "alice")
+	other.Write("input[name=password]", passwords["alice"])
+	other.Press("Enter")
+	other.Wait("the folders", `location.pathname === "/folders" && document.querySelector("main h1")`)
+	leave(p, func() { p.Click("dialog[open] button:not(.plain)") })
+	p.WaitText("The folder was created.")
+	p.WaitText("Of two tabs")
+}
+
+// A colleague who gets the address of a passage sees what he may read: first nothing of the document, and once the
+// folder is shared with him, the same passage.
+func (s *site) testSentLink(t *testing.T) {
+	id := s.importFiles(t, "alice", imported{"tariff.md", "Tariffs", "# Tariff\n\nThe pilot of the estuary is paid ninety crowns.\n", []string{"pilotage"}})["tariff.md"]
+	alice := s.signedIn(t, "alice", "/")
+	alice.Size(1600, 900)
+	s.ask(alice, "What is the pilot of the estuary paid?")
+	alice.Click("#answer .cites a")
+	alice.WaitFor("#viewer #hit")
+	sent := strings.TrimPrefix(alice.Run("location.href"), s.base)
+
+	bob := s.signedIn(t, "bob", sent)
+	bob.WaitText("The document cannot be shown")
+	if page := bob.HTML() + bob.Run("document.documentElement.outerHTML"); strings.Contains(page, "ninety") || strings.Contains(page, "Tariff") || strings.Contains(page, "tariff.md") || strings.Contains(page, "pilotage") {
+		t.Errorf("the page of bob has words of the document: %s", page)
+	}
+	folder := s.folderOf(t, "alice", id)
+	alice.Open(s.base + "/folders/" + folder + "/share")
+	alice.Write("main input[name=who]", "bob")
+	send(alice, "main form.card")
+	bob.Open(s.base + "/folders")
+	leave(bob, func() { bob.Click("form[action='/invitations/" + folder + "'] button[value=accept]") })
+	bob.Open(s.base + sent)
+	bob.WaitFor("#viewer #hit")
+	if marked := bob.Run(`[...document.querySelectorAll("#viewer mark")].map(e => e.innerText).join(" ")`); !strings.Contains(marked, "ninety crowns") {
+		t.Errorf("the words marked for bob are %q", marked)
 	}
 }
 
