@@ -27,6 +27,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Service", s.testService)
 	t.Run("Times", s.testTimes)
 	t.Run("SignInEnds", s.testSignInEnds)
+	t.Run("Renewal", s.testRenewal)
 	t.Run("TwoTabs", s.testTwoTabs)
 	t.Run("SentLink", s.testSentLink)
 	t.Run("ServerIsKilled", s.testServerIsKilled)
