@@ -25,6 +25,7 @@ func TestConsole(t *testing.T) {
 	t.Run("HostileContent", s.testHostileContent)
 	t.Run("Accessibility", s.testAccessibility)
 	t.Run("Service", s.testService)
+	t.Run("Rebuild", s.testRebuild)
 	t.Run("Times", s.testTimes)
 	t.Run("SignInEnds", s.testSignInEnds)
 	t.Run("Renewal", s.testRenewal)
