@@ -19,7 +19,7 @@ type Page struct {
 	testing.TB
 	browser *Browser
 	session string
-	context string // the id of its window
+	context string               // the id of its window
 	dragged chan json.RawMessage // what Drag has begun to drag
 
 	mu      sync.Mutex
