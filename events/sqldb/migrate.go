@@ -20,9 +20,9 @@ func (db *DB) Setup(ctx context.Context, statements string) error {
 	}))
 }
 
-// HasTable reports whether a table exists in PostgreSQL. It does not need the right to
+// Has reports whether a table or index exists in PostgreSQL. It does not need the right to
 // create tables.
-func (db *DB) HasTable(ctx context.Context, name string) (exists bool, err error) {
+func (db *DB) Has(ctx context.Context, name string) (exists bool, err error) {
 	err = db.Row(ctx, `SELECT to_regclass($1) IS NOT NULL`, name).Scan(&exists)
 	return exists, err
 }
@@ -81,7 +81,7 @@ func fileVersion(ctx context.Context, on interface {
 
 func (db *DB) migrateServer(ctx context.Context, scripts []string) error {
 	version := 0
-	there, err := db.HasTable(ctx, "version")
+	there, err := db.Has(ctx, "version")
 	if err == nil && there {
 		err = db.Row(ctx, serverVersion).Scan(&version)
 	}

@@ -12,6 +12,7 @@ import (
 type Store struct {
 	Schema      string // part of the schema's name that follows the service's prefix
 	Table       string // one of the tables; if it exists, all do
+	Index       string // one that was added later, so that older stores lack it; may be empty
 	Scripts     fs.FS  // has the folder sql
 	Script      string // name of the script that creates the tables
 	Connections int
@@ -36,14 +37,17 @@ func (s Store) Open(ctx context.Context, path string) (*DB, error) {
 }
 
 // OpenShared opens the store in a database that several nodes share. If the tables do not
-// exist, it creates them, or returns nil unless create is set.
+// exist, it creates them, or returns nil unless create is set. With create, it also adds the index.
 func (s Store) OpenShared(ctx context.Context, d *Postgres, create bool) (*DB, error) {
 	db := d.OpenDB(s.Schema, s.Connections, map[string]string{"synchronous_commit": "off", "statement_timeout": "20s"})
-	there, err := db.HasTable(ctx, s.Table) // if so, the role needs no permission to create tables
+	there, err := db.Has(ctx, s.Table) // if so, the role needs no permission to create tables
+	if err == nil && !there && !create {
+		return nil, db.Close()
+	}
+	if err == nil && there && create && s.Index != "" {
+		there, err = db.Has(ctx, s.Index)
+	}
 	if err == nil && !there {
-		if !create {
-			return nil, db.Close()
-		}
 		err = s.setup(ctx, db)
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ const File = "answers.db"
 var scripts embed.FS
 
 var tables = sqldb.Store{
-	Schema: "answers", Table: "spent", Scripts: scripts, Script: "answers", Connections: 2,
+	Schema: "answers", Table: "spent", Index: "answers_actor", Scripts: scripts, Script: "answers", Connections: 2,
 	Pragmas: []string{"auto_vacuum(INCREMENTAL)", "secure_delete(ON)"},
 }
 

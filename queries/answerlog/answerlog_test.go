@@ -46,6 +46,40 @@ func each(t *testing.T, o answerlog.Options, test func(t *testing.T, l *answerlo
 	})
 }
 
+// A database that an older program has set up gets the index that it lacks.
+func TestOlderDatabase(t *testing.T) {
+	d, err := sqldb.ParsePostgres(postgrestest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *answerlog.Log {
+		t.Helper()
+		l, err := answerlog.OpenShared(t.Context(), d, answerlog.Options{}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	id := add(t, l, record(uuid.New()))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := d.OpenDB("answers", 1, nil)
+	defer db.Close()
+	if _, err := db.Exec(t.Context(), `DROP INDEX answers_actor`); err != nil {
+		t.Fatal(err)
+	}
+	l = open()
+	defer l.Close()
+	if has, err := db.Has(t.Context(), "answers_actor"); !has || err != nil {
+		t.Errorf("the index exists: %v, %v, want true", has, err)
+	}
+	if _, err := l.Find(t.Context(), id); err != nil {
+		t.Errorf("Find: %v", err)
+	}
+}
+
 func record(documents ...uuid.UUID) answerlog.Record {
 	return answerlog.Record{
 		Actor: "user:alice", Correlation: "c1", Model: "small", Outcome: "composed", Usage: llm.Usage{Input: 10, Output: 2, Cost: 0.25}, Question: "Why?", Documents: documents,
