@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"slices"
+	"strconv"
+	"time"
 
 	"annals/commands/aggregate"
 	"annals/commands/foldertree"
@@ -16,6 +18,8 @@ import (
 type document struct {
 	exists     bool
 	deleted    bool
+	deletedAt  time.Time
+	deletedBy  string // the DocumentDeleted, as stream@revision
 	version    int
 	folder     uuid.UUID
 	departures []departure
@@ -65,7 +69,8 @@ func (d *document) Apply(e events.Event) {
 		d.bytes += data.Stored() - d.content.Stored() // the new text replaces the earlier one
 		d.content, d.contentVersion = data.Content, data.Version
 	case events.DocumentDeleted:
-		d.version, d.deleted = data.Version, true
+		d.version, d.deleted, d.deletedAt = data.Version, true, e.Metadata.Time
+		d.deletedBy = e.Stream + "@" + strconv.FormatInt(e.Revision, 10)
 	}
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,7 @@ type job struct {
 	pages       map[int]int            // last page that was recognised, by file
 	exists      bool                   // ImportRequested was read: all files are accepted
 	user        events.User
+	restores    string // part in Metadata.Via if the job restores a deleted document
 	correlation string
 	at          events.Position // position of ImportRequested
 
@@ -49,6 +51,9 @@ func (j *job) Apply(e events.Event) {
 	case events.ImportRequested:
 		j.exists, j.correlation, j.at = true, e.Metadata.Correlation, e.Position
 		j.user = events.User{Principal: d.User, Groups: d.Groups, Admin: d.Admin, Token: events.TokenIn(e.Metadata.Via)}
+		if _, ok := events.RestoredIn(e.Metadata.Via); ok {
+			j.restores = events.PartIn(e.Metadata.Via)
+		}
 	case events.FileStarted:
 		if j.starts == nil {
 			j.starts, j.alone = make(map[int]int), make(map[int]int)
@@ -409,7 +414,7 @@ func (h *Handler) FileToImport(ctx context.Context, jobID uuid.UUID, file int) (
 		if !f.Ended {
 			f.Accepted = *accepted
 		}
-		part := "importer"
+		part := cmp.Or(j.restores, "importer")
 		if f.Accepted.Reread {
 			part = events.ViaReread
 		}

@@ -1,6 +1,11 @@
 package events
 
-import "github.com/google/uuid"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // FileAccepted says that an uploaded file is stored and waits to be read. It takes
 // effect after ImportRequested has followed in the same stream.
@@ -80,6 +85,38 @@ type FileImported struct {
 // ViaReread is the part of the program in Metadata.Via of the events of a job that reads
 // documents again.
 const ViaReread = "reread"
+
+// restoreOf begins the part of the program in Metadata.Via of the events of a job that
+// restores a deleted document, and of those that the job causes. The id of the document
+// follows.
+const restoreOf = "restore of "
+
+// ViaRestore returns the part of the program in Metadata.Via of the events of a job that
+// restores a deleted document.
+func ViaRestore(document uuid.UUID) string { return restoreOf + document.String() }
+
+// RestoredIn returns the document that a job restores, given the Metadata.Via of the job's
+// events. ok is false for other jobs.
+func RestoredIn(via string) (document uuid.UUID, ok bool) {
+	text, found := strings.CutPrefix(PartIn(via), restoreOf)
+	document, err := uuid.Parse(text)
+	return document, found && err == nil
+}
+
+// MaxRestores limits how often a deleted document can be restored, if its jobs fail or if
+// what they restored is deleted as well.
+const MaxRestores = 16
+
+// RestoreJobs returns the ids of the jobs that restore a deleted document, in the order in
+// which they are started. Each is started only once, so two requests cannot restore the
+// document twice.
+func RestoreJobs(document uuid.UUID) []uuid.UUID {
+	jobs := make([]uuid.UUID, MaxRestores)
+	for n := range jobs {
+		jobs[n] = uuid.NewSHA1(document, []byte("restore "+strconv.Itoa(n)))
+	}
+	return jobs
+}
 
 // Values of FileImported.Outcome.
 const (

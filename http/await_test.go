@@ -83,6 +83,17 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 		"DELETE /vault/documents/{id}": func() func() {
 			return request("DELETE", "/vault/documents/"+s.file("Folder", unique("%d.md"), unique("Text %d."))+"?version=1", "")
 		},
+		"POST /vault/documents/{id}/restore": func() func() {
+			id := s.file("Folder", unique("%d.md"), unique("Text %d."))
+			if resp, body := s.do("DELETE", "/vault/documents/"+id+"?version=1", ""); resp.StatusCode != http.StatusNoContent {
+				t.Fatalf("DELETE = %d %s", resp.StatusCode, body)
+			}
+			return func() {
+				if resp, body := s.do("POST", "/vault/documents/"+id+"/restore", ""); resp.StatusCode != http.StatusAccepted || !strings.Contains(body, `"results":[{`) { // the job as it is read
+					t.Errorf("restore = %d %s, want 202 with the job's file", resp.StatusCode, body)
+				}
+			}
+		},
 		"POST /vault/documents/reread":      func() func() { return request("POST", "/vault/documents/reread", `{"ids":["`+document+`"]}`) },
 		"PUT /vault/documents/{id}/content": func() func() { return change("PUT", "/content", unique("New text %d.")) },
 		"PUT /vault/documents/{id}/tags":    func() func() { return change("PUT", "/tags", unique(`{"tags":["tag %d"]}`)) },
@@ -100,7 +111,7 @@ func TestWriteAwaitsEveryReadModel(t *testing.T) {
 	for name, prepare := range writes {
 		var types []string
 		switch {
-		case strings.HasPrefix(name, "POST /core/ingest"), name == "POST /vault/documents/reread":
+		case strings.HasPrefix(name, "POST /core/ingest"), name == "POST /vault/documents/reread", name == "POST /vault/documents/{id}/restore":
 			types = []string{"ImportRequested"} // the import continues after the reply
 		case name == "PUT /vault/documents/{id}/content":
 			types = []string{"JobFinished"}

@@ -128,11 +128,13 @@ var matrix = map[string]row{
 	"GET /vault/documents":                        {path: "/vault/documents?folderId={folder}", want: readers},
 	"POST /vault/documents/batch":                 {body: `{"ids":["{document}"]}`, want: known, shows: "ninety days"},
 	"POST /vault/documents/reread":                {body: `{"ids":["{document}"]}`, want: writers},
-	"GET /vault/tags":                             {want: known, shows: `"x"`},
-	"GET /vault/documents/{id}":                   {path: "/vault/documents/{document}", want: readers},
-	"PATCH /vault/documents/{id}":                 {path: "/vault/documents/{document}", body: `{"name":"b.md"}`, match: `"1"`, want: writers},
-	"DELETE /vault/documents/{id}":                {path: "/vault/documents/{document}?version=1", want: instead(owners, 204)},
-	"GET /vault/documents/{id}.{ext}":             {path: "/vault/documents/{document}.md", want: readers},
+	// The document is not deleted, which only owners learn.
+	"POST /vault/documents/{id}/restore": {path: "/vault/documents/{document}/restore", want: instead(owners, 409)},
+	"GET /vault/tags":                    {want: known, shows: `"x"`},
+	"GET /vault/documents/{id}":          {path: "/vault/documents/{document}", want: readers},
+	"PATCH /vault/documents/{id}":        {path: "/vault/documents/{document}", body: `{"name":"b.md"}`, match: `"1"`, want: writers},
+	"DELETE /vault/documents/{id}":       {path: "/vault/documents/{document}?version=1", want: instead(owners, 204)},
+	"GET /vault/documents/{id}.{ext}":    {path: "/vault/documents/{document}.md", want: readers},
 
 	"GET /vault/folders/{id}/permissions":                   {path: "/vault/folders/{folder}/permissions", want: owners},
 	"PUT /vault/folders/{id}/permissions":                   {path: "/vault/folders/{folder}/permissions", body: `{"permissions":[]}`, want: owners},

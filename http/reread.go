@@ -7,7 +7,9 @@ import (
 	"annals/commands"
 	"annals/commands/importer/extract"
 	"annals/events/fault"
+	"annals/events/originals"
 	"annals/http/form"
+	"annals/http/ingest"
 	"annals/http/problem"
 	"annals/queries/vault"
 
@@ -59,6 +61,35 @@ func (s *Server) rereadDocuments(c *call) (any, error) {
 		return withStatus(problem.Vault, http.StatusAccepted, out), nil
 	}
 	return out, nil
+}
+
+// restorable is the reply to POST /documents/{id}/restore with dryRun.
+type restorable struct {
+	Name       string     `json:"name"`
+	FolderID   uuid.UUID  `json:"folderId"`
+	DeletedAt  moment     `json:"deletedAt"`
+	KeptUntil  moment     `json:"keptUntil"`
+	RestoredAs *uuid.UUID `json:"restoredAs"`
+}
+
+// restoreDocument handles POST /documents/{id}/restore. It starts a job that imports the
+// original of a deleted document again.
+func (s *Server) restoreDocument(c *call, id uuid.UUID) (any, error) {
+	f := form.NewQuery(c.Request)
+	dry := f.IsTrue("dryRun")
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if dry {
+		d, err := ingest.Restorable(c.Context(), s.Commands, s.Originals, c.user, id)
+		return restorable{d.Name, d.Folder, moment(d.At), moment(d.At.Add(originals.KeptDeleted)), parentOrNull(d.Restored)}, err
+	}
+	started, err := ingest.Restore(c.Context(), s.Commands, s.Originals, c.user, Correlation(c.Context()), id)
+	if err != nil {
+		return nil, err
+	}
+	now, _ := s.jobNow(c, started, 1)
+	return s.revising(started, now), nil
 }
 
 // rereadFields reads the body of a POST /documents/reread. ids is nil if documents are chosen

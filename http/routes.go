@@ -65,6 +65,7 @@ var vaultRoutes = []route{
 	{"GET", "/documents/{id}", metered(byID((*Server).document)), reads},
 	{"PATCH", "/documents/{id}", byID((*Server).changeDocument), changes},
 	{"DELETE", "/documents/{id}", byID((*Server).deleteDocument), changes},
+	{"POST", "/documents/{id}/restore", byID((*Server).restoreDocument), changes},
 	{"GET", "/documents/{id}/content", byID((*Server).content), reads},
 	{"PUT", "/documents/{id}/content", (*Server).reviseDocument, changes},
 	{"GET", "/documents/{id}/markdown", metered(byID((*Server).markdown)), reads},
@@ -148,6 +149,7 @@ type Queries interface {
 // returned positions are those of the last event that the command appended.
 type Commands interface {
 	ingest.Commands
+	ingest.Restorer
 
 	CreateFolder(ctx context.Context, user events.User, correlation string, c foldertree.CreateFolder) (id uuid.UUID, at events.Position, err error)
 	ChangeFolder(ctx context.Context, user events.User, correlation string, c foldertree.ChangeFolder) (events.Position, error)

@@ -13,12 +13,23 @@ import (
 // above it grants. There is no access to a deleted folder, to folders below it, or to the
 // top level.
 func (t *Tree) Access(user events.User, id uuid.UUID) events.Access {
+	for _, f := range t.ancestry(id) {
+		if f == nil || f.deleted {
+			return events.NoAccess
+		}
+	}
+	return t.LastAccess(user, id)
+}
+
+// LastAccess is like Access, but if the folder was deleted, it returns the access that the
+// user had before.
+func (t *Tree) LastAccess(user events.User, id uuid.UUID) events.Access {
 	granted := events.NoAccess
 	if user.Admin && id != uuid.Nil {
 		granted = events.Own
 	}
 	for _, f := range t.ancestry(id) {
-		if f == nil || f.deleted {
+		if f == nil {
 			return events.NoAccess
 		}
 		granted = max(granted, f.grants(user))

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// KeptDeleted is how long the original of a deleted document is kept, so that the document
+// can be restored.
+const KeptDeleted = 24 * time.Hour
+
 const (
 	sweepBatch  = 100                    // originals to delete each time the gate is shut
 	maxGateShut = 500 * time.Millisecond // maximum time for which the gate stays shut without a pause

@@ -190,7 +190,7 @@ func (t *trail) query(ctx context.Context, f Filter, before changeMark, limit in
 		if err != nil || f.Folder != nil && !slices.Contains(places, place) {
 			return "", nil, err
 		}
-		search.and(`e.thing = $%d`, events.DocumentStream(*f.Document))
+		search.and(`e.thing IN (SELECT value FROM json_each($%d))`, aboutDocument(*f.Document))
 	}
 	if f.Actor != "" {
 		search.and(byActor, string(f.Actor))
@@ -204,6 +204,16 @@ func (t *trail) query(ctx context.Context, f Filter, before changeMark, limit in
 		query = search.inPlaces(places)
 	}
 	return query, search.args, nil
+}
+
+// aboutDocument returns the subjects of the entries about a document, as JSON: the document, and
+// the jobs that restore it after its deletion.
+func aboutDocument(id uuid.UUID) string {
+	things := []string{events.DocumentStream(id)}
+	for _, job := range events.RestoreJobs(id) {
+		things = append(things, events.JobStream(job))
+	}
+	return jsonList(things)
 }
 
 // places returns the places whose entries the user may see: the given folder and

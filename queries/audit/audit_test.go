@@ -105,6 +105,45 @@ func TestAuditSentences(t *testing.T) {
 	}
 }
 
+// The trail of a deleted document says as what it was restored, and that of the new document
+// what it was before.
+func TestAuditOfRestoredDocuments(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	old := f.AddDocument(top, "a.md", nil, "Text.")
+	f.Append(events.DocumentStream(old), events.DocumentDeleted{Version: 2})
+	jobs, sha256, restored := events.RestoreJobs(old), strings.Repeat("0a", 32), uuid.New()
+	appendVia := func(stream string, data ...events.Data) {
+		t.Helper()
+		all := make([]events.New, len(data))
+		for i, d := range data {
+			all[i].Data = d
+		}
+		at, err := f.Log.Append(t.Context(), stream, events.AnyRevision, events.Cause{Actor: "user:alice", Via: events.ViaRestore(old)}, all...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.At = at.Position
+	}
+	accepted := events.FileAccepted{Name: "a.md", Folder: "Top", SHA256: sha256, Size: 1}
+	requested := events.ImportRequested{Files: 1, User: "user:alice"}
+	appendVia(events.JobStream(jobs[0]), accepted, requested, events.FileFailed{Error: "the disk is full"}, events.JobFinished{Failed: 1})
+	appendVia(events.JobStream(jobs[1]), accepted, requested)
+	f.wantTrail(alice, audit.Filter{Document: &old, Limit: 1}, `alice asked to restore deleted document "a.md"`)
+	appendVia(events.DocumentStream(restored), events.DocumentImported{Version: 1, Folder: top, Name: "a.md", Content: events.Content{SHA256: sha256, TextStream: events.TextStream(restored, 1)}})
+	appendVia(events.JobStream(jobs[1]), events.FileImported{Document: restored, Outcome: events.OutcomeCreated}, events.JobFinished{Successful: 1})
+	f.wantTrail(alice, audit.Filter{Document: &old},
+		`alice finished restoring deleted document "a.md"`,
+		`alice restored deleted document "a.md" as document `+restored.String(),
+		`alice finished restoring deleted document "a.md"`,
+		`alice asked to restore deleted document "a.md", which failed: the disk is full`,
+		`alice asked to restore deleted document "a.md"`,
+		`alice deleted document "a.md"`,
+		`alice imported document "a.md" into folder "Top"`)
+	f.wantTrail(alice, audit.Filter{Document: &restored}, `alice restored document "a.md" in folder "Top", which was document `+old.String()+` before it was deleted`)
+	f.wantTrail(bob, audit.Filter{})
+}
+
 func TestAuditOfFailedFiles(t *testing.T) {
 	f := newFixture(t)
 	job := uuid.New()

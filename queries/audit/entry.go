@@ -17,7 +17,8 @@ type row struct {
 	name, oldName, parent, oldParent, detail string
 	file                                     int
 	parentName, oldParentName                string
-	top                                      bool // it was at the top level after the event
+	top                                      bool   // it was at the top level after the event
+	restored                                 string // document that a job restored; "" if it has not
 }
 
 func (r *row) fields() []any {
@@ -29,7 +30,7 @@ func (r *row) fields() []any {
 func (t *trail) entries(ctx context.Context, rows []row) ([]Entry, error) {
 	entries := make([]Entry, 0, len(rows))
 	for _, r := range rows {
-		if r.kind == "FileFailed" {
+		if _, restore := events.RestoredIn(r.via); r.kind == "FileFailed" || restore && strings.HasPrefix(r.thing, "job-") {
 			if err := t.nameFile(ctx, &r); err != nil {
 				return nil, err
 			}
@@ -50,14 +51,15 @@ func (t *trail) entries(ctx context.Context, rows []row) ([]Entry, error) {
 	return entries, nil
 }
 
-// nameFile looks up the name of a job's file.
+// nameFile looks up the name of a job's file, and the document that it became if the job
+// restores a document.
 func (t *trail) nameFile(ctx context.Context, r *row) error {
 	jobs := t.queries.Models.Jobs
 	if err := t.queries.Models.Await(ctx, jobs, events.Position(r.position)); err != nil {
 		return err
 	}
 	job := strings.TrimPrefix(r.thing, "job-")
-	return jobs.DB().QueryRowContext(ctx, `SELECT coalesce((SELECT name FROM files WHERE job = $1 AND file = $2), '')`, job, r.file).Scan(&r.name)
+	return jobs.DB().QueryRowContext(ctx, `SELECT coalesce(max(name), ''), coalesce(max(document), '') FROM files WHERE job = $1 AND file = $2`, job, max(0, r.file)).Scan(&r.name, &r.restored)
 }
 
 func (r *row) entry() (Entry, error) {

@@ -38,11 +38,7 @@ func (s *changeQuery) everywhere() string {
 // inPlaces returns the query over the given places. It first finds the few places with
 // the newest entries, because only these can have entries of the page.
 func (s *changeQuery) inPlaces(places []string) string {
-	list, err := json.Marshal(places)
-	if err != nil {
-		panic("queries: encode a list of strings: " + err.Error())
-	}
-	s.args = append(s.args, string(list))
+	s.args = append(s.args, jsonList(places))
 	return fmt.Sprintf(`WITH newest (place) AS MATERIALIZED (SELECT k.value FROM json_each($%d) k CROSS JOIN entries e WHERE e.position = (`, len(s.args)) +
 		s.positions(` AND e.place = k.value`, "1") + `)` + newestFirst + limited + `) ` +
 		columns + `FROM newest k CROSS JOIN entries e WHERE e.position IN (` + s.positions(` AND e.place = k.place`, limited) + `)` + newestFirst + limited
@@ -55,4 +51,13 @@ var columns = `SELECT e.time, e.position, e.id, e.type, e.actor, e.via, e.correl
 // nameThen selects the name of a folder at the time of the entry.
 func nameThen(folder string) string {
 	return `coalesce((SELECT f.name FROM entries f WHERE f.thing = 'folder-' || ` + folder + ` AND f.position <= e.position ORDER BY f.position DESC LIMIT 1), '')`
+}
+
+// jsonList returns a list as JSON.
+func jsonList(list []string) string {
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic("queries: encode a list of strings: " + err.Error())
+	}
+	return string(b)
 }

@@ -30,6 +30,9 @@ func (r *row) words() string {
 	case "FolderDeleted":
 		return "deleted folder " + name + " and all that was in it"
 	case "DocumentImported":
+		if deleted, ok := events.RestoredIn(r.via); ok {
+			return "restored document " + name + inFolder(" in folder ", r.parentName) + tagged(r.detail) + ", which was document " + deleted.String() + " before it was deleted"
+		}
 		return "imported document " + name + inFolder(" into folder ", r.parentName) + tagged(r.detail)
 	case "DocumentRenamed":
 		return "renamed document " + strconv.Quote(r.oldName) + " to " + name
@@ -57,6 +60,9 @@ func (r *row) jobWords(name string) string {
 	}
 	if events.PartIn(r.via) == events.ViaReread {
 		return r.rereadWords(name)
+	}
+	if _, ok := events.RestoredIn(r.via); ok {
+		return r.restoreWords(name)
 	}
 	switch r.kind {
 	case "FileAccepted":
@@ -86,6 +92,22 @@ func (r *row) rereadWords(name string) string {
 		return "had " + name + " read again, which failed: " + r.detail
 	case "JobFinished":
 		return "finished having documents read again: " + r.detail
+	}
+	return r.kind
+}
+
+// restoreWords describes an event of a job that restores a deleted document.
+func (r *row) restoreWords(name string) string {
+	switch r.kind {
+	case "ImportRequested":
+		if r.restored != "" {
+			return "restored deleted document " + name + " as document " + r.restored
+		}
+		return "asked to restore deleted document " + name
+	case "FileFailed":
+		return "asked to restore deleted document " + name + ", which failed: " + r.detail
+	case "JobFinished":
+		return "finished restoring deleted document " + name
 	}
 	return r.kind
 }

@@ -2,8 +2,11 @@ package vault
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
 	"annals/events"
+	"annals/projections"
 	"annals/queries/freshness"
 )
 
@@ -37,4 +40,34 @@ func (q *Vault) Refers(ctx context.Context, sha256 string) (bool, error) {
 		EXISTS (SELECT 1 FROM versions v JOIN documents d ON d.id = v.document WHERE v.sha256 = $1 AND `+isThere+`)`, sha256).
 		Scan(&known)
 	return known, freshness.Wrap(err, "documents")
+}
+
+// Keeps reports whether an original must be kept: because it is in use, as Refers says, or
+// because a document that had it was deleted after a time, and can be restored.
+func (q *Vault) Keeps(ctx context.Context, sha256 string, after time.Time) (bool, error) {
+	used, err := q.Refers(ctx, sha256)
+	if used || err != nil {
+		return used, err
+	}
+	// Refers has seen deletions up to this position.
+	at, err := freshness.Passed(ctx, q.Models.Vault)
+	if err == nil {
+		err = q.Models.Await(ctx, q.Models.Audit, at)
+	}
+	if err != nil {
+		return false, err
+	}
+	documents, err := projections.Column(ctx, q.Models.Jobs.DB(), `SELECT DISTINCT 'document-' || document FROM files WHERE sha256 = $1 AND document <> ''`, sha256)
+	if err != nil || len(documents) == 0 {
+		return false, freshness.Wrap(err, "files of jobs")
+	}
+	things, err := json.Marshal(documents)
+	if err != nil {
+		return false, err
+	}
+	var kept bool
+	err = q.Models.Audit.DB().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM parked) OR
+		EXISTS (SELECT 1 FROM json_each($1) k CROSS JOIN entries e WHERE e.thing = k.value AND e.type = 'DocumentDeleted' AND e.time > $2)`, string(things), after.UnixMicro()).
+		Scan(&kept)
+	return kept, freshness.Wrap(err, "deleted documents")
 }

@@ -3,6 +3,7 @@ package vault_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"annals/events"
 	"annals/events/fault"
@@ -41,6 +42,39 @@ func TestRefers(t *testing.T) {
 	f.Append(events.DocumentStream(id), events.DocumentDeleted{Version: 3})
 	f.Await(f.Models.Vault)
 	check("after the document was deleted", false, false)
+}
+
+// The original of a deleted document is kept for some time after the deletion, whenever it was
+// uploaded, and whatever became of others with the same bytes.
+func TestKeeps(t *testing.T) {
+	f := newFixture(t)
+	top := f.AddFolder(uuid.Nil, "Top", "user:alice")
+	sha256, other := strings.Repeat("0d", 32), strings.Repeat("0e", 32)
+	check := func(when string, before, after bool) {
+		t.Helper()
+		f.Await(f.Models.Jobs)
+		for deletedAfter, want := range map[time.Time]bool{time.Now().Add(-time.Hour): before, time.Now().Add(time.Hour): after} {
+			if got, err := f.vault.Keeps(t.Context(), sha256, deletedAfter); err != nil || got != want {
+				t.Errorf("%s: Keeps(deleted after %v) = %v (%v), want %v", when, deletedAfter, got, err, want)
+			}
+		}
+		if got, err := f.vault.Keeps(t.Context(), other, time.Time{}); err != nil || got {
+			t.Errorf("%s: Keeps(another original) = %v (%v), want false", when, got, err)
+		}
+	}
+	check("before anything", false, false)
+	job := uuid.New()
+	f.Append(events.JobStream(job), events.FileAccepted{Name: "a.pdf", Folder: "Top", SHA256: sha256}, events.ImportRequested{Files: 1, User: "user:alice"})
+	id := f.importOriginal(top, sha256)
+	f.Append(events.JobStream(job), events.FileImported{Document: id}, events.JobFinished{Successful: 1})
+	check("while the document exists", true, true)
+	f.Append(events.DocumentStream(id), events.DocumentDeleted{Version: 2})
+	check("after the deletion", true, false)
+	f.AppendUnreadable(events.DocumentStream(uuid.New()), "DocumentImported")
+	f.Settle()
+	if got, err := f.vault.Keeps(t.Context(), other, time.Now()); err != nil || !got {
+		t.Errorf("Keeps = %v (%v) while an event is parked, want true", got, err)
+	}
 }
 
 func TestRefersAwaitsVault(t *testing.T) {

@@ -405,11 +405,11 @@ func (s *service) release() error {
 	return s.control.ReleaseAll(ctx, s.node)
 }
 
-// sweep deletes originals that are older than a day and to which no event refers, and what this
-// node has cached of their pages. It runs one minute after the start of the server and then every six hours, each time
+// sweep deletes originals that are older than a day and to which no document refers that exists or
+// was deleted within the last day, and what this node has cached of their pages. It runs one minute after the start of the server and then every six hours, each time
 // after the read models have caught up.
 func (s *service) sweep(ctx context.Context) {
-	const age, every = 24 * time.Hour, 6 * time.Hour
+	const age, every = originals.KeptDeleted, 6 * time.Hour
 	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
 	for {
@@ -425,7 +425,9 @@ func (s *service) sweep(ctx context.Context) {
 		}
 		n := 0
 		err := s.control.Alone(ctx, "sweep of originals", func(ctx context.Context) (err error) {
-			n, err = originals.Sweep(ctx, s.originals, s.committing, time.Now().Add(-age), s.queries.Refers)
+			n, err = originals.Sweep(ctx, s.originals, s.committing, time.Now().Add(-age), func(ctx context.Context, sha256 string) (bool, error) {
+				return s.queries.Keeps(ctx, sha256, time.Now().Add(-originals.KeptDeleted))
+			})
 			return err
 		})
 		if err != nil && ctx.Err() == nil && !fault.Is(err, fault.Conflict) { // Conflict means that another node is sweeping
