@@ -3,8 +3,7 @@
 // routes with the token of the visitor. Rights, limits, the access log and the sentences
 // of errors are therefore those of REST.
 //
-// It may import http/console/session and what that may import, and no other package of
-// this module.
+// Of this module it imports only the packages below it and http/webpage.
 package console
 
 import (
@@ -12,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"annals/http/console/assets"
 	"annals/http/console/session"
 
 	"github.com/gorilla/mux"
@@ -67,10 +67,7 @@ func (c *Console) Mount(root *mux.Router, rest http.Handler) {
 		}
 		root.Handle(e.path, c.visit(e.handle)).Methods(methods...)
 	}
-	for _, folder := range []string{"/console/", "/console/{tag:[0-9a-f]{12}}/"} {
-		root.HandleFunc(folder+"{file:[a-z]+\\.(?:css|js|svg)}", c.asset).Methods(http.MethodGet, http.MethodHead)
-	}
-	root.HandleFunc("/{file:favicon\\.ico}", c.asset).Methods(http.MethodGet, http.MethodHead) // of pages that name no icon, such as those of the sign-in
+	assets.Mount(root)
 	root.HandleFunc(session.LoginPath, c.Sessions.Login).Methods(http.MethodGet, http.MethodHead)
 	root.HandleFunc(session.CallbackPath, c.Sessions.Callback).Methods(http.MethodGet)
 	root.HandleFunc(session.LogoutPath, c.Sessions.Logout).Methods(http.MethodGet, http.MethodHead, http.MethodPost)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"annals/events"
+	"annals/http/console/assets"
 	"annals/http/console/session"
 
 	"github.com/gorilla/mux"
@@ -234,7 +235,7 @@ func TestErrorsOfTheRESTInterfaceAreTold(t *testing.T) {
 
 // The size is part of what is promised to people with slow lines.
 func TestAssetsAreSmall(t *testing.T) {
-	files, err := assetFiles.ReadDir("assets")
+	files, err := assets.Files.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,31 +1,22 @@
 package console
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
-	"mime"
-	"net/http"
 	"path"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/gorilla/mux"
-
 	"annals/http/console/administration"
+	"annals/http/console/assets"
 )
 
 //go:embed templates/*.html
 var templateFiles embed.FS
-
-//go:embed assets
-var assetFiles embed.FS
 
 // templates are the pages by the names of their files. Each has the layout and the shared
 // parts.
@@ -53,7 +44,7 @@ var functions = template.FuncMap{
 	"day":       func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"clock":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"asset":     assetURL,
+	"asset":     assets.URL,
 	"add":       func(a, b int) int { return a + b },
 	"add64":     func(a, b int64) int64 { return a + b },
 	"percent":   administration.Percent,
@@ -92,52 +83,4 @@ func dict(pairs ...any) (map[string]any, error) {
 		all[name] = pairs[i+1]
 	}
 	return all, nil
-}
-
-// assetTag is a digest of all assets. It is part of their addresses, so browsers may keep
-// them until they change.
-var assetTag = digestAssets()
-
-func digestAssets() string {
-	sum := sha256.New()
-	err := fs.WalkDir(assetFiles, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := assetFiles.ReadFile(name)
-		fmt.Fprintf(sum, "%s %d\n", name, len(content))
-		sum.Write(content)
-		return err
-	})
-	if err != nil {
-		panic(err) // unreachable: the files are part of the program
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:6])
-}
-
-// assetURL returns the address of an asset. The digest is a folder in it, and no query, so that a
-// script that imports another by its name gets the one that the page has loaded, and not a second
-// one with the same effects.
-func assetURL(name string) string { return "/console/" + assetTag + "/" + name }
-
-// asset serves a style sheet, script or picture of the pages.
-func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
-	name, tag := mux.Vars(r)["file"], mux.Vars(r)["tag"]
-	if name == "favicon.ico" {
-		name = "icon.svg"
-	}
-	content, err := assetFiles.ReadFile("assets/" + name)
-	if err != nil {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("ETag", `"`+assetTag+`"`)
-	h.Set("Cache-Control", "public, no-cache")
-	if tag == assetTag {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 }
