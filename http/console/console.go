@@ -43,7 +43,8 @@ type Options struct {
 // Console serves the pages.
 type Console struct {
 	Options
-	rest http.Handler // the router of the REST interface; set by Mount
+	rest   http.Handler // the router of the REST interface; set by Mount
+	origin http.CrossOriginProtection
 
 	comparing chan struct{} // a place for each comparison of texts at a time
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -139,8 +138,7 @@ func (c *Console) changeDocument(v *visit) error {
 	}
 	status, err := v.change(q, nil)
 	if refused, told := refusal(err); told {
-		// Browsers show the reply only after they have sent the whole file.
-		_, _ = io.CopyN(io.Discard, v.Body, maxDrained)
+		v.drain()
 		return c.refuseDocumentChange(v, p, form, refused)
 	}
 	if err != nil {
@@ -149,15 +147,12 @@ func (c *Console) changeDocument(v *visit) error {
 	page, name := cmp.Or(p.Back, before.URL()), p.Do
 	switch {
 	case p.Do == "delete":
-		page = "/folders/" + before.Folder
+		page = folderEntry{ID: before.Folder}.URL()
 	case p.Do == "content" && status == http.StatusAccepted:
 		name = "reading"
 	}
 	return v.done(page, name, status)
 }
-
-// maxDrained is the maximum length in bytes of the rest of a refused file that is read.
-const maxDrained = 64 << 20
 
 // pageOf returns an address if it is that of a page of folders or documents, and "" otherwise.
 // Forms carry the address of the page from which they were opened.

@@ -243,11 +243,7 @@ func (c *Console) changeFolder(v *visit) error {
 		return err
 	}
 	if p.Do == "delete" {
-		page := "/folders"
-		if before.Parent != "" {
-			page += "/" + before.Parent
-		}
-		return v.done(page, "delete", status)
+		return v.done(folderEntry{ID: before.Parent}.URL(), "delete", status)
 	}
 	return v.done(before.URL(), p.Do, status)
 }

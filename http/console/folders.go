@@ -25,8 +25,8 @@ type folderEntry struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// URL returns the address of the folder's page.
-func (f folderEntry) URL() string { return "/folders/" + f.ID }
+// URL returns the address of the folder's page, or that of the top level if there is no ID.
+func (f folderEntry) URL() string { return strings.TrimSuffix("/folders/"+f.ID, "/") }
 
 // documentEntry is a document in a reply of the REST interface.
 type documentEntry struct {

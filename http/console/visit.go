@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -33,14 +34,24 @@ func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		webpage.Guard(w.Header(), policy)
 		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin") // the pages of sign-in have it not, because clients open them in windows of their own
+		if c.origin.Check(r) != nil {
+			// It has no cookies, so it would be taken for a form that was sent after the session had
+			// ended, and get a form token and the cookie of another browser.
+			http.Error(w, "This request was sent by a page of another site, so it is refused.", http.StatusForbidden)
+			return
+		}
 		s, found, err := c.Sessions.Of(w, r)
 		v := &visit{Request: r, w: w, console: c, session: s}
 		switch {
 		case err != nil:
+			c.Logger.WarnContext(r.Context(), "cannot check the session of a browser", "error", err)
+			w.Header().Set("Retry-After", "5")
+			err = &problem{Status: http.StatusServiceUnavailable, Sentence: "Your sign-in cannot be checked at the moment. Try again in a few seconds."}
 		case !found:
 			c.signIn(v)
 			return
 		case r.Method != http.MethodGet && r.Method != http.MethodHead && !v.fromConsole():
+			v.drain()
 			err = &problem{Status: http.StatusForbidden, Sentence: "This page is out of date. Load it again, and send the form once more."}
 		default:
 			err = handle(c, v)
@@ -79,9 +90,7 @@ const maxToken = 1 << 10
 // signIn sends a browser to the sign-in. Scripts get a status that tells them so.
 func (c *Console) signIn(v *visit) {
 	if v.byScript() {
-		v.w.Header().Set("Content-Type", "application/json")
-		v.w.WriteHeader(http.StatusUnauthorized)
-		_, _ = v.w.Write([]byte(`{"message":"You are no longer signed in."}`))
+		v.refuseScript(&problem{Status: http.StatusUnauthorized, Sentence: "You are no longer signed in."})
 		return
 	}
 	if v.Method != http.MethodGet && v.Method != http.MethodHead {
@@ -94,14 +103,27 @@ func (c *Console) signIn(v *visit) {
 // byScript reports whether a script or picture of a page sent the request, and not the
 // browser itself.
 func (v *visit) byScript() bool {
-	mode := v.Header.Get("Sec-Fetch-Mode")
-	return mode != "" && mode != "navigate" || strings.HasPrefix(v.URL.Path, handThrough)
+	if mode := v.Header.Get("Sec-Fetch-Mode"); mode != "" {
+		return mode != "navigate"
+	}
+	return strings.HasPrefix(v.URL.Path, handThrough)
+}
+
+// refuseScript replies to a script as the vault does.
+func (v *visit) refuseScript(p *problem) {
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.WriteHeader(p.Status)
+	_ = json.NewEncoder(v.w).Encode(map[string]string{"message": p.Sentence}) // an error means that the visitor has left
 }
 
 // resend shows a form that was sent after the session had ended, so that nothing in it is
-// lost: the visitor signs in in another tab and sends it again.
+// lost: the visitor signs in in another tab and sends it again. Files are not kept, so a form
+// with files has to be sent again from its own page, to which the browser goes back.
 func (c *Console) resend(v *visit) {
-	fields := url.Values{}
+	fields, files := url.Values{}, strings.HasPrefix(v.Header.Get("Content-Type"), "multipart/form-data")
+	if files {
+		v.drain()
+	}
 	if strings.HasPrefix(v.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		v.Body = http.MaxBytesReader(v.w, v.Body, maxForm)
 		if v.ParseForm() == nil {
@@ -111,8 +133,16 @@ func (c *Console) resend(v *visit) {
 	c.show(v, http.StatusUnauthorized, "resend", page{Title: "Sign in again", Content: struct {
 		Action string
 		Fields url.Values
-	}{v.URL.RequestURI(), fields}})
+		Files  bool
+	}{v.URL.RequestURI(), fields, files}})
 }
+
+// drain reads the rest of a form with files, because browsers show a reply only after they have
+// sent all of it.
+func (v *visit) drain() { _, _ = io.CopyN(io.Discard, v.Body, maxDrained) }
+
+// maxDrained is the maximum length in bytes of the rest of a form that is read.
+const maxDrained = 64 << 20
 
 // maxForm is the maximum length of a form in bytes.
 const maxForm = 1 << 20
@@ -154,7 +184,8 @@ func (v *visit) formWithFile() (fields url.Values, file io.Reader, err error) {
 
 var errFormUnread = &problem{Status: http.StatusBadRequest, Sentence: "The form could not be read."}
 
-// fail shows an error: to scripts as JSON, to people as a page.
+// fail shows an error as a page. Scripts that call the REST interface get JSON; others read
+// pages, as people do.
 func (c *Console) fail(v *visit, err error) {
 	var p *problem
 	if !errors.As(err, &p) {
@@ -166,6 +197,10 @@ func (c *Console) fail(v *visit, err error) {
 	}
 	if p.Status == http.StatusUnauthorized {
 		c.signIn(v)
+		return
+	}
+	if v.byScript() && strings.HasPrefix(v.URL.Path, handThrough) {
+		v.refuseScript(p)
 		return
 	}
 	c.show(v, p.Status, "problem", page{Title: p.title(), Content: p})
