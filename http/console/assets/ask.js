@@ -1,6 +1,8 @@
 // The answer, when it takes a while to be written.
-import {send} from "./console.js";
+import {csrf, send, sentence} from "./console.js";
+import {events} from "./stream.js";
 
+const silence = 60000; // a stream without bytes for so long is broken
 const place = document.querySelector("[data-answer]");
 if (place) {
 	answer();
@@ -18,47 +20,46 @@ async function answer() {
 	if (query.get("tag")) {
 		question.tags = [query.get("tag")];
 	}
+	const stop = new AbortController();
+	let timer;
+	const alive = () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => stop.abort(), silence);
+	};
+	alive();
 	try {
-		const reply = await send("/core/ask?stream=true", {method: "POST", headers: {"Content-Type": "application/json", "Accept": "text/event-stream"}, body: JSON.stringify(question)});
+		const reply = await send("/core/ask?stream=true", {method: "POST", headers: {"Content-Type": "application/json", "Accept": "text/event-stream"}, body: JSON.stringify(question), signal: stop.signal});
 		if (!reply.ok) {
-			throw new Error((await reply.json()).detail);
+			return fail(sentence(await reply.text()));
 		}
-		for await (const event of events(reply.body)) {
+		for await (const event of events(reply.body, alive)) {
 			if (event.event_type === "sentence") {
 				text.append(event.text + " ");
 			} else if (event.event_type === "complete") {
-				await whole(event);
+				return await whole(event);
 			} else if (event.event_type === "error") {
-				throw new Error(event.message);
+				return fail(event.message);
 			}
 		}
-	} catch (error) {
+		fail(); // the stream broke off
+	} catch {
+		fail();
+	} finally {
+		clearTimeout(timer);
+	}
+
+	function fail(why) {
 		place.querySelector(".verdict").textContent = "No answer";
-		text.textContent = typeof error.message === "string" ? error.message : "The answer could not be had. The passages below were found.";
+		text.textContent = why || "The connection was lost before the answer was complete. Load the page again to ask once more.";
 	}
 }
 
 // whole lets the server render an answer.
 async function whole(answer) {
 	const form = new URLSearchParams({answer: JSON.stringify(answer)});
-	const reply = await fetch("/console/answer" + location.search, {method: "POST", body: form, headers: {"X-CSRF-Token": document.querySelector('meta[name="csrf"]').content}});
-	if (reply.ok) {
-		const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-		place.replaceWith(page.getElementById("answer"));
+	const reply = await fetch("/console/answer" + location.search, {method: "POST", body: form, headers: {"X-CSRF-Token": csrf()}});
+	if (!reply.ok) {
+		throw new Error("the answer was not rendered");
 	}
-}
-
-// events yields the events of a stream.
-async function* events(body) {
-	let rest = "";
-	for await (const part of body.pipeThrough(new TextDecoderStream())) {
-		rest += part;
-		const blocks = rest.split("\n\n");
-		rest = blocks.pop();
-		for (const block of blocks) {
-			if (block.startsWith("data: ")) {
-				yield JSON.parse(block.slice(6));
-			}
-		}
-	}
+	place.replaceWith(new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("answer"));
 }

@@ -1,5 +1,12 @@
 // What every page can do: keys, texts that are kept while they are typed, and messages.
 
+// What is kept for the tab belongs to one user. Pages that ask for a sign-in name none.
+const user = document.querySelector('meta[name="user"]').content;
+if (user && sessionStorage.getItem("user") !== user) {
+	sessionStorage.clear();
+	sessionStorage.setItem("user", user);
+}
+
 // send makes a call of the REST interface for the visitor. path begins with /core/ or /vault/.
 export async function send(path, options = {}) {
 	const reply = await fetch("/console/api" + path, {...options, headers: {"X-CSRF-Token": csrf(), ...options.headers}});
@@ -10,6 +17,16 @@ export async function send(path, options = {}) {
 }
 
 export const csrf = () => document.querySelector('meta[name="csrf"]').content;
+
+// sentence returns what a refusal of the REST interface says, "" if it says nothing.
+export function sentence(text) {
+	try {
+		const {detail, message} = JSON.parse(text);
+		return [detail ?? message ?? ""].flat().map(one => one.msg ?? one).join("; ");
+	} catch {
+		return "";
+	}
+}
 
 // toast shows a short message. action, if given, is a function that a button runs.
 export function toast(text, label, action) {

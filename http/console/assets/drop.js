@@ -1,6 +1,6 @@
 // Files and folders that are dropped on a page are imported. A dock at the bottom of every page
 // shows what is being sent, and the imports that this tab has begun until they have ended.
-import {csrf, send, signedOut, toast} from "./console.js";
+import {csrf, send, sentence, signedOut, toast} from "./console.js";
 
 const batchFiles = 200, batchBytes = 64e6; // of one upload: what has to be sent again after an error
 const mostFiles = 10000;                   // in one drop
@@ -144,9 +144,9 @@ async function sendBatch(batch, base, tags, moved, tell) {
 		}
 		const wait = Number(reply.getResponseHeader("Retry-After")) || Math.min(2 ** n, 30);
 		if (n === tries || wait > 120 || ![0, 401, 429].includes(reply.status) && reply.status < 500) {
-			throw new Error(sentence(reply));
+			throw new Error(refusal(reply));
 		}
-		tell(`${reply.status === 0 ? "The connection was lost." : sentence(reply)} Trying again in ${wait} s.`);
+		tell(`${reply.status === 0 ? "The connection was lost." : refusal(reply)} Trying again in ${wait} s.`);
 		await sleep(1000 * wait);
 		tell("Sending again. Stay on this page.");
 	}
@@ -176,15 +176,9 @@ function post(form, key, moved) {
 	});
 }
 
-// sentence returns what a refused upload says.
-function sentence(reply) {
-	try {
-		const {detail, message} = JSON.parse(reply.responseText);
-		return Array.isArray(detail) ? detail.map(one => one.msg).join("; ") : detail ?? message;
-	} catch {
-		return reply.status === 0 ? "The service cannot be reached, or a file was changed meanwhile." : "The service failed. Try again in a moment.";
-	}
-}
+// refusal returns why an upload was refused.
+const refusal = reply => sentence(reply.responseText)
+	|| (reply.status === 0 ? "The service cannot be reached, or a file was changed meanwhile." : "The service failed. Try again in a moment.");
 
 addEventListener("beforeunload", event => {
 	if (sending > 0) {
