@@ -79,7 +79,7 @@ func (t Tail) Read(ctx context.Context, log Log) (newest []events.Record, next e
 }
 
 // part returns the last selected events after a position, up to another one. n is the number of all events there, of
-// of which part reads few more than maxPart; read also counts those after the part that were read with them.
+// part reads few more than maxPart; read also counts those after the part that were read with them.
 func (t Tail) part(ctx context.Context, log Log, after, to events.Position) (found []events.Record, n, read int, err error) {
 	for after < to && n <= maxPart {
 		records, through, err := log.Records(ctx, after, page)

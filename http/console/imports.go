@@ -66,7 +66,7 @@ func (j job) Sentence() string {
 	case j.Message == "":
 		return "Done"
 	}
-	return strings.ToUpper(j.Message[:1]) + j.Message[1:]
+	return capitalized(j.Message)
 }
 
 // Mood returns the class of the sentence: bad if no file was imported, warn if some failed.

@@ -293,6 +293,8 @@ func (c *Console) compareTexts(v *visit, document string, from, to int) (worddif
 	select {
 	case c.comparing <- struct{}{}:
 		defer func() { <-c.comparing }()
+	case <-time.After(maxCompareTime):
+		return worddiff.Result{}, &problem{Status: http.StatusServiceUnavailable, Sentence: "Too many texts are being compared at the moment. Try again in a few seconds."}
 	case <-v.Context().Done():
 		return worddiff.Result{}, v.Context().Err()
 	}
@@ -335,6 +337,9 @@ func (v *visit) keep(ctx context.Context, path string) (text io.Reader, cut bool
 	}
 	if !cut {
 		cut = w.Close() != nil
+	}
+	if kept.Len() == 0 { // it was cut before anything was read
+		return strings.NewReader(""), true, nil
 	}
 	r, err := gzip.NewReader(&kept.Buffer)
 	if err != nil {
