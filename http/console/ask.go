@@ -54,6 +54,7 @@ const (
 // asking is the content of the first page.
 type asking struct {
 	Query, Folder, Tag string
+	Problem            *problem // why there are no passages or no answer
 	Answer             *shownAnswer
 	Later              bool // a script asks for the answer, which takes seconds
 	Only               bool // of all this, a script takes only the document
@@ -94,14 +95,16 @@ func (c *Console) ask(v *visit) error {
 		return c.welcome(v, a)
 	}
 	if !a.Only {
-		if err := c.results(v, &a, q); err != nil {
+		err := c.results(v, &a, q)
+		var told bool
+		if a.Problem, told = refusal(err); err != nil && !told {
 			return err
 		}
 	}
 	if err := a.open(v, q); err != nil {
 		return err
 	}
-	c.show(v, http.StatusOK, "ask", page{Title: a.Query, Section: "ask", Query: a.Query, Scripts: []string{"ask.js", "viewer.js"}, Content: a})
+	c.show(v, statusOf(a.Problem), "ask", page{Title: a.Query, Section: "ask", Query: a.Query, Scripts: []string{"ask.js", "viewer.js"}, Content: a})
 	return nil
 }
 
@@ -263,11 +266,8 @@ func (s source) view(a *asking) string {
 
 // point adds to the address of a passage which of its words are one of the quotations.
 func (p *passage) point(quotations []string) {
-	for _, quotation := range quotations {
-		if span, found := richtext.Find(p.Text, quotation); found {
-			p.View += "&words=" + strconv.Itoa(span.From) + "-" + strconv.Itoa(span.To)
-			return
-		}
+	if span, found := richtext.Find(p.Text, quotations); found {
+		p.View += "&words=" + strconv.Itoa(span.From) + "-" + strconv.Itoa(span.To)
 	}
 }
 

@@ -33,7 +33,7 @@ const policy = "script-src 'self'; style-src 'self'; img-src 'self'; connect-src
 func (c *Console) visit(handle func(*Console, *visit) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		webpage.Guard(w.Header(), policy)
-		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin") // the pages of sign-in have it not, because clients open them in windows of their own
+		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin") // not on the pages of the sign-in, because clients open them in windows of their own
 		if c.origin.Check(r) != nil {
 			// It has no cookies, so it would be taken for a form that was sent after the session had
 			// ended, and get a form token and the cookie of another browser.

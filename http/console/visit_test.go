@@ -105,3 +105,25 @@ func TestOtherSitesGetNoForms(t *testing.T) {
 		}
 	}
 }
+
+// If a search or question is refused, the question is still in its field, with what was found.
+func TestRefusedQuestionsStay(t *testing.T) {
+	for refused, found := range map[string]bool{"/core/search": false, "/core/ask": true} {
+		s := startSite(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == refused {
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, `{"detail":"you have asked too much"}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"sources":[{"doc_id":"`+docID+`","document_title":"Mill","text":"The mill."}]}`)
+		})
+		r := s.as("alice", "GET", "/?q=Who+founded+the+mill", nil)
+		got := body(t, r)
+		if r.StatusCode != http.StatusTooManyRequests || !strings.Contains(got, "You have asked too much") || !strings.Contains(got, `value="Who founded the mill"`) {
+			t.Errorf("the page is %d %s", r.StatusCode, got)
+		}
+		if strings.Contains(got, "The <mark>mill</mark>.") != found || strings.Contains(got, "No passages") {
+			t.Errorf("after a refusal of %s: passages, want %v: %s", refused, found, got)
+		}
+	}
+}

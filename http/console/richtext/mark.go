@@ -226,16 +226,19 @@ func appendWords(tokens []token, raw string, base, text int) []token {
 // Span is a range of the words of a text: from From, before To.
 type Span struct{ From, To int }
 
-// Find returns where the words of a quotation stand in a text. It reports false if they do
-// not stand there one after the other.
-func Find(source, quotation string) (Span, bool) {
-	tokens, words := tokenize(string(HTML(source, nil))), split(quotation)
-	if len(words) == 0 {
-		return Span{}, false
-	}
-	for i := range tokens {
-		if matches(tokens[i:], words) {
-			return Span{i, i + len(words)}, true
+// Find returns where the words of a quotation stand in a text: of the first one that does. It
+// reports false if of none they stand there one after the other.
+func Find(source string, quotations []string) (Span, bool) {
+	tokens := tokenize(string(HTML(source, nil)))
+	for _, quotation := range quotations[:min(len(quotations), maxMarks)] {
+		words := split(quotation)
+		if len(words) == 0 {
+			continue
+		}
+		for i := range tokens {
+			if matches(tokens[i:], words) {
+				return Span{i, i + len(words)}, true
+			}
 		}
 	}
 	return Span{}, false
