@@ -27,8 +27,12 @@ const (
 // CSRF returns the token that forms of this browser must contain. It sets the cookie of the
 // browser if there is none, so it must be called before anything is written to w. The token
 // stays the same when the user signs in again, so that a form which was open in the meantime
-// can still be sent, but not when another user signs in. It is "" if the key cannot be read.
+// can still be sent, but not when another user signs in. It is "" if the key cannot be read, and
+// for a form of another site: the browser has kept its cookies back, and would replace its id.
 func (m *Manager) CSRF(w http.ResponseWriter, r *http.Request) string {
+	if m.origin.Check(r) != nil {
+		return ""
+	}
 	keys, err := m.keys(r.Context())
 	if err != nil {
 		m.logger.WarnContext(r.Context(), "cannot make a form token", "error", err)

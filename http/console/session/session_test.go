@@ -319,6 +319,11 @@ func TestForms(t *testing.T) {
 	if status := send("csrf=" + form); status != http.StatusForbidden {
 		t.Errorf("the form of another browser = %d, want 403", status)
 	}
+	// A browser sends no cookies with a form of another site. It must keep those that it has.
+	foreign := s.browser().do("POST", s.URL+session.LogoutPath, "", "Sec-Fetch-Site", "cross-site")
+	if foreign.StatusCode != http.StatusForbidden || len(foreign.Cookies()) > 0 || strings.Contains(foreign.body, `name="csrf"`) {
+		t.Errorf("a form of another site = %d with cookies %v: %s", foreign.StatusCode, foreign.Cookies(), foreign.body)
+	}
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", s.URL, nil)
 	if first, second := s.manager.CSRF(w, r), s.manager.CSRF(w, r); first != second || first == "" || len(w.Result().Cookies()) != 1 {
