@@ -35,12 +35,18 @@ func TestDocumentHistoryShowsVersionsAndTheirDifference(t *testing.T) {
 	bobs := s.page("bob", path+"/history?from=1&to=5")
 	s.contains(bobs, "Moved to <bdi>Shared</bdi>", "From version 1 to version 5", "<del>ninety", "<ins>forty", "&lt;script&gt;evil()")
 	s.lacks(bobs, "Secret", "<script>evil()")
+	// Each version is shown as it was, and cannot be changed.
+	s.contains(page, `href="`+path+`?version=1"`)
+	first := s.page("bob", path+"?version=1")
+	s.contains(first, "ninety", "This is version 1.", `aria-current="page"><bdi>Version 1</bdi>`, `href="`+path+`">`, `href="/console/api/vault`+path+`/versions/1/content"`, "Shared")
+	s.lacks(first, "forty", "Secret", path+"/change")
+	s.contains(s.page("bob", path), "forty", path+"/change")
 	s.contains(s.page("alice", path+"/history?from=3&to=2"), "From version 2 to version 3", "The text is the same.")
 	if resp, body := s.do("GET", "/vault"+path+"/versions/1/content", ""); resp.StatusCode != 200 || body != handbook {
 		t.Errorf("the original of version 1 = %d %s", resp.StatusCode, body)
 	}
 	hidden := "/documents/" + s.file("Secret", "hidden.md", handbook)
-	for user, paths := range map[string][]string{"alice": {path + "/history?from=1&to=6", path + "/history?from=0&to=1", path + "/history?from=x&to=1"}, "bob": {hidden + "/history", hidden + "/history?from=1&to=1"}} {
+	for user, paths := range map[string][]string{"alice": {path + "/history?from=1&to=6", path + "/history?from=0&to=1", path + "/history?from=x&to=1", path + "?version=6"}, "bob": {hidden + "/history", hidden + "?version=1", hidden + "/history?from=1&to=1"}} {
 		for _, address := range paths {
 			resp, body := s.visit(user, "GET", address, nil)
 			if resp.StatusCode != http.StatusNotFound || strings.Contains(body, "hidden.md") || strings.Contains(body, "ninety") {

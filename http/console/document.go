@@ -39,21 +39,22 @@ func (c *Console) showDocument(v *visit) error {
 		return err
 	}
 	p := documentPage{View: w, Done: outcomeOf(v.URL.Query())}
-	if p.Tags, err = v.tagsOf(w.Document.ID); err != nil {
+	d := documentEntry{ID: w.Document.ID, Name: w.Document.Name, Folder: w.Document.FolderID}
+	if w.Document.Past > 0 {
+		d, err = v.document(d.ID) // the folder in which it is now
+	} else {
+		p.Tags, err = v.tagsOf(d.ID)
+	}
+	if err != nil {
 		return err
 	}
-	var way []folderEntry
-	if w.Document.FolderID != "" {
-		f, _, err := v.folder(w.Document.FolderID)
-		if err != nil {
-			return err
-		}
-		if way, err = v.above(f); err != nil {
-			return err
-		}
-		way = append(way, f)
+	if p.Crumbs, err = v.wayTo(d, crumb{Name: "Version " + strconv.Itoa(w.Document.Past)}); err != nil {
+		return err
 	}
-	p.Crumbs = append(crumbsOf(way), crumb{Name: w.Document.Name})
+	if w.Document.Past == 0 {
+		p.Crumbs = p.Crumbs[:len(p.Crumbs)-1]
+		p.Crumbs[len(p.Crumbs)-1].URL = ""
+	}
 	c.show(v, http.StatusOK, "document", page{Title: w.Title(), Section: "folders", Scripts: []string{"viewer.js", "folders.js"}, Content: p})
 	return nil
 }
@@ -62,7 +63,8 @@ func (c *Console) showDocument(v *visit) error {
 // be, so that it is not searched for again.
 func (v *visit) view(id string, values url.Values, beside bool, known ...passage) (*viewer.View, error) {
 	w := &viewer.View{Beside: beside, Zoom: viewer.Zooms[0], Values: values}
-	if err := v.get("/vault/documents/"+url.PathEscape(id), nil, &w.Document); err != nil {
+	w.Document.ID, w.Document.Past = url.PathEscape(id), viewer.Version(values)
+	if err := v.get(w.Document.Path(), nil, &w.Document); err != nil {
 		return nil, err
 	}
 	if n, err := strconv.Atoi(values.Get("zoom")); err == nil && slices.Contains(viewer.Zooms, n) {

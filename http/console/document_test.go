@@ -37,7 +37,7 @@ func (l *paperRest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(map[string]any{"sources": []any{l.passage}})
 	case r.URL.Path == "/core/ask":
 		reply(map[string]any{"answer": "", "confidence": 0})
-	case path == "":
+	case path == "" || path == "/versions/2":
 		reply(l.document)
 	case path == "/tags":
 		reply(map[string]any{"tags": []string{"<i>tag"}})
@@ -147,6 +147,19 @@ func TestDocumentStandsBesideThePassages(t *testing.T) {
 	}
 	if reply := s.as("alice", "GET", "/documents/"+other, nil); reply.StatusCode != 404 {
 		t.Errorf("its page has the status %d, want 404", reply.StatusCode)
+	}
+}
+
+func TestPagesOfAnEarlierVersionAreTurned(t *testing.T) {
+	s := startSite(t, paper().ServeHTTP)
+	got := body(t, s.as("alice", "GET", "/documents/"+docID+"?version=2&page=3", nil))
+	for _, want := range []string{`src="/console/api/vault/documents/` + docID + `/versions/2/pages/3.png?`, `href="/documents/` + docID + `?page=4&amp;version=2" rel="next"`, `<input type="hidden" name="version" value="2">`, `href="/documents/` + docID + `?as=text&amp;page=3&amp;version=2"`, "This is version 2."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page lacks %s:\n%s", want, got)
+		}
+	}
+	if reply := s.as("alice", "GET", "/documents/"+docID+"?version=3", nil); reply.StatusCode != http.StatusNotFound {
+		t.Errorf("a version that is not there has the status %d, want 404", reply.StatusCode)
 	}
 }
 

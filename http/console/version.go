@@ -63,7 +63,7 @@ type shownVersion struct {
 	Changes  []versionChange
 	Current  bool
 	Original string // address of the stored file
-	Page     string // address of the picture of its first page, or ""
+	View     string // address of the page that shows it
 	Compare  string // address of the difference to the version before, "" if it has the same text
 }
 
@@ -93,7 +93,7 @@ type difference struct {
 // shownChange is a place at which two texts differ.
 type shownChange struct {
 	worddiff.Change
-	Old, New string // addresses of pictures of the pages, or ""
+	Old, New string // addresses of the pages, or ""
 }
 
 // versions shows the versions of a document and the difference of two of them.
@@ -171,10 +171,7 @@ func (p *documentVersions) address(values url.Values) string {
 func (p *documentVersions) show(all []versionEntry, i int, names folderNames) (shownVersion, error) {
 	e := all[i]
 	rest := fmt.Sprintf("%svault/documents/%s/versions/%d/", handThrough, p.Document.ID, e.Version)
-	shown := shownVersion{versionEntry: e, Current: i == len(all)-1, Original: rest + "content"}
-	if e.hasPages() {
-		shown.Page = rest + "pages/1.png"
-	}
+	shown := shownVersion{versionEntry: e, Current: i == len(all)-1, Original: rest + "content", View: p.Document.URL() + "?version=" + strconv.Itoa(e.Version)}
 	if i == 0 {
 		shown.Changes = []versionChange{{What: "Imported as", New: e.Name}}
 		return shown, nil
@@ -280,12 +277,12 @@ func (c *Console) compareVersions(v *visit, p *documentVersions, all []versionEn
 	return nil
 }
 
-// page returns the address of the picture of a page, or "".
+// page returns the address of a page, or "".
 func (s shownVersion) page(n int) string {
-	if n == 0 || s.Page == "" {
+	if n == 0 || !s.hasPages() {
 		return ""
 	}
-	return strings.TrimSuffix(s.Page, "1.png") + strconv.Itoa(n) + ".png"
+	return s.View + "&page=" + strconv.Itoa(n)
 }
 
 // compareTexts compares the texts of two versions.

@@ -154,6 +154,11 @@ func (s *site) testFormsWithoutScript(t *testing.T) {
 	if changed := alice.Run(`[...document.querySelectorAll("#difference del, #difference ins")].map(e => e.tagName + " " + e.innerText.trim()).join()`); changed != "DEL meadow,INS motorway" {
 		t.Errorf("the difference is %q", changed)
 	}
+	leave(alice, func() { alice.Click(".versions #v1 + div a[href$='?version=1']") })
+	alice.WaitText("hovers over the meadow")
+	follow(alice, "Show the document as it is now")
+	alice.WaitText("hovers over the motorway")
+	follow(alice, "History")
 	follow(alice, "All that was done with this document")
 	alice.WaitText("kestrel.md")
 

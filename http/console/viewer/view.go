@@ -29,6 +29,7 @@ type Document struct {
 	Size        int64     `json:"size"`
 	FolderID    string    `json:"folderId"`
 	Version     int       `json:"version"`
+	Past        int       `json:"-"` // the version that was asked for; 0 if it is the current one
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 	Pages       int       `json:"pages"`
@@ -48,8 +49,24 @@ func (d Document) Original() string {
 	return handThrough + d.Path() + "/content"
 }
 
-// Path returns the path of the document in the REST interface.
-func (d Document) Path() string { return "/vault/documents/" + d.ID }
+// Path returns the path of the document, or of its version, in the REST interface.
+func (d Document) Path() string {
+	path := "/vault/documents/" + d.ID
+	if d.Past > 0 {
+		path += "/versions/" + strconv.Itoa(d.Past)
+	}
+	return path
+}
+
+// Version returns the number of the version that an address asks for, 0 if that is the current
+// one.
+func Version(values url.Values) int {
+	n, err := strconv.Atoi(values.Get("version"))
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
 
 // View is what is shown of a document. Values are as in the address; those that make no sense
 // are the default.
@@ -87,7 +104,7 @@ func (w *View) Title() string {
 // with the value "" are left out.
 func (w *View) Address(pairs ...string) string {
 	values := url.Values{}
-	for _, name := range []string{"q", "folder", "tag", "page", "hit", "words", "zoom", "as"} {
+	for _, name := range []string{"q", "folder", "tag", "version", "page", "hit", "words", "zoom", "as"} {
 		if value := w.Values.Get(name); value != "" {
 			values.Set(name, value)
 		}
@@ -169,7 +186,7 @@ type Field struct{ Name, Value string }
 // Fields are the values of the form with which a page is chosen.
 func (w *View) Fields() []Field {
 	var out []Field
-	for _, name := range []string{"q", "folder", "tag", "hit", "words", "zoom"} {
+	for _, name := range []string{"q", "folder", "tag", "version", "hit", "words", "zoom"} {
 		if value := w.Values.Get(name); value != "" {
 			out = append(out, Field{name, value})
 		}
