@@ -195,6 +195,16 @@ func (c *Console) refuseDocumentChange(v *visit, p documentChange, form url.Valu
 		}
 	}
 	to := form.Get("to")
+	if p.Do == "move" {
+		there, err := v.isThere(to)
+		if err != nil {
+			return err
+		}
+		if !there {
+			p.Version, p.Problem = now.Version, errNoPlace
+			return c.showDocumentChange(v, p, now.Folder)
+		}
+	}
 	if refused.Status == http.StatusConflict && now.Version != p.Version {
 		p.Stale = &conflict{What: "document", Rows: []comparison{{"Name", now.Name, ""}}}
 		switch p.Do {

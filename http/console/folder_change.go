@@ -256,6 +256,16 @@ func (c *Console) refuseFolderChange(v *visit, p folderChange, to string, refuse
 		return err
 	}
 	p.Folder, p.Problem = now, refused
+	if p.Do == "move" {
+		there, err := v.isThere(to)
+		if err != nil {
+			return err
+		}
+		if !there {
+			p.Version, p.Problem = version, errNoPlace
+			return c.showFolderChange(v, p, "", false)
+		}
+	}
 	if refused.Status == http.StatusConflict && version != p.Version {
 		p.Stale = &conflict{What: "folder", Rows: []comparison{{"Name", now.Name, ""}}}
 		switch p.Do {
@@ -274,6 +284,17 @@ func (c *Console) refuseFolderChange(v *visit, p folderChange, to string, refuse
 	}
 	p.Version = version
 	return c.showFolderChange(v, p, to, true)
+}
+
+// errNoPlace is the error if something was to be moved to a folder that the visitor cannot read.
+var errNoPlace = &problem{Status: http.StatusUnprocessableEntity, Sentence: "The folder that you chose is no longer there. Choose another one."}
+
+// isThere reports whether the visitor can still read the folder to which something was to be moved.
+func (v *visit) isThere(folder string) (bool, error) {
+	if folder == "" {
+		return true, nil // the top level
+	}
+	return v.may("/vault/folders/"+url.PathEscape(folder), nil, &folderEntry{})
 }
 
 // placeRow compares the place of something with that to which it was to be moved.

@@ -127,3 +127,26 @@ func TestRefusedQuestionsStay(t *testing.T) {
 		}
 	}
 }
+
+// If the folder to which something was to be moved was deleted meanwhile, the form says so.
+func TestMoveToAFolderThatIsGone(t *testing.T) {
+	const gone = "1f5c28a2-54d5-5f4e-8a0e-0f4cf4b5a1c7"
+	s := startSite(t, func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case r.Method == "PATCH" || path == "/vault/folders/"+gone:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"message":"not_found"}`)
+		case path == "/vault/folders":
+			_, _ = io.WriteString(w, `[]`)
+		default:
+			w.Header().Set("ETag", `"2"`)
+			_, _ = io.WriteString(w, `{"id":"`+docID+`","name":"Mill","version":2}`)
+		}
+	})
+	for _, kind := range []string{"documents", "folders"} {
+		r := s.as("alice", "POST", "/"+kind+"/"+docID+"/change", url.Values{"csrf": {"the-csrf-token"}, "do": {"move"}, "to": {gone}, "version": {"2"}})
+		if got := body(t, r); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got, "no longer there") || !strings.Contains(got, "data-form") {
+			t.Errorf("a move of %s = %d %s", kind, r.StatusCode, got)
+		}
+	}
+}
