@@ -77,20 +77,10 @@ func (c *Console) askDocumentChange(v *visit) error {
 
 // showDocumentChange shows the form. to is the folder that was chosen.
 func (c *Console) showDocumentChange(v *visit, p documentChange, to string) error {
-	var way []folderEntry
-	if p.Document.Folder != "" {
-		f, _, err := v.folder(p.Document.Folder)
-		if err != nil {
-			return err
-		}
-		above, err := v.above(f)
-		if err != nil {
-			return err
-		}
-		way = append(above, f)
-	}
-	p.Crumbs = append(crumbsOf(way), crumb{p.Document.Name, p.Document.URL()}, crumb{Name: "Change"})
 	var err error
+	if p.Crumbs, err = v.wayTo(p.Document, crumb{Name: "Change"}); err != nil {
+		return err
+	}
 	switch p.Do {
 	case "move":
 		if p.Place, err = v.choose(p.Document.URL()+"/change?do=move&back="+url.QueryEscape(p.Back), to); err != nil {
