@@ -119,6 +119,8 @@ func (c *Console) history(v *visit) error {
 	}
 	if day, err := time.Parse(time.DateOnly, t.To); err == nil {
 		filter.Set("to", day.AddDate(0, 0, 1).Format(time.DateOnly)) // people mean the end of that day
+	} else if t.To != "" {
+		filter.Set("to", t.To) // the REST interface accepts times, and refuses others
 	}
 	var entries []auditEntry
 	header, err := v.send(v.Context(), call{method: "GET", path: "/vault/audit", query: filter}, &entries)

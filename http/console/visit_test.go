@@ -150,3 +150,17 @@ func TestMoveToAFolderThatIsGone(t *testing.T) {
 		}
 	}
 }
+
+func TestHistoryUntil(t *testing.T) {
+	for given, want := range map[string]string{"2026-11-20": "2026-11-21", "2026-11-20T12:00:00Z": "2026-11-20T12:00:00Z", "": ""} {
+		s := startSite(t, func(w http.ResponseWriter, r *http.Request) {
+			if got := r.URL.Query().Get("to"); got != want {
+				t.Errorf("the history until %q asks for that until %q, want %q", given, got, want)
+			}
+			_, _ = io.WriteString(w, "[]")
+		})
+		if r := s.as("alice", "GET", "/history?to="+given, nil); r.StatusCode != http.StatusOK {
+			t.Errorf("the history until %q = %d", given, r.StatusCode)
+		}
+	}
+}
