@@ -79,6 +79,7 @@ type site struct {
 	server  *exec.Cmd
 	ended   chan error
 	stderr  bytes.Buffer
+	tokens  map[string]string // of the users, for calls of the REST interface
 }
 
 // passwords are the passwords of the users.
@@ -87,7 +88,7 @@ var passwords = map[string]string{"alice": "a lighthouse keeper", "carol": "a bu
 // newSite starts a server with four users, of whom admin is an administrator.
 func newSite(t testing.TB, flags ...string) *site {
 	t.Helper()
-	s := &site{dir: t.TempDir(), browser: chromiumtest.Start(t, 8*time.Minute)}
+	s := &site{dir: t.TempDir(), tokens: map[string]string{}, browser: chromiumtest.Start(t, 8*time.Minute)}
 	var err error
 	if s.program, err = program(); err != nil {
 		t.Fatal(err)
@@ -172,7 +173,10 @@ func (s *site) rest(t testing.TB, user, method, path, mediaType string, body io.
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(s.annals(t, "", "token", user)))
+	if s.tokens[user] == "" {
+		s.tokens[user] = strings.TrimSpace(s.annals(t, "", "token", user))
+	}
+	r.Header.Set("Authorization", "Bearer "+s.tokens[user])
 	r.Header.Set("Content-Type", mediaType)
 	reply, err := http.DefaultClient.Do(r)
 	if err != nil {
