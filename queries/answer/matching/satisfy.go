@@ -110,7 +110,7 @@ func (q *Question) SatisfiedBy(p *Parsed, u *Unit, w Span) bool {
 				return true
 			}
 		case kind == Number:
-			if words.Number(t) && !identifier(t) && strings.Count(t.Lower, ".") < 2 && !q.refers(tokens, i) && (u.Kind == markdown.Row || !dates(p.Text, tokens, i)) || q.Foreign && foreignNumerals[t.Lower] {
+			if words.Number(t) && !identifier(t) && strings.Count(t.Lower, ".") < 2 && !q.refers(tokens, i) && !q.period(tokens, i) && (u.Kind == markdown.Row || !dates(p.Text, tokens, i)) || q.Foreign && foreignNumerals[t.Lower] {
 				return true
 			}
 		case q.Foreign && foreignTimes[t.Lower], timeWord(t), temporal[t.Lower], timeUnits[t.Lower], dated.MatchString(t.Lower), i > 0 && t.Joined && t.Digit && tokens[i-1].Digit, i > 0 && words.Number(t) && clock[tokens[i-1].Lower]:
@@ -173,6 +173,24 @@ func (q *Question) refers(tokens []words.Token, i int) bool {
 	}
 	last := i+1 == len(tokens) || tokens[i+1].Pause || tokens[i+1].Class != prose.Content
 	return last && before.Named && i > 1 && strings.Contains(tokens[i].Lower, ".")
+}
+
+// period reports whether tokens[i] counts years, days or hours, or is a time of day: no answer to "How much does he
+// have?", unlike to "How much time does he have?". "Three times" is an amount.
+func (q *Question) period(tokens []words.Token, i int) bool {
+	at := q.questionWord()
+	if q.measure() != "much" || at+2 >= len(q.Tokens) || q.Tokens[at+2].Class == prose.Content {
+		return false
+	}
+	next := i + 1
+	for next < len(tokens) && tokens[next].Joined && tokens[next].Digit {
+		next++
+	}
+	if next == len(tokens) || tokens[next].Pause {
+		return false
+	}
+	unit := tokens[next].Lower
+	return timeUnits[unit] && unit != "time" && unit != "times" || unit == "am" || unit == "pm"
 }
 
 // lasts reports whether the word u.From+i of a unit tells how long something is or lasts: a number with a
