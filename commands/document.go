@@ -3,8 +3,6 @@ package commands
 import (
 	"context"
 	"slices"
-	"strconv"
-	"time"
 
 	"annals/commands/aggregate"
 	"annals/commands/foldertree"
@@ -18,8 +16,7 @@ import (
 type document struct {
 	exists     bool
 	deleted    bool
-	deletedAt  time.Time
-	deletedBy  string // the DocumentDeleted, as stream@revision
+	deletedIn  int64 // revision of the DocumentDeleted
 	version    int
 	folder     uuid.UUID
 	departures []departure
@@ -69,8 +66,7 @@ func (d *document) Apply(e events.Event) {
 		d.bytes += data.Stored() - d.content.Stored() // the new text replaces the earlier one
 		d.content, d.contentVersion = data.Content, data.Version
 	case events.DocumentDeleted:
-		d.version, d.deleted, d.deletedAt = data.Version, true, e.Metadata.Time
-		d.deletedBy = e.Stream + "@" + strconv.FormatInt(e.Revision, 10)
+		d.version, d.deleted, d.deletedIn = data.Version, true, e.Revision
 	}
 }
 

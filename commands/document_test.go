@@ -70,7 +70,7 @@ func TestFoldDocument(t *testing.T) {
 		events.DocumentReread{Version: 6, Content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}, TextBytes: 10}},
 		events.DocumentDeleted{Version: 7},
 	})
-	want := &document{exists: true, deleted: true, deletedBy: "@6", version: 7, folder: id(2), departures: []departure{{id(1), 0}}, name: "b", tags: []string{"x"}, content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}, TextBytes: 10}, contentVersion: 6, bytes: 30, revisions: []string{"", ""}}
+	want := &document{exists: true, deleted: true, deletedIn: 6, version: 7, folder: id(2), departures: []departure{{id(1), 0}}, name: "b", tags: []string{"x"}, content: events.Content{SHA256: shaB, Title: "B2", Warnings: []string{"w"}, TextBytes: 10}, contentVersion: 6, bytes: 30, revisions: []string{"", ""}}
 	if !reflect.DeepEqual(d, want) {
 		t.Errorf("folded to %+v, want %+v", d, want)
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type Deleted struct {
 
 	next      uuid.UUID // id of the job that will restore the document; uuid.Nil if one has begun, or too many have
 	elsewhere bool      // the job of another user restores it, or has restored it where its user may not read
-	deletedBy string    // the DocumentDeleted, as stream@revision
+	deletedIn int64     // revision of the DocumentDeleted
 }
 
 // FindDeleted returns a deleted document that a user may restore. Whoever could delete it,
@@ -46,7 +47,7 @@ func (h *Handler) FindDeleted(ctx context.Context, user events.User, id uuid.UUI
 				return err
 			}
 			found = Deleted{
-				ID: id, Name: d.name, Folder: d.folder, At: d.deletedAt, deletedBy: d.deletedBy,
+				ID: id, Name: d.name, Folder: d.folder, deletedIn: d.deletedIn,
 				File: Upload{
 					Name: d.name, Folder: strings.Join(t.ReadablePath(user, d.folder), "/"), Under: d.folder, Tags: d.tags,
 					SHA256: d.content.SHA256, Size: d.content.Size, MediaType: d.content.MediaType,
@@ -54,6 +55,14 @@ func (h *Handler) FindDeleted(ctx context.Context, user events.User, id uuid.UUI
 			}
 			return nil
 		})(ctx, d)
+	})
+	if err != nil {
+		return found, err
+	}
+	// A state in the cache does not have the times of events that this process appended.
+	err = h.Log.ReadStream(ctx, events.DocumentStream(id), found.deletedIn, func(e events.Event) error {
+		found.At = e.Metadata.Time
+		return nil
 	})
 	if err == nil {
 		err = h.findRestore(ctx, user, &found)
@@ -163,7 +172,7 @@ func (h *Handler) StartRestore(ctx context.Context, user events.User, correlatio
 			if f, ok := data[0].(events.FileAccepted); ok && f.Refused != "" {
 				return Started{}, fault.Errorf(fault.Conflict, "document %q cannot be restored: %s", found.Name, f.Refused)
 			}
-			cause.Via, cause.Causation = user.Via(events.ViaRestore(id)), found.deletedBy
+			cause.Via, cause.Causation = user.Via(events.ViaRestore(id)), events.DocumentStream(id)+"@"+strconv.FormatInt(found.deletedIn, 10)
 			started, err := h.appendJob(ctx, found.next, 0, cause, data)
 			if fault.Is(err, fault.Conflict) {
 				err = aggregate.ErrRaced // another request has started the job

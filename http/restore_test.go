@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"annals/events/originals"
 )
 
 // restorableReply is the reply to POST /vault/documents/{id}/restore?dryRun=true.
 type restorableReply struct {
 	Name, FolderID       string
-	DeletedAt, KeptUntil string
+	DeletedAt, KeptUntil time.Time
 	RestoredAs           *string
 }
 
@@ -43,7 +46,7 @@ func TestRestoreDocument(t *testing.T) {
 	restore("carol", "", 404, "not_found")
 	restore("alice", "?dryrun=true", 422, "dryrun")
 	r := decode[restorableReply](t, restore("alice", "?dryRun=true", 200, ""))
-	if r.Name != "terms.md" || r.FolderID != folder || r.DeletedAt == "" || r.KeptUntil <= r.DeletedAt || r.RestoredAs != nil {
+	if r.Name != "terms.md" || r.FolderID != folder || time.Since(r.DeletedAt) > time.Hour || r.KeptUntil.Sub(r.DeletedAt) != originals.KeptDeleted || r.RestoredAs != nil {
 		t.Errorf("dry run = %+v", r)
 	}
 	if _, jobs := s.accepted(); jobs != 1 {
