@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"annals/http/console/trail"
 )
 
 // accountPage is the content of the page of the visitor's account.
@@ -26,7 +28,7 @@ type blockedEntry struct {
 }
 
 // Who returns the name of the user.
-func (b blockedEntry) Who() string { return nameOf(b.Principal) }
+func (b blockedEntry) Who() string { return trail.NameOf(b.Principal) }
 
 // usage is what the visitor uses of a limit.
 type usage struct {
@@ -49,7 +51,7 @@ func (c *Console) account(v *visit) error {
 	}
 	p := accountPage{Name: who.Name, Admin: who.Admin, Done: outcomeOf(v.URL.Query())}
 	for _, group := range who.Groups {
-		p.Groups = append(p.Groups, nameOf(group))
+		p.Groups = append(p.Groups, trail.NameOf(group))
 	}
 	var used map[string]struct {
 		Used  float64  `json:"used"`

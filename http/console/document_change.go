@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"annals/http/console/trail"
 )
 
 // documentChange is the content of the page on which a document is changed.
@@ -137,7 +139,7 @@ func (c *Console) changeDocument(v *visit) error {
 	page, name := cmp.Or(p.Back, before.URL()), p.Do
 	switch {
 	case p.Do == "delete":
-		page = folderEntry{ID: before.Folder}.URL()
+		page = folderEntry{ID: before.Folder}.URL() + "?deleted=" + before.ID
 	case p.Do == "content" && status == http.StatusAccepted:
 		name = "reading"
 	}
@@ -230,7 +232,7 @@ func (v *visit) documentEvents(id string, after int) (events []change, err error
 	}
 	for _, one := range versions {
 		if one.Version > after {
-			events = append(events, change{nameOf(one.CreatedBy), "made version " + strconv.Itoa(one.Version) + ": " + one.Change, one.CreatedAt})
+			events = append(events, change{trail.NameOf(one.CreatedBy), "made version " + strconv.Itoa(one.Version) + ": " + one.Change, one.CreatedAt})
 		}
 	}
 	slices.SortFunc(events, func(a, b change) int { return b.At.Compare(a.At) })

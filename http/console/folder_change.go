@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"annals/http/console/trail"
 )
 
 // folderChange is the content of the page on which a folder is renamed, moved or deleted.
@@ -318,7 +320,7 @@ func (v *visit) placeRow(now, wanted string) (row comparison, err error) {
 
 // folderEvents returns the last change of a folder. Only owners may see who made it.
 func (v *visit) folderEvents(f folderEntry) ([]change, error) {
-	var entries []auditEntry
+	var entries []trail.Entry
 	allowed, err := v.may("/vault/audit", url.Values{"folder": {f.ID}, "limit": {"100"}}, &entries)
 	if err != nil {
 		return nil, err

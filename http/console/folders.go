@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"annals/http/console/richtext"
+	"annals/http/console/trail"
 
 	"github.com/gorilla/mux"
 )
@@ -50,7 +51,7 @@ type invitationEntry struct {
 }
 
 // Who returns the name of the user who invites.
-func (i invitationEntry) Who() string { return nameOf(i.By) }
+func (i invitationEntry) Who() string { return trail.NameOf(i.By) }
 
 // May says what the invitation allows.
 func (i invitationEntry) May() string { return mayDo[i.Access] }
@@ -141,7 +142,10 @@ func (c *Console) folder(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := folderPage{Folder: &f, Action: f.URL(), Crumbs: append(crumbsOf(above), crumb{Name: f.Name}), Done: outcomeOf(v.URL.Query())}
+	p := folderPage{Folder: &f, Action: f.URL(), Crumbs: append(crumbsOf(above), crumb{Name: f.Name})}
+	if p.Done, err = v.outcome(); err != nil {
+		return err
+	}
 	if p.Folders, p.MoreLeft, err = v.foldersIn(f.ID); err != nil {
 		return err
 	}

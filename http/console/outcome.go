@@ -12,6 +12,7 @@ import (
 // outcome tells what a form has done, on the page to which it leads.
 type outcome struct {
 	Sentence string
+	Deleted  *deletedDocument // what was deleted and can be restored; nil for none
 }
 
 // outcomes are the sentences of outcomes. The address of a page has only the name of a
@@ -31,7 +32,7 @@ func outcomeOf(q url.Values) *outcome {
 	if text == "" {
 		return nil
 	}
-	return &outcome{text}
+	return &outcome{Sentence: text}
 }
 
 // done leads to a page that tells the outcome of a form. status is that of the reply of the

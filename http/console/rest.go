@@ -35,6 +35,8 @@ func (p *problem) title() string {
 	switch p.Status {
 	case http.StatusNotFound:
 		return "Not found"
+	case http.StatusGone:
+		return "Deleted"
 	case http.StatusForbidden:
 		return "You may not do this"
 	case http.StatusConflict:

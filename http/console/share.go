@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"annals/http/console/trail"
 )
 
 // permissionList is the permission list of a folder in a reply of the REST interface.
@@ -22,7 +24,7 @@ type permissionEntry struct {
 }
 
 // Who returns the name of the user or group.
-func (p permissionEntry) Who() string { return nameOf(p.Principal) }
+func (p permissionEntry) Who() string { return trail.NameOf(p.Principal) }
 
 // Group reports whether the entry is for a group.
 func (p permissionEntry) Group() bool { return strings.HasPrefix(p.Principal, "group:") }

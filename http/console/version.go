@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"annals/http/console/trail"
 	"annals/http/console/worddiff"
 )
 
@@ -45,7 +46,7 @@ type versionEntry struct {
 }
 
 // Who returns the name of the user who made the version.
-func (e versionEntry) Who() string { return nameOf(e.CreatedBy) }
+func (e versionEntry) Who() string { return trail.NameOf(e.CreatedBy) }
 
 // hasNewText reports whether the version has another text than the one before, or may have.
 func (e versionEntry) hasNewText() bool {

@@ -17,6 +17,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Rights", s.testRights)
 	t.Run("WithoutScript", s.testWithoutScript)
 	t.Run("FormsWithoutScript", s.testFormsWithoutScript)
+	t.Run("Undo", s.testUndo)
 	t.Run("Keyboard", s.testKeyboard)
 	t.Run("KeyboardEverywhere", s.testKeyboardEverywhere)
 	t.Run("StalledStream", s.testStalledStream)

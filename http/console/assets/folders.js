@@ -10,6 +10,7 @@ dialog.addEventListener("close", () => dialog.replaceChildren());
 if (document.querySelector("[data-done]")) {
 	const here = new URL(location.href);
 	here.searchParams.delete("done");
+	here.searchParams.delete("deleted");
 	history.replaceState(history.state, "", here);
 }
 
