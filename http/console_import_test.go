@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/textproto"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -13,10 +14,15 @@ import (
 // are names, which may have the path in a folder, and texts in turn.
 func (s *service) sendFiles(user, csrf, folder, tags string, files ...string) (status int, to, page string) {
 	s.Helper()
+	return s.sendForms(user, [][2]string{{"csrf", csrf}, {"folder", folder}, {"tags", tags}}, files...)
+}
+
+func (s *service) sendForms(user string, fields [][2]string, files ...string) (status int, to, page string) {
+	s.Helper()
 	in, out := io.Pipe()
 	w := multipart.NewWriter(out)
 	go func() {
-		for _, field := range [][2]string{{"csrf", csrf}, {"folder", folder}, {"tags", tags}} {
+		for _, field := range fields {
 			_ = w.WriteField(field[0], field[1])
 		}
 		for i := 0; i+1 < len(files); i += 2 {
@@ -77,6 +83,41 @@ func TestConsoleImportsFoldersToTheInbox(t *testing.T) {
 		t.Fatalf("the second import is %+v", j)
 	}
 	s.contains(s.page("alice", to), "Was here already")
+}
+
+// A form that is sent again, as by loading the reply again, imports nothing twice. Other files are
+// not taken for those that it sent.
+func TestConsoleImportsAFormOnce(t *testing.T) {
+	s := startConsole(t)
+	key := regexp.MustCompile(`name="key" value="([^"]+)"`)
+	keyOf := func() string {
+		t.Helper()
+		match := key.FindStringSubmatch(s.page("alice", "/import"))
+		if match == nil {
+			t.Fatal("the form has no key")
+		}
+		return match[1]
+	}
+	first, second := keyOf(), keyOf()
+	send := func(key, text string) (status int, to, page string) {
+		return s.sendForms("alice", [][2]string{{"csrf", "token"}, {"key", key}, {"folder", "Work"}, {"tags", ""}}, "a.md", text)
+	}
+	_, to, page := send(first, "# Alpha")
+	if to == "" {
+		t.Fatal(page)
+	}
+	if _, again, page := send(first, "# Alpha"); again != to {
+		t.Errorf("the form that was sent again leads to %q, want %q: %s", again, to, page)
+	}
+	if status, _, page := send(first, "# Beta"); status != 422 || !strings.Contains(page, "has already sent other files") || strings.Contains(page, first) {
+		t.Errorf("another file with the key = %d %s, want 422 and a form with another key", status, page)
+	}
+	if _, other, page := send(second, "# Alpha"); other == to || other == "" {
+		t.Errorf("another form leads to %q, want another import than %q: %s", other, to, page)
+	}
+	if _, jobs := s.accepted(); jobs != 2 {
+		t.Errorf("%d imports, want 2", jobs)
+	}
 }
 
 func TestConsoleTellsWhyNothingIsImported(t *testing.T) {

@@ -1,20 +1,21 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"annals/http/console/upload"
 
 	"github.com/gorilla/mux"
 )
@@ -217,6 +218,7 @@ func (c *Console) showImport(v *visit) error {
 
 // importing is the content of the page of the form.
 type importing struct {
+	Key          string // of the upload, so that the form has one effect however often it is sent
 	Folder, Tags string
 	Problem      string
 	Formats      formats
@@ -232,6 +234,7 @@ func (c *Console) askImport(v *visit) error {
 }
 
 func (c *Console) showImports(v *visit, status int, p importing) error {
+	p.Key = rand.Text()
 	if err := v.get("/core/formats", nil, &p.Formats); err != nil {
 		return err
 	}
@@ -262,126 +265,42 @@ func (c *Console) importFiles(v *visit) error {
 	}
 	in, out := io.Pipe()
 	body := multipart.NewWriter(out)
-	u := &relay{from: v.parts, to: body, list: []string{}}
+	u := upload.New(v.parts, body)
+	key, err := u.Key()
+	if err != nil {
+		return errFormUnread
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		out.CloseWithError(u.run(func() (string, error) {
+		out.CloseWithError(u.Run(func() (string, error) {
 			var f formats
 			err := v.get("/core/formats", nil, &f)
 			return f.Inbox, err
 		}))
 	}()
 	var j job
-	_, err := v.send(v.Context(), call{method: "POST", path: "/core/ingest", body: in, kind: body.FormDataContentType()}, &j)
+	_, err = v.send(v.Context(), call{method: "POST", path: "/core/ingest", body: in, kind: body.FormDataContentType(), key: key}, &j)
 	in.CloseWithError(errNotWanted)
 	<-ended // u is used below, and the request after this handler
 	var p *problem
 	switch {
-	case u.err != nil && errors.As(u.err, &p):
-	case u.files == 0 && u.err == nil:
+	case errors.Is(u.Err, upload.ErrTooLong):
+		p = &problem{Status: http.StatusRequestEntityTooLarge, Sentence: "The folder or the tags are too long."}
+	case errors.As(u.Err, &p):
+	case u.Files == 0 && u.Err == nil:
 		p = &problem{Status: http.StatusUnprocessableEntity, Sentence: "Choose files or a folder first."}
 	case errors.As(err, &p) && p.Status != http.StatusUnauthorized:
+		if key != "" && bytes.Contains(p.Body, []byte(`"Idempotency-Key"`)) {
+			p.Sentence = "This form has already sent other files, which are imported. Choose your files again, and send them with the form below."
+		}
 	case err != nil:
 		return err
 	default:
 		redirect(v.w, "/import/"+j.ID)
 		return nil
 	}
-	return c.showImports(v, p.Status, importing{Folder: u.folder, Tags: u.tags, Problem: p.Sentence})
+	return c.showImports(v, p.Status, importing{Folder: u.Folder, Tags: u.Tags, Problem: p.Sentence})
 }
 
-var (
-	errNotWanted = errors.New("the rest of the upload is not wanted")
-	errTooMuch   = &problem{Status: http.StatusRequestEntityTooLarge, Sentence: "The folder or the tags are too long."}
-)
-
-// relay turns a form of a browser into an upload of the REST interface. Only the places of
-// the files are kept in memory.
-type relay struct {
-	from *multipart.Reader
-	to   *multipart.Writer
-
-	folder, tags string
-	list         []string // tags
-	files        int
-	err          error // why run ended early
-}
-
-// place is the element of file_metadata for a file.
-type place struct {
-	Folder string   `json:"folder_name"`
-	Tags   []string `json:"tags"`
-	Shown  bool     `json:"shown"`
-}
-
-// run copies the form. inbox returns the path of the folder for files that have none.
-func (u *relay) run(inbox func() (string, error)) (err error) {
-	defer func() { u.err = err }()
-	places := []place{}
-	for {
-		part, err := u.from.NextRawPart()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		switch part.FormName() {
-		case "folder":
-			u.folder, err = shortField(part)
-		case "tags":
-			u.tags, err = shortField(part)
-			u.list = splitTags(u.tags)
-		case "files":
-			// The name may have the path of the file in a folder that was chosen, which
-			// part.FileName would remove.
-			_, params, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
-			name := params["filename"]
-			if name == "" {
-				continue // nothing was chosen in this field
-			}
-			above := path.Dir(path.Clean("/" + strings.ReplaceAll(name, `\`, "/")))
-			if u.folder == "" && above != "/" {
-				if u.folder, err = inbox(); err != nil {
-					return err
-				}
-			}
-			places = append(places, place{strings.Trim(strings.Trim(u.folder, "/ ")+above, "/"), u.list, true})
-			u.files++
-			var w io.Writer
-			if w, err = u.to.CreateFormFile("files", path.Base("/"+name)); err == nil {
-				_, err = io.Copy(w, part)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	text, err := json.Marshal(places)
-	if err != nil {
-		return err
-	}
-	return errors.Join(u.to.WriteField("file_metadata", string(text)), u.to.Close())
-}
-
-// shortField reads a field of a form with a line of text.
-func shortField(part io.Reader) (string, error) {
-	const most = 16 << 10
-	text, err := io.ReadAll(io.LimitReader(part, most+1))
-	if len(text) > most {
-		return "", errTooMuch
-	}
-	return strings.TrimSpace(string(text)), err
-}
-
-// splitTags returns the tags in a text, in which they are separated by commas.
-func splitTags(text string) []string {
-	tags := []string{}
-	for tag := range strings.SplitSeq(text, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
-}
+var errNotWanted = errors.New("the rest of the upload is not wanted")

@@ -56,7 +56,8 @@ type call struct {
 	body         any    // sent as JSON, or as it is if it is an io.Reader; nil for none
 	kind         string // content type of an io.Reader; "" for application/octet-stream
 	match        string
-	status       *int // set to the status of the reply, unless nil
+	key          string // Idempotency-Key; "" for none
+	status       *int   // set to the status of the reply, unless nil
 }
 
 // get decodes the reply to a GET into out.
@@ -93,6 +94,9 @@ func (v *visit) send(ctx context.Context, q call, out any) (http.Header, error) 
 	}
 	if q.match != "" {
 		r.Header.Set("If-Match", q.match)
+	}
+	if q.key != "" {
+		r.Header.Set("Idempotency-Key", q.key)
 	}
 	w := &reply{header: http.Header{}}
 	v.console.rest.ServeHTTP(w, r)
